@@ -1,0 +1,66 @@
+/** The one error class of Spillway: a stable code, and a sentence that names the option and its value. */
+
+/** Every code, one page each in docs/errors.md. */
+export type SpillwayErrorCode =
+  | 'SPW_ADDRESS_REQUIRED'
+  | 'SPW_ALGORITHM_INVALID'
+  | 'SPW_BURST_INVALID'
+  | 'SPW_CIDR_INVALID'
+  | 'SPW_COST_INVALID'
+  | 'SPW_KEY_INVALID'
+  | 'SPW_LIMIT_INVALID'
+  | 'SPW_LIMITER_INVALID'
+  | 'SPW_NAME_CONFLICT'
+  | 'SPW_NAME_INVALID'
+  | 'SPW_NAME_REQUIRED'
+  | 'SPW_OPTION_INVALID'
+  | 'SPW_STORE_ERROR'
+  | 'SPW_STORE_TIMEOUT'
+  | 'SPW_STORE_UNAVAILABLE'
+  | 'SPW_TRUST_PROXY_INVALID'
+  | 'SPW_TRUST_PROXY_UNSAFE'
+  | 'SPW_WINDOW_INVALID';
+
+const BRAND = Symbol.for('spillway.error');
+
+/**
+ * A mistake in how Spillway is used, or a store that cannot answer. A refusal is never an error.
+ *
+ * @example
+ * ```ts
+ * import { isSpillwayError, rateLimit } from '@spillway/core';
+ *
+ * try {
+ *   rateLimit({ limit: 100, window: '0s' });
+ * } catch (error) {
+ *   if (isSpillwayError(error)) console.log(error.code); // SPW_WINDOW_INVALID
+ * }
+ * ```
+ */
+export class SpillwayError extends Error {
+  /** Stable across releases; what to test for. */
+  readonly code: SpillwayErrorCode;
+
+  constructor(code: SpillwayErrorCode, message: string, options?: { cause?: unknown }) {
+    super(`${message} (${code})`, options);
+    this.name = 'SpillwayError';
+    this.code = code;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+}
+
+/** Whether `error` is a {@link SpillwayError}, also one made by another copy of the package. */
+export function isSpillwayError(error: unknown): error is SpillwayError {
+  return typeof error === 'object' && error !== null && BRAND in error;
+}
+
+/** How a wrong value is shown in a message: short, one line, strings quoted. */
+export function show(value: unknown): string {
+  let text: string;
+  try {
+    text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  } catch {
+    text = typeof value;
+  }
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,39 @@
+/** Exact integer arithmetic on numbers whose products may pass 2^53. */
+
+/** a x b / c as a whole part and a rest below c. */
+export interface Quotient {
+  readonly whole: number;
+  readonly rest: number;
+}
+
+/**
+ * Divides the product of two non-negative integers exactly. BigInt only where the product passes 2^53; a whole
+ * part beyond 2^53 is returned as `Number.MAX_SAFE_INTEGER`, with no rest.
+ */
+export function mulDiv(a: number, b: number, c: number): Quotient {
+  const product = a * b;
+  if (product <= Number.MAX_SAFE_INTEGER) {
+    // Exact: below 2^53 a quotient of integers never rounds up across a whole number.
+    const whole = Math.floor(product / c);
+    return { whole, rest: product - whole * c };
+  }
+  const wide = BigInt(a) * BigInt(b);
+  const whole = wide / BigInt(c);
+  if (whole > BigInt(Number.MAX_SAFE_INTEGER)) return { whole: Number.MAX_SAFE_INTEGER, rest: 0 };
+  return { whole: Number(whole), rest: Number(wide % BigInt(c)) };
+}
+
+/** (a x b + c) / d, rounded down; the operands are non-negative integers. */
+export function mulAddDiv(a: number, b: number, c: number, d: number): number {
+  const sum = a * b + c;
+  if (sum <= Number.MAX_SAFE_INTEGER) return Math.floor(sum / d);
+  return Number((BigInt(a) * BigInt(b) + BigInt(c)) / BigInt(d));
+}
+
+/** Whether a x b <= c x d, exactly; the operands are non-negative integers. */
+export function productAtMost(a: number, b: number, c: number, d: number): boolean {
+  const left = a * b;
+  const right = c * d;
+  if (left <= Number.MAX_SAFE_INTEGER && right <= Number.MAX_SAFE_INTEGER) return left <= right;
+  return BigInt(a) * BigInt(b) <= BigInt(c) * BigInt(d);
+}

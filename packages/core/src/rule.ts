@@ -1,0 +1,124 @@
+/** A rule as data: validated integers that any store, in any language, can run. */
+
+import { mulDiv } from './exact.js';
+
+/**
+ * The token bucket, kept as one instant (the generic cell rate algorithm, ITU-T I.371): the moment
+ * at which the bucket will be full again. One unit takes `windowUs / limit` microseconds to refill;
+ * that fraction is held exactly, as `unitUs + unitNum / den`.
+ */
+export interface BucketRule {
+  readonly machine: 'gcra';
+  /** Units refilled per window, 1 to 10^9. */
+  readonly limit: number;
+  /** Window in microseconds. */
+  readonly windowUs: number;
+  /** Units at once: the capacity of the bucket. Lower than declared only where the tolerance would pass 2^51 us. */
+  readonly burst: number;
+  /** Denominator of every fraction of a microsecond in this rule: limit / gcd(limit, windowUs). */
+  readonly den: number;
+  /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
+  readonly period: number;
+  /** Whole microseconds of the tolerance, burst x window / limit. */
+  readonly tolUs: number;
+  /** Numerator (over `den`) of the rest of the tolerance. */
+  readonly tolNum: number;
+}
+
+/** A counter per window aligned to the epoch; with `sliding`, the previous window counts for the share of it still in view. */
+export interface WindowRule {
+  readonly machine: 'window';
+  readonly limit: number;
+  readonly windowUs: number;
+  readonly sliding: boolean;
+}
+
+/** Every admitted request with its time: exact over any interval, at the price of an entry for each. */
+export interface LogRule {
+  readonly machine: 'log';
+  readonly limit: number;
+  readonly windowUs: number;
+}
+
+export type Rule = BucketRule | WindowRule | LogRule;
+
+/** The names of the algorithms as users write them. */
+export type Algorithm =
+  | 'token-bucket'
+  | 'fixed-window'
+  | 'sliding-window-log'
+  | 'sliding-window-counter';
+
+/** The longest time a bucket may take to fill: 2^51 us, 71 years. Keeps every instant of a rule below 2^53. */
+export const MAX_TOLERANCE_US: number = 2 ** 51;
+
+/** The most units that the rule can ever admit at once. A higher cost can never pass. */
+export function capacityOf(rule: Rule): number {
+  return rule.machine === 'gcra' ? rule.burst : rule.limit;
+}
+
+/**
+ * Makes the rule of an algorithm from numbers that are already validated: integers, `limit` and
+ * `burst` from 1 to 10^9, `windowUs` from 1,000 to 400 days.
+ */
+export function makeRule(
+  algorithm: Algorithm,
+  limit: number,
+  windowUs: number,
+  burst: number = limit,
+): Rule {
+  switch (algorithm) {
+    case 'token-bucket':
+      return makeBucketRule(limit, windowUs, burst);
+    case 'sliding-window-log':
+      return { machine: 'log', limit, windowUs };
+    default:
+      return { machine: 'window', limit, windowUs, sliding: algorithm !== 'fixed-window' };
+  }
+}
+
+function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
+  const divisor = gcd(limit, windowUs);
+  const den = limit / divisor;
+  const period = windowUs / divisor;
+  // Rounded once, here, and downwards: a smaller burst never admits more.
+  const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
+  const tolerance = mulDiv(burst, period, den);
+  return {
+    machine: 'gcra',
+    limit,
+    windowUs,
+    burst,
+    den,
+    period,
+    tolUs: tolerance.whole,
+    tolNum: tolerance.rest,
+  };
+}
+
+/**
+ * The same rule for a share of its rate: the window grows by 1 / share, rounded up. 5 per minute at a share
+ * of 1/8 is 5 per 8 minutes, so that eight processes together admit no more than the limit.
+ */
+export function shareOf(rule: Rule, share: number): Rule {
+  if (share === 1) return rule;
+  const windowUs = Math.ceil(rule.windowUs / share);
+  return rule.machine === 'gcra'
+    ? makeBucketRule(rule.limit, windowUs, rule.burst)
+    : { ...rule, windowUs };
+}
+
+/** Whether two rules are the same numbers. */
+export function sameRule(a: Rule, b: Rule): boolean {
+  return (
+    a.machine === b.machine &&
+    a.limit === b.limit &&
+    a.windowUs === b.windowUs &&
+    capacityOf(a) === capacityOf(b) &&
+    (a.machine !== 'window' || a.sliding === (b as WindowRule).sliding)
+  );
+}
+
+function gcd(a: number, b: number): number {
+  return b === 0 ? a : gcd(b, a % b);
+}

@@ -1,0 +1,43 @@
+/** Helpers for tests of code that uses Spillway: time that moves only when told. */
+
+import type { Clock } from './clock.js';
+import { type Duration, toMicroseconds } from './duration.js';
+
+/**
+ * A clock that stands still until it is moved.
+ *
+ * @example
+ * ```ts
+ * import { createLimiter, memoryStore } from '@spillway/core';
+ * import { ManualClock } from '@spillway/core/testing';
+ *
+ * const clock = new ManualClock();
+ * const limiter = createLimiter({ limit: 1, window: '1m' }, { store: memoryStore({ clock }) });
+ * limiter.consume('ada').allowed; // true
+ * limiter.consume('ada').allowed; // false
+ * clock.advance('1m');
+ * limiter.consume('ada').allowed; // true
+ * ```
+ */
+export class ManualClock implements Clock {
+  #nowUs: number;
+
+  /** @param startUs where it starts, in microseconds since the epoch; by default 2026-01-01T00:00:00Z. */
+  constructor(startUs: number = 1_767_225_600_000_000) {
+    this.#nowUs = startUs;
+  }
+
+  nowUs(): number {
+    return this.#nowUs;
+  }
+
+  /** Moves forward by a duration: `'1m'`, or milliseconds (down to 0.001). */
+  advance(duration: Duration): void {
+    this.#nowUs += toMicroseconds(duration);
+  }
+
+  /** Moves to an instant in microseconds since the epoch, backwards too: what a real clock must survive. */
+  setUs(us: number): void {
+    this.#nowUs = us;
+  }
+}
