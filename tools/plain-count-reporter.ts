@@ -1,25 +1,35 @@
-import type { Reporter, TestModule } from 'vitest/node';
-
 /** Closes a run with one line that any machine can read: `N passed, N failed[, N skipped]`. */
+
+import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+
+/** In CI a skipped test proves nothing: it counts as failed, and so does its run. */
+const skipsFail = Boolean(process.env['CI']);
+
 export default class PlainCountReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     let passed = 0;
-    let failed = 0;
-    let skipped = 0;
+    let failed = errors.length; // errors outside of any test
+    const skipped: string[] = [];
     for (const module of modules) {
-      const tests = [...module.children.allTests()];
-      for (const test of tests) {
+      let failedHere = 0;
+      for (const test of module.children.allTests()) {
         const { state } = test.result();
         if (state === 'passed') passed += 1;
-        else if (state === 'skipped') skipped += 1;
-        else failed += 1;
+        else if (state === 'skipped') skipped.push(`${module.relativeModuleId} > ${test.fullName}`);
+        else failedHere += 1;
       }
-      // A file that did not load has no tests to count; it is a failure all the same.
-      if (module.state() === 'failed' && tests.every((t) => t.result().state !== 'failed')) {
-        failed += 1;
-      }
+      // A file that did not load, or whose hooks failed, may have no failed test; it failed all the same.
+      if (module.state() === 'failed' && failedHere === 0) failedHere = 1;
+      failed += failedHere;
     }
-    const tail = skipped > 0 ? `, ${skipped} skipped` : '';
+    let tail = '';
+    if (skipped.length > 0 && skipsFail) {
+      process.stdout.write(`\nSkipped, which fails in CI:\n  ${skipped.join('\n  ')}\n`);
+      failed += skipped.length;
+      process.exitCode = 1;
+    } else if (skipped.length > 0) {
+      tail = `, ${skipped.length} skipped`;
+    }
     process.stdout.write(`\n${passed} passed, ${failed} failed${tail}\n`);
   }
 }

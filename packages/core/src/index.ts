@@ -3,6 +3,8 @@ export * from './decision.js';
 export * from './duration.js';
 export * from './errors.js';
 export * from './exact.js';
+export * from './group.js';
 export * from './measure.js';
+export * from './memory/memory-store.js';
 export * from './rule.js';
 export * from './store.js';

@@ -1,0 +1,138 @@
+/** Checks of what must hold over time: envelopes, and clocks that jump. */
+
+import { type Algorithm, type BucketRule, type LogRule, makeRule } from '@spillway/core';
+import fc from 'fast-check';
+import type { Check, Harness, Settings } from '../harness.js';
+import { check, expectEqual, type Probe } from '../probe.js';
+import { forAll } from '../property.js';
+import { ALGORITHMS, describe, smallRulesOf } from '../rules.js';
+
+const YEAR_US = 365 * 86_400_000_000;
+const WINDOW_US = 10_000_000;
+
+export function clockChecks(harness: Harness, settings: Settings): Check[] {
+  const name = (sentence: string, algorithm: Algorithm) => `${sentence} (${algorithm})`;
+  return [
+    ...ALGORITHMS.flatMap((algorithm) => [
+      check(name('admits no more when the clock runs back', algorithm), harness, (probe) =>
+        runsBack(probe, algorithm),
+      ),
+      check(
+        name('blocks nobody for a year when the clock was a year ahead', algorithm),
+        harness,
+        (p) => wasAhead(p, algorithm),
+      ),
+    ]),
+    check('admits at most burst + length / T in any interval (token-bucket)', harness, (probe) =>
+      forAll(arrivals('token-bucket'), settings, async ({ rule, events }) => {
+        const admitted = await admittedOf(probe, rule, events);
+        expectBucketEnvelope(rule as BucketRule, admitted);
+      }),
+    ),
+    check('admits at most the limit in any window (sliding-window-log)', harness, (probe) =>
+      forAll(arrivals('sliding-window-log'), settings, async ({ rule, events }) => {
+        expectLogEnvelope(rule as LogRule, await admittedOf(probe, rule, events));
+      }),
+    ),
+  ];
+}
+
+async function runsBack(probe: Probe, algorithm: Algorithm): Promise<void> {
+  const subject = probe.fresh(makeRule(algorithm, 5, WINDOW_US));
+  const startUs = probe.nowUs + WINDOW_US / 2;
+  await probe.at(startUs);
+  await probe.ask('take', subject, 5);
+  for (const backUs of [1, 1_000, WINDOW_US / 2, WINDOW_US / 2 + 1, WINDOW_US]) {
+    await probe.at(startUs - backUs);
+    const answer = await probe.ask('take', subject);
+    expectEqual(`${backUs} us back: allowed`, false, answer.allowed);
+    expectEqual(`${backUs} us back: remaining`, 0, answer.remaining);
+    expectEqual(`${backUs} us back: nowUs`, startUs - backUs, answer.answer.nowUs);
+  }
+}
+
+async function wasAhead(probe: Probe, algorithm: Algorithm): Promise<void> {
+  const subject = probe.fresh(makeRule(algorithm, 5, WINDOW_US));
+  const startUs = probe.nowUs;
+  await probe.at(startUs + YEAR_US);
+  await probe.ask('take', subject, 5);
+  await probe.at(startUs);
+  const refused = await probe.ask('take', subject, 5);
+  expectEqual('a year back: allowed', false, refused.allowed);
+  const atMostMs = (2 * WINDOW_US) / 1000;
+  const soon = refused.retryAfterMs <= atMostMs;
+  expectEqual(`wait of ${refused.retryAfterMs} ms is at most ${atMostMs} ms`, true, soon);
+  await probe.pass(Math.round(refused.retryAfterMs * 1000));
+  const admitted = await probe.ask('take', subject, 5);
+  expectEqual('after the promised wait: allowed', true, admitted.allowed);
+}
+
+interface Event {
+  readonly us: bigint;
+  readonly cost: bigint;
+}
+
+interface Arrival {
+  readonly passUs: number;
+  readonly cost: number;
+}
+
+/** Crowds and pauses around the time that one unit, or all, take to come back. */
+function arrivals(algorithm: Algorithm) {
+  return smallRulesOf(algorithm).chain((rule) => {
+    const unitUs = Math.floor(rule.windowUs / rule.limit);
+    const passUs = fc.oneof(
+      { weight: 4, arbitrary: fc.integer({ min: 0, max: 3 }) },
+      { weight: 4, arbitrary: fc.integer({ min: 0, max: 2 * unitUs }) },
+      { weight: 2, arbitrary: fc.constantFrom(unitUs, unitUs + 1, rule.windowUs) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 2 * rule.windowUs }) },
+    );
+    const cost = fc.oneof(
+      { weight: 3, arbitrary: fc.constant(1) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: rule.limit }) },
+    );
+    return fc.record({
+      rule: fc.constant(rule),
+      events: fc.array(fc.record({ passUs, cost }), { minLength: 1, maxLength: 40, size: 'max' }),
+    });
+  });
+}
+
+async function admittedOf(
+  probe: Probe,
+  rule: BucketRule | LogRule | Parameters<typeof describe>[0],
+  events: readonly Arrival[],
+): Promise<Event[]> {
+  const subject = probe.fresh(rule);
+  const admitted: Event[] = [];
+  for (const { passUs, cost } of events) {
+    await probe.pass(passUs);
+    const { allowed } = await probe.ask('take', subject, cost);
+    if (allowed) admitted.push({ us: BigInt(probe.nowUs), cost: BigInt(cost) });
+  }
+  return admitted;
+}
+
+/** For every pair of moments: units admitted between them, both counted, x W <= B x W + length x N. */
+function expectBucketEnvelope(rule: BucketRule, admitted: readonly Event[]): void {
+  const window = BigInt(rule.windowUs);
+  for (const [from, first] of admitted.entries()) {
+    let units = 0n;
+    for (const { us, cost } of admitted.slice(from)) {
+      units += cost;
+      const most = BigInt(rule.burst) * window + (us - first.us) * BigInt(rule.limit);
+      const told = `${describe(rule)}: ${units} units in ${us - first.us} us keep the envelope`;
+      expectEqual(told, true, units * window <= most);
+    }
+  }
+}
+
+function expectLogEnvelope(rule: LogRule, admitted: readonly Event[]): void {
+  for (const [from, first] of admitted.entries()) {
+    const end = first.us + BigInt(rule.windowUs);
+    const within = admitted.slice(from).filter(({ us }) => us < end);
+    const units = within.reduce((sum, { cost }) => sum + cost, 0n);
+    const told = `${describe(rule)}: ${units} units in the window from ${first.us} keep the limit`;
+    expectEqual(told, true, units <= BigInt(rule.limit));
+  }
+}

@@ -1,0 +1,77 @@
+/** Checks that replay generated traces against the oracle. */
+
+import { type Algorithm, makeRule, type Rule } from '@spillway/core';
+import fc from 'fast-check';
+import type { Check, Harness, Settings } from '../harness.js';
+import { Oracle, type Subject, type Verdict } from '../oracle.js';
+import { check, expectEqual, step } from '../probe.js';
+import { forAll } from '../property.js';
+import { replay } from '../replay.js';
+import { ALGORITHMS, anyRule, extremesOf, rulesOf } from '../rules.js';
+import { traces } from '../trace.js';
+
+export function replayChecks(harness: Harness, settings: Settings): Check[] {
+  const few = { ...settings, runs: Math.ceil(settings.runs / 4) };
+  return [
+    ...ALGORITHMS.map((algorithm) =>
+      check(`replays ${algorithm} traces exactly as the oracle`, harness, (probe) =>
+        forAll(traces(alone(rulesOf(algorithm)), 2), settings, (trace) => replay(probe, trace)),
+      ),
+    ),
+    check('replays mixed groups of all algorithms exactly as the oracle', harness, (probe) =>
+      forAll(traces(mixed, 4), settings, (trace) => replay(probe, trace)),
+    ),
+    ...ALGORITHMS.map((algorithm) =>
+      check(
+        `is exact for a ${algorithm} of 1 ms or 400 days, of 1 or 10^9 units`,
+        harness,
+        (probe) =>
+          forAll(traces(alone(extremesOf(algorithm)), 2), few, (trace) => replay(probe, trace)),
+      ),
+    ),
+    ...ALGORITHMS.map((algorithm) => changedLimit(algorithm, harness, few)),
+  ];
+}
+
+function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
+  return rule.map((one) => [one]);
+}
+
+const mixed = fc.array(anyRule, { minLength: 2, maxLength: 4 });
+
+/** Limits that divide the window, so that a bucket's instant is a whole number under each of them. */
+const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
+
+function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings): Check {
+  const input = fc.record({
+    costs: fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 8 }),
+    changes: fc.array(fc.record({ limit: limits, cost: fc.integer({ min: 0, max: 12 }) }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    passUs: fc.integer({ min: 0, max: 300_000 }),
+  });
+  return check(
+    `keeps what a ${algorithm} has counted when its limit is changed`,
+    harness,
+    (probe) =>
+      forAll(input, settings, async ({ costs, changes, passUs }) => {
+        const oracle = new Oracle();
+        const first = probe.fresh(makeRule(algorithm, 10, 1_000_000));
+        const take = async (subject: Subject, cost: number): Promise<void> => {
+          await probe.pass(passUs);
+          const asked = step('take', subject, cost);
+          const [got] = await probe.apply([asked]);
+          const expected = oracle.apply([asked], probe.nowUs)[0] as Verdict;
+          for (const field of ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
+            const what = `take ${cost} at a limit of ${subject.rule.limit}: ${field}`;
+            expectEqual(what, expected[field], got?.[field] ?? Number.NaN);
+          }
+        };
+        for (const cost of costs) await take(first, cost);
+        for (const { limit, cost } of changes) {
+          await take({ ...first, rule: makeRule(algorithm, limit, 1_000_000) }, cost);
+        }
+      }),
+  );
+}

@@ -1,0 +1,85 @@
+/** The oracle's token bucket: one exact instant at which the bucket is full again. */
+
+import type { BucketRule } from '@spillway/core';
+import { Fraction, gcd, greater, lesser, ZERO } from './fraction.js';
+import { larger, type Machine } from './machine.js';
+
+export interface BucketState {
+  /** When the bucket is full again, in microseconds since the epoch. */
+  readonly tat: Fraction;
+}
+
+/** T: microseconds that one unit takes to refill. */
+function unit(rule: BucketRule): Fraction {
+  return Fraction.of(rule.windowUs, rule.limit);
+}
+
+/** B x T: the most debt. */
+function tolerance(rule: BucketRule): Fraction {
+  return unit(rule).times(Fraction.of(rule.burst));
+}
+
+function debt(view: BucketState, now: bigint): Fraction {
+  return greater(view.tat.minus(Fraction.of(now)), ZERO);
+}
+
+function refill(rule: BucketRule, cost: bigint): Fraction {
+  return unit(rule).times(Fraction.of(cost));
+}
+
+/** The denominator over which stores keep fractions: limit / gcd(limit, window). */
+function denominator(rule: BucketRule): bigint {
+  const limit = BigInt(rule.limit);
+  return limit / gcd(limit, BigInt(rule.windowUs));
+}
+
+export const bucketMachine: Machine<BucketRule, BucketState> = {
+  view(rule, state, now) {
+    if (!state) return { tat: Fraction.of(now) };
+    return { tat: lesser(state.tat, Fraction.of(now).plus(tolerance(rule))) };
+  },
+
+  impossible(rule, state, now) {
+    return !state.tat.minus(Fraction.of(now)).atMost(tolerance(rule));
+  },
+
+  passes(rule, view, now, cost) {
+    return debt(view, now).plus(refill(rule, cost)).atMost(tolerance(rule));
+  },
+
+  charge(rule, view, now, cost) {
+    return { tat: greater(view.tat, Fraction.of(now)).plus(refill(rule, cost)) };
+  },
+
+  record(rule, view, now, cost) {
+    const charged = greater(view.tat, Fraction.of(now)).plus(refill(rule, cost));
+    return { tat: lesser(charged, Fraction.of(now).plus(tolerance(rule))) };
+  },
+
+  put(rule, view, now, cost, receipt) {
+    const after = Fraction.of(receipt.atUs).plus(Fraction.of(receipt.num, denominator(rule)));
+    const given = lesser(refill(rule, cost), after.minus(Fraction.of(now)));
+    const full = view.tat.atMost(Fraction.of(now));
+    return given.atMost(ZERO) || full ? undefined : { tat: view.tat.minus(given) };
+  },
+
+  numbers(rule, view, now, cost) {
+    const owed = debt(view, now);
+    const room = tolerance(rule).minus(owed);
+    return {
+      remaining: room.over(unit(rule)).floor(),
+      retryUs: cost > BigInt(rule.burst) ? null : larger(refill(rule, cost).minus(room).ceil(), 0n),
+      resetUs: owed.ceil(),
+    };
+  },
+
+  answer(rule, view, nowUs) {
+    const tatUs = view.tat.floor();
+    const rest = view.tat.minus(Fraction.of(tatUs)).times(Fraction.of(denominator(rule)));
+    return { nowUs, tatUs: Number(tatUs), tatNum: Number(rest.ceil()) };
+  },
+
+  forgettable(_rule, state, now) {
+    return state.tat.atMost(Fraction.of(now));
+  },
+};

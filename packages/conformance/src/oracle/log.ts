@@ -1,0 +1,109 @@
+/** The oracle's sliding window log: every admitted request with its time. */
+
+import type { LogRule } from '@spillway/core';
+import { larger, leastWait, type Machine, smaller } from './machine.js';
+
+interface Entry {
+  readonly time: bigint;
+  readonly cost: bigint;
+}
+
+export interface LogState {
+  /** Oldest first. */
+  readonly entries: readonly Entry[];
+  /** Time of the newest entry that a grant purged, if one did. */
+  readonly purged?: bigint;
+}
+
+function live(rule: LogRule, state: LogState, now: bigint): readonly Entry[] {
+  return state.entries.filter((entry) => entry.time > now - BigInt(rule.windowUs));
+}
+
+function units(entries: readonly Entry[]): bigint {
+  return entries.reduce((sum, entry) => sum + entry.cost, 0n);
+}
+
+function append(rule: LogRule, view: LogState, now: bigint, cost: bigint): LogState {
+  const entries = live(rule, view, now);
+  const purged = view.entries[view.entries.length - entries.length - 1]?.time ?? view.purged;
+  const time = larger(now, entries.at(-1)?.time ?? now);
+  const next = [...entries, { time, cost }];
+  return purged === undefined ? { entries: next } : { entries: next, purged };
+}
+
+/** The newest `limit` units. */
+function newest(entries: readonly Entry[], limit: bigint): readonly Entry[] {
+  const kept: Entry[] = [];
+  let room = limit;
+  for (const { time, cost } of entries.toReversed()) {
+    if (room > 0n) kept.push({ time, cost: smaller(cost, room) });
+    room -= cost;
+  }
+  return kept.reverse();
+}
+
+export const logMachine: Machine<LogRule, LogState> = {
+  view(rule, state, now) {
+    if (!state) return { entries: [] };
+    if (!logMachine.impossible(rule, state, now)) return state;
+    return { ...state, entries: [{ time: now, cost: units(live(rule, state, now)) }] };
+  },
+
+  impossible(rule, state, now) {
+    const last = state.entries.at(-1);
+    return last !== undefined && last.time > now + BigInt(rule.windowUs);
+  },
+
+  passes(rule, view, now, cost) {
+    return units(live(rule, view, now)) + cost <= BigInt(rule.limit);
+  },
+
+  charge(rule, view, now, cost) {
+    return append(rule, view, now, cost);
+  },
+
+  record(rule, view, now, cost) {
+    const limit = BigInt(rule.limit);
+    const grown = append(rule, view, now, smaller(cost, limit));
+    return { ...grown, entries: newest(grown.entries, limit) };
+  },
+
+  put(rule, view, now, cost, receipt) {
+    const found = live(rule, view, now).findLast(
+      (entry) => entry.time === BigInt(receipt.atUs) && entry.cost === cost,
+    );
+    return found && { ...view, entries: view.entries.filter((entry) => entry !== found) };
+  },
+
+  numbers(rule, view, now, cost) {
+    const limit = BigInt(rule.limit);
+    const window = BigInt(rule.windowUs);
+    const entries = live(rule, view, now);
+    const last = entries.at(-1);
+    const resetUs = last ? last.time + window - now : 0n;
+    let retryUs: bigint | null = 0n;
+    if (cost > limit) retryUs = null;
+    else if (cost > 0n) {
+      retryUs = leastWait(resetUs, (waitUs) => logMachine.passes(rule, view, now + waitUs, cost));
+    }
+    return { remaining: larger(0n, limit - units(entries)), retryUs, resetUs };
+  },
+
+  answer(rule, view, nowUs, retryUs) {
+    const entries = live(rule, view, BigInt(nowUs));
+    return {
+      nowUs,
+      used: Number(units(entries)),
+      freesUs: retryUs ? nowUs + Number(retryUs) - rule.windowUs : 0,
+      lastUs: Number(entries.at(-1)?.time ?? 0n),
+    };
+  },
+
+  forgettable(rule, state, now, earlier) {
+    const window = BigInt(rule.windowUs);
+    const expired = state.entries.findLast((entry) => entry.time <= now - window)?.time;
+    const gone = expired ?? state.purged;
+    if (gone === undefined) return state.entries.length === 0;
+    return gone > earlier - window || logMachine.impossible(rule, state, earlier);
+  },
+};

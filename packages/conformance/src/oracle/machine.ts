@@ -1,0 +1,54 @@
+/** What the oracle asks of an algorithm: pure steps over states that never change. */
+
+import type { Answer, Receipt, Rule } from '@spillway/core';
+
+/** The numbers of a decision in whole microseconds; `retryUs` is null where the cost can never pass. */
+export interface ExactNumbers {
+  readonly remaining: bigint;
+  readonly retryUs: bigint | null;
+  readonly resetUs: bigint;
+}
+
+/** One algorithm, word for word as docs/algorithms.md defines it. A `view` is a state as the rule sees it at `now`. */
+export interface Machine<R extends Rule, S> {
+  /** The state brought to `now`: rolled, and cut if the rule cannot have it. Without a state: as never used. */
+  view(rule: R, state: S | undefined, now: bigint): S;
+  /** Whether `view` has to cut a state that the rule cannot have at `now`. */
+  impossible(rule: R, state: S, now: bigint): boolean;
+  /** Whether a cost above 0 passes. */
+  passes(rule: R, view: S, now: bigint, cost: bigint): boolean;
+  /** The state after a grant of a cost that passes. */
+  charge(rule: R, view: S, now: bigint, cost: bigint): S;
+  /** The state after a charge that may not pass: up to the brim. */
+  record(rule: R, view: S, now: bigint, cost: bigint): S;
+  /** The state after a grant was given back, or undefined if nothing is. */
+  put(rule: R, view: S, now: bigint, cost: bigint, receipt: Receipt): S | undefined;
+  numbers(rule: R, view: S, now: bigint, cost: bigint): ExactNumbers;
+  /** The view as a store would tell it. */
+  answer(rule: R, view: S, nowUs: number, retryUs: bigint | null): Omit<Answer, 'allowed'>;
+  /**
+   * Whether part of the state no longer counts at `now` but would again if the clock went back to `earlier`. Stores may
+   * forget such a part, or not have yet.
+   */
+  forgettable(rule: R, state: S, now: bigint, earlier: bigint): boolean;
+}
+
+/** The least wait from 0 to `most` after which `passes` holds, given that it stays true once it is and holds at `most`. */
+export function leastWait(most: bigint, passes: (waitUs: bigint) => boolean): bigint {
+  let low = 0n;
+  let high = most;
+  while (low < high) {
+    const middle = (low + high) / 2n;
+    if (passes(middle)) high = middle;
+    else low = middle + 1n;
+  }
+  return low;
+}
+
+export function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+export function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,100 @@
+/** The oracle's fixed window and sliding window counter: two counts and the start of the newest window charged. */
+
+import type { WindowRule } from '@spillway/core';
+import { Fraction } from './fraction.js';
+import { larger, leastWait, type Machine, smaller } from './machine.js';
+
+export interface WindowState {
+  readonly windowUs: number;
+  readonly start: bigint;
+  readonly current: bigint;
+  readonly previous: bigint;
+}
+
+/** Start of the window that `now` is in; windows are aligned to the epoch. */
+function aligned(rule: WindowRule, now: bigint): bigint {
+  return now - (now % BigInt(rule.windowUs));
+}
+
+function roll(rule: WindowRule, state: WindowState | undefined, now: bigint): WindowState {
+  const window = BigInt(rule.windowUs);
+  const { windowUs } = rule;
+  const start = aligned(rule, now);
+  if (!state || state.windowUs !== windowUs) return { windowUs, start, current: 0n, previous: 0n };
+  if (start === state.start + window) {
+    return { windowUs, start, current: 0n, previous: state.current };
+  }
+  if (start > state.start + window) return { windowUs, start, current: 0n, previous: 0n };
+  return state.start - now > window ? { ...state, start } : state;
+}
+
+/** What the previous window still weighs at `now`, unrounded. */
+function weight(rule: WindowRule, view: WindowState, now: bigint): Fraction {
+  const elapsed = larger(now - view.start, 0n);
+  return Fraction.of(view.previous * (BigInt(rule.windowUs) - elapsed), rule.windowUs);
+}
+
+export const windowMachine: Machine<WindowRule, WindowState> = {
+  view(rule, state, now) {
+    const rolled = roll(rule, state, now);
+    return rule.sliding ? rolled : { ...rolled, previous: 0n };
+  },
+
+  impossible(rule, state, now) {
+    const window = BigInt(rule.windowUs);
+    return state.windowUs === rule.windowUs && state.start - now > window;
+  },
+
+  passes(rule, view, now, cost) {
+    const after = weight(rule, view, now).plus(Fraction.of(view.current + cost));
+    return after.atMost(Fraction.of(rule.limit));
+  },
+
+  charge(_rule, view, _now, cost) {
+    return { ...view, current: view.current + cost };
+  },
+
+  record(rule, view, _now, cost) {
+    const brim = larger(view.current, BigInt(rule.limit));
+    return { ...view, current: smaller(view.current + cost, brim) };
+  },
+
+  put(_rule, view, _now, cost, receipt) {
+    if (BigInt(receipt.atUs) !== view.start || view.current === 0n) return undefined;
+    return { ...view, current: larger(0n, view.current - cost) };
+  },
+
+  numbers(rule, view, now, cost) {
+    const limit = BigInt(rule.limit);
+    const window = BigInt(rule.windowUs);
+    const room = Fraction.of(limit - view.current).minus(weight(rule, view, now));
+    let resetUs = 0n;
+    if (view.current > 0n) resetUs = view.start + (rule.sliding ? 2n : 1n) * window - now;
+    else if (view.previous > 0n) resetUs = view.start + window - now;
+
+    const passesAfter = (waitUs: bigint): boolean => {
+      const then = now + waitUs;
+      return windowMachine.passes(rule, windowMachine.view(rule, view, then), then, cost);
+    };
+    const allGone = larger(view.start, now) + 2n * window - now;
+    let retryUs: bigint | null = 0n;
+    if (cost > limit) retryUs = null;
+    else if (cost > 0n) retryUs = leastWait(allGone, passesAfter);
+    return { remaining: larger(0n, room.floor()), retryUs, resetUs };
+  },
+
+  answer(_rule, view, nowUs) {
+    return {
+      nowUs,
+      startUs: Number(view.start),
+      current: Number(view.current),
+      previous: Number(view.previous),
+    };
+  },
+
+  forgettable(rule, state, now, earlier) {
+    const here = aligned(rule, now);
+    const rolledOn = state.start < here && aligned(rule, earlier) < here;
+    return rolledOn || state.current === 0n;
+  },
+};

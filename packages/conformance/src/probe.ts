@@ -1,0 +1,119 @@
+/** A store under test with words that read like the sentence being proved. */
+
+import {
+  type Answer,
+  measure,
+  type Numbers,
+  type Op,
+  type Receipt,
+  type Rule,
+  type Step,
+} from '@spillway/core';
+import type { Check, Harness, OpenStore } from './harness.js';
+import type { Subject } from './oracle.js';
+
+/** 2026-01-01T00:00:00Z, where checks start. */
+export const START_US = 1_767_225_600_000_000;
+
+/** An answer with its numbers. */
+export interface Seen extends Numbers {
+  readonly allowed: boolean;
+  readonly answer: Answer;
+}
+
+/** Parts of a step that checks rarely set. */
+export type StepExtras = Partial<Pick<Step, 'binding' | 'receipt'>>;
+
+/** A step of a group. */
+export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
+  const { limiter, key, rule } = subject;
+  return { op, limiter, key, rule, cost, binding: true, ...extras };
+}
+
+/** The numbers of an answer, as every user of a store derives them. */
+export function seen(rule: Rule, answer: Answer, cost: number): Seen {
+  return { allowed: answer.allowed, answer, ...measure(rule, answer, cost) };
+}
+
+/** Names the grant that an answer tells of, for a later `put`. */
+export function receiptOf(answer: Answer): Receipt {
+  if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum };
+  return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0 };
+}
+
+export class Probe {
+  readonly #open: OpenStore;
+  #nowUs = START_US;
+  #names = 0;
+
+  constructor(open: OpenStore) {
+    this.#open = open;
+  }
+
+  get nowUs(): number {
+    return this.#nowUs;
+  }
+
+  async at(us: number): Promise<void> {
+    this.#nowUs = us;
+    await this.#open.setTimeUs(us);
+  }
+
+  async pass(us: number): Promise<void> {
+    await this.at(this.#nowUs + us);
+  }
+
+  /** A count that no check has used: its limiter is new. */
+  fresh(rule: Rule, key = 'ada'): Subject {
+    this.#names += 1;
+    return { limiter: `limiter-${this.#names}`, key, rule };
+  }
+
+  async apply(steps: readonly Step[]): Promise<readonly Seen[]> {
+    const answers = await this.#open.store.apply(steps);
+    expectEqual('number of answers', steps.length, answers.length);
+    return steps.map(({ rule, cost }, at) => seen(rule, answers[at] as Answer, cost));
+  }
+
+  async ask(op: Op, subject: Subject, cost = 1, extras?: StepExtras): Promise<Seen> {
+    const [answer] = await this.apply([step(op, subject, cost, extras)]);
+    return answer as Seen;
+  }
+}
+
+/** A check that opens a store, puts it to the proof at {@link START_US}, and closes it whatever comes. */
+export function check(
+  name: string,
+  harness: Harness,
+  proof: (probe: Probe) => Promise<void>,
+): Check {
+  return {
+    name,
+    async run() {
+      const open = await harness.open();
+      try {
+        const probe = new Probe(open);
+        await probe.at(START_US);
+        await proof(probe);
+      } finally {
+        await open.close?.();
+      }
+    },
+  };
+}
+
+/** @throws Error that names `what`, unless the two are the same number, string or boolean. */
+export function expectEqual<T extends number | string | boolean>(
+  what: string,
+  expected: T,
+  got: T,
+): void {
+  if (!Object.is(expected, got)) throw new Error(`${what}: expected ${expected}, got ${got}`);
+}
+
+/** @throws Error that names `what`, unless the numbers of two answers are the same. */
+export function expectSame(what: string, expected: Seen, got: Seen): void {
+  for (const field of ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
+    expectEqual(`${what}: ${field}`, expected[field], got[field]);
+  }
+}

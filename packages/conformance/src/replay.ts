@@ -1,0 +1,163 @@
+/** Plays a trace to a store and to the oracle, and compares every field of every answer. */
+
+import type { Receipt, Rule, Step } from '@spillway/core';
+import { Oracle, type Subject, type Verdict } from './oracle.js';
+import { type Probe, receiptOf, type Seen, step } from './probe.js';
+import { describe } from './rules.js';
+import { costOf, destination, type StepPick, type Trace } from './trace.js';
+
+interface Grant {
+  readonly subject: Subject;
+  readonly cost: number;
+  readonly storeReceipt: Receipt;
+  readonly oracleReceipt: Receipt;
+}
+
+/** A step with the grant that it gives back, if it is a `put`. */
+interface Planned {
+  readonly step: Step;
+  readonly grant?: Grant;
+}
+
+const FIELDS = ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const;
+
+/**
+ * Plays `trace` on counts that nobody else uses.
+ *
+ * @throws Error that shows the rules, the steps so far, and the field that differs.
+ */
+export async function replay(probe: Probe, trace: Trace): Promise<void> {
+  await new Replay(probe, trace).run();
+}
+
+class Replay {
+  readonly #probe: Probe;
+  readonly #trace: Trace;
+  readonly #subjects: readonly Subject[];
+  readonly #oracle = new Oracle();
+  readonly #grants: Grant[] = [];
+  readonly #lines: string[] = [];
+  #waitUs = 0;
+  #resetUs = 0;
+  #steps = 0;
+
+  constructor(probe: Probe, trace: Trace) {
+    this.#probe = probe;
+    this.#trace = trace;
+    this.#subjects = trace.rules.map((rule) => probe.fresh(rule));
+  }
+
+  async run(): Promise<void> {
+    const { rules, startUs, groups } = this.#trace;
+    await this.#moveTo(startUs);
+    for (const { move, steps } of groups) {
+      await this.#moveTo(destination(move, rules, this.#probe.nowUs, this.#waitUs, this.#resetUs));
+      await this.#play(this.#plan(steps));
+    }
+  }
+
+  /** Before the clock runs back, forgets what a store need not keep: what has expired. */
+  async #moveTo(us: number): Promise<void> {
+    const { nowUs } = this.#probe;
+    if (us < nowUs) {
+      const stale = this.#oracle.forgettable(nowUs, us);
+      if (stale.length > 0) await this.#play(stale.map((s) => ({ step: step('reset', s) })));
+    }
+    await this.#probe.at(us);
+  }
+
+  /** Steps on different counts: what two steps do to one count is proved apart. */
+  #plan(picks: readonly StepPick[]): Planned[] {
+    const plans = new Map<string, Planned>();
+    for (const pick of picks) {
+      const planned = pick.op === 'put' ? this.#planPut(pick) : this.#planStep(pick);
+      const { limiter, key } = planned.step;
+      const count = JSON.stringify([limiter, key]);
+      if (!plans.has(count)) plans.set(count, planned);
+    }
+    return [...plans.values()];
+  }
+
+  #planStep({ op, rule: index, key, cost: pick, binding }: StepPick): Planned {
+    const chosen = this.#subjects[index % this.#subjects.length] as Subject;
+    const subject = { ...chosen, key: `key-${key}` };
+    const look = this.#oracle.apply([step('look', subject)], this.#probe.nowUs)[0] as Verdict;
+    const cost = costOf(pick, subject.rule, look.remaining);
+    return { step: step(op === 'put' ? 'take' : op, subject, cost, { binding }) };
+  }
+
+  #planPut(pick: StepPick): Planned {
+    const grant = this.#grants.at(-1 - pick.grant);
+    if (!grant) return this.#planStep(pick);
+    return { step: step('put', grant.subject, grant.cost), grant };
+  }
+
+  async #play(plans: readonly Planned[]): Promise<void> {
+    const { nowUs } = this.#probe;
+    const forStore = plans.map(({ step, grant }) => withReceipt(step, grant?.storeReceipt));
+    const forOracle = plans.map(({ step, grant }) => withReceipt(step, grant?.oracleReceipt));
+    const got = await this.#probe.apply(forStore);
+    const expected = this.#oracle.apply(forOracle, nowUs);
+    for (const [at, { step }] of plans.entries()) {
+      this.#compare(step, expected[at] as Verdict, got[at] as Seen, at === 0);
+    }
+    await this.#cutImpossible(plans);
+  }
+
+  /**
+   * A store may cut an impossible state when a step first sees it or when one is refused by it. The difference would
+   * show when the clock moves: a take settles it.
+   */
+  async #cutImpossible(plans: readonly Planned[]): Promise<void> {
+    for (const plan of plans) {
+      if (this.#oracle.isImpossible(plan.step, this.#probe.nowUs)) {
+        await this.#play([{ step: step('take', plan.step) }]);
+      }
+    }
+  }
+
+  #compare(asked: Step, expected: Verdict, got: Seen, first: boolean): void {
+    const { nowUs } = this.#probe;
+    this.#steps += 1;
+    const sign = first ? `at ${nowUs}` : ' '.repeat(19);
+    const shadow = asked.binding ? '' : ', shadow';
+    this.#lines.push(
+      `  ${this.#steps}. ${sign}  ${asked.op} ${asked.cost} of ${asked.limiter}/${asked.key}${shadow}`,
+    );
+    if (got.answer.nowUs !== nowUs) this.#fail('nowUs', nowUs, got.answer.nowUs);
+    for (const field of FIELDS) {
+      if (!Object.is(expected[field], got[field])) this.#fail(field, expected[field], got[field]);
+    }
+    if (expected.charged) {
+      this.#grants.push({
+        subject: asked,
+        cost: asked.cost,
+        storeReceipt: receiptOf(got.answer),
+        oracleReceipt: receiptOf(expected.answer),
+      });
+    }
+    if (expected.retryAfterMs > 0 && expected.retryAfterMs < Number.POSITIVE_INFINITY) {
+      this.#waitUs = Math.round(expected.retryAfterMs * 1000);
+    }
+    this.#resetUs = Math.round(expected.resetMs * 1000);
+  }
+
+  #fail(field: string, expected: unknown, got: unknown): never {
+    const rules = this.#subjects.map(
+      ({ limiter, rule }) => `  ${limiter}: ${describe(rule as Rule)}`,
+    );
+    throw new Error(
+      [
+        `step ${this.#steps}, ${field}: expected ${expected}, got ${got}`,
+        'rules:',
+        ...rules,
+        'steps:',
+        ...this.#lines,
+      ].join('\n'),
+    );
+  }
+}
+
+function withReceipt(step: Step, receipt: Receipt | undefined): Step {
+  return receipt ? { ...step, receipt } : step;
+}

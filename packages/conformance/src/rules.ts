@@ -1,0 +1,92 @@
+/** Generated rules: everyday ones, ones that do not divide evenly, and the extremes. */
+
+import { type Algorithm, makeRule, type Rule } from '@spillway/core';
+import fc from 'fast-check';
+
+export const ALGORITHMS: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-counter',
+  'sliding-window-log',
+];
+
+export const MILLISECOND_US = 1_000;
+export const DAYS_400_US: number = 400 * 86_400_000_000;
+
+/** Limit per window: some of each kind. */
+const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
+  [3, 10_000_000],
+  [10, 7_000_000],
+  [1, 5_000_000],
+  [7, 1_000_003],
+  [100, 60_000_000],
+  [1, MILLISECOND_US],
+  [7, MILLISECOND_US],
+  [1_000_000_000, MILLISECOND_US],
+  [1, DAYS_400_US],
+  [1_000_000_000, DAYS_400_US],
+  [999_999_937, DAYS_400_US - 1],
+];
+
+const quotas = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...QUOTAS) },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(
+      fc.integer({ min: 1, max: 20 }),
+      fc.oneof(
+        fc.integer({ min: 1_000, max: 2_000 }),
+        fc.integer({ min: 1_000, max: 100_000_000 }),
+      ),
+    ),
+  },
+);
+
+const bursts = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(undefined) },
+  { weight: 3, arbitrary: fc.integer({ min: 1, max: 30 }) },
+  { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
+);
+
+/** Rules of one algorithm, valid as a limiter's options would be. */
+export function rulesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
+  return fc
+    .tuple(quotas, bursts)
+    .map(([[limit, windowUs], burst]) => makeRule(algorithm, limit, windowUs, burst));
+}
+
+/** Everyday rules: at most 20 units in up to 100 s, so that single units matter. */
+export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
+  return fc
+    .tuple(
+      fc.integer({ min: 1, max: 20 }),
+      fc.integer({ min: 1_000, max: 100_000_000 }),
+      fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
+    )
+    .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
+}
+
+/** A rule of any algorithm. */
+export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf));
+
+/** The extremes of limit and window, all four corners. */
+export function extremesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
+  return fc
+    .tuple(
+      fc.constantFrom(1, 1_000_000_000),
+      fc.constantFrom(MILLISECOND_US, DAYS_400_US),
+      fc.constantFrom(undefined, 1, 1_000_000_000),
+    )
+    .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
+}
+
+/** A rule in one line. */
+export function describe(rule: Rule): string {
+  const algorithm = {
+    gcra: 'token-bucket',
+    window: rule.machine === 'window' && rule.sliding ? 'sliding-window-counter' : 'fixed-window',
+    log: 'sliding-window-log',
+  }[rule.machine];
+  const burst = rule.machine === 'gcra' ? `, burst ${rule.burst}` : '';
+  return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}`;
+}

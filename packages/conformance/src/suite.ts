@@ -1,0 +1,39 @@
+/** The whole suite for stores. */
+
+import { clockChecks } from './checks/clocks.js';
+import { groupChecks } from './checks/groups.js';
+import { keyChecks } from './checks/keys.js';
+import { operationChecks } from './checks/operations.js';
+import { promiseChecks } from './checks/promises.js';
+import { replayChecks } from './checks/replays.js';
+import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
+
+/**
+ * The checks that a store must pass to decide exactly: run each in a test of its own, with any runner.
+ *
+ * @example
+ * ```ts
+ * import { storeConformance } from '@spillway/conformance';
+ * import { memoryStore } from '@spillway/core';
+ * import { ManualClock } from '@spillway/core/testing';
+ * import { test } from 'vitest';
+ *
+ * const open = () => {
+ *   const clock = new ManualClock();
+ *   return { store: memoryStore({ clock }), setTimeUs: (us: number) => clock.setUs(us) };
+ * };
+ * for (const { name, run } of storeConformance({ open })) test(name, run);
+ * ```
+ */
+export function storeConformance(harness: Harness, options: ConformanceOptions = {}): Check[] {
+  const { runs = 100, seed = DEFAULT_SEED } = options;
+  const settings = { runs, seed };
+  return [
+    ...replayChecks(harness, settings),
+    ...promiseChecks(harness, settings),
+    ...groupChecks(harness, settings),
+    ...operationChecks(harness, settings),
+    ...clockChecks(harness, settings),
+    ...keyChecks(harness),
+  ];
+}

@@ -1,0 +1,109 @@
+/** The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/gcra.lua). */
+
+import { mulDiv } from '../exact.js';
+import type { BucketRule } from '../rule.js';
+import type { Op, Receipt } from '../store.js';
+
+/** When the bucket is full again: `tatUs + tatNum / rule.den`. Anything before now means full. */
+export interface BucketState {
+  tatUs: number;
+  tatNum: number;
+}
+
+/**
+ * Does `op` to `state`, in place. `charge` false holds back the charge of a `take` that another step of its group
+ * refused. Returns whether the cost passes (for `put`: whether something was given back).
+ */
+export function stepBucket(
+  rule: BucketRule,
+  state: BucketState,
+  op: Op,
+  cost: number,
+  nowUs: number,
+  charge: boolean,
+  receipt?: Receipt,
+): boolean {
+  if (op === 'put') return putBucket(rule, state, cost, nowUs, receipt);
+  if (op === 'reset') {
+    state.tatUs = 0;
+    state.tatNum = 0;
+    return true;
+  }
+  clamp(rule, state, nowUs);
+  if (cost === 0) return true;
+
+  const full = state.tatUs < nowUs;
+  let us = full ? nowUs : state.tatUs;
+  let num = full ? 0 : state.tatNum;
+  const { den } = rule;
+  if (cost > rule.burst) {
+    us = nowUs + rule.tolUs + 1; // one over the brim: never passes, and nothing overflows
+  } else if (den === 1) {
+    us += cost * rule.period;
+  } else {
+    const refill = mulDiv(cost, rule.period, den);
+    us += refill.whole;
+    num += refill.rest;
+    if (num >= den) {
+      us += 1;
+      num -= den;
+    }
+  }
+
+  const brimUs = nowUs + rule.tolUs;
+  const passes = us < brimUs || (us === brimUs && num <= rule.tolNum);
+  if (op === 'record' && !passes) {
+    state.tatUs = brimUs;
+    state.tatNum = rule.tolNum;
+  } else if (op === 'record' || (op === 'take' && passes && charge)) {
+    state.tatUs = us;
+    state.tatNum = num;
+  }
+  return passes;
+}
+
+/** Cuts a debt that the rule cannot have: the clock went back, or the limit was changed. */
+function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
+  if (state.tatNum >= rule.den) {
+    // A fraction over another limit's denominator: round the debt up to the next microsecond.
+    state.tatUs += 1;
+    state.tatNum = 0;
+  }
+  const brimUs = nowUs + rule.tolUs;
+  if (state.tatUs > brimUs || (state.tatUs === brimUs && state.tatNum > rule.tolNum)) {
+    state.tatUs = brimUs;
+    state.tatNum = rule.tolNum;
+  }
+}
+
+/**
+ * Gives back the cost of a grant, but no more than has not refilled since: the bucket may have been full in between,
+ * and a full bucket does not refill.
+ */
+function putBucket(
+  rule: BucketRule,
+  state: BucketState,
+  cost: number,
+  nowUs: number,
+  receipt: Receipt | undefined,
+): boolean {
+  clamp(rule, state, nowUs);
+  if (receipt === undefined || cost === 0 || cost > rule.burst || state.tatUs < nowUs) return false;
+  const refill = mulDiv(cost, rule.period, rule.den);
+  let giveUs = refill.whole;
+  let giveNum = refill.rest;
+  const leftUs = receipt.atUs - nowUs;
+  if (leftUs < giveUs || (leftUs === giveUs && receipt.num < giveNum)) {
+    giveUs = leftUs;
+    giveNum = receipt.num;
+  }
+  if (giveUs < 0 || (giveUs === 0 && giveNum === 0)) return false;
+  if (state.tatUs === nowUs && state.tatNum === 0) return false;
+  state.tatUs -= giveUs;
+  state.tatNum -= giveNum;
+  if (state.tatNum < 0) {
+    state.tatUs -= 1;
+    state.tatNum += rule.den;
+  }
+  return true;
+}

@@ -1,0 +1,71 @@
+/** Window counters, fixed and sliding: pure steps on their state (docs/algorithms.md; twin: packages/redis/src/lua/window.lua). */
+
+import { productAtMost } from '../exact.js';
+import type { WindowRule } from '../rule.js';
+import type { Op, Receipt } from '../store.js';
+
+/** Counts of the newest window charged and of the one before it. `windowUs` is the length they were counted by. */
+export interface WindowState {
+  /** Set when the stored state must be replaced by this one. */
+  dirty: boolean;
+  windowUs: number;
+  startUs: number;
+  current: number;
+  previous: number;
+}
+
+/** Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. */
+export function stepWindow(
+  rule: WindowRule,
+  state: WindowState,
+  op: Op,
+  cost: number,
+  nowUs: number,
+  charge: boolean,
+  receipt?: Receipt,
+): boolean {
+  roll(rule, state, nowUs);
+  if (op === 'reset') {
+    state.dirty = true;
+    state.current = 0;
+    state.previous = 0;
+    return true;
+  }
+  if (op === 'put') {
+    if (receipt?.atUs !== state.startUs || cost === 0 || state.current === 0) return false;
+    state.current = Math.max(0, state.current - cost);
+    state.dirty = true;
+    return true;
+  }
+  if (cost === 0) return true;
+
+  const { limit, windowUs } = rule;
+  const room = limit - state.current - cost;
+  const leftUs = windowUs - Math.max(0, nowUs - state.startUs);
+  const passes = room >= 0 && productAtMost(state.previous, leftUs, room, windowUs);
+  if (op === 'record' || (op === 'take' && passes && charge)) {
+    state.current = Math.min(state.current + cost, Math.max(state.current, limit));
+    state.dirty = true;
+  }
+  return passes;
+}
+
+/** Brings the state to the window of now. */
+function roll(rule: WindowRule, state: WindowState, nowUs: number): void {
+  const { windowUs } = rule;
+  const alignedUs = nowUs - (nowUs % windowUs);
+  if (state.windowUs !== windowUs) {
+    state.windowUs = windowUs;
+    state.startUs = alignedUs;
+    state.current = 0;
+    state.previous = 0;
+  } else if (alignedUs > state.startUs) {
+    state.previous = alignedUs === state.startUs + windowUs ? state.current : 0;
+    state.current = 0;
+    state.startUs = alignedUs;
+  } else if (state.startUs - nowUs > windowUs) {
+    state.startUs = alignedUs; // the clock went back by more than a window: a repair, kept even if refused
+    state.dirty = true;
+  }
+  if (!rule.sliding) state.previous = 0;
+}

@@ -1,0 +1,130 @@
+/** What users install: the packed packages, in a project of their own, through every way of loading them. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { publicPackages, readManifest } from './packages.js';
+import { installPacked, type Project } from './project.js';
+
+const packages = publicPackages();
+const entries = packages.flatMap((p) => p.entries);
+let project: Project;
+
+beforeAll(async () => {
+  project = await installPacked(packages);
+}, 180_000);
+
+afterAll(() => project?.remove());
+
+describe.each(packages)('$name, packed', ({ name }) => {
+  const installed = (...path: string[]): string => join(project.dir, 'node_modules', name, ...path);
+  const exported = (): string[] => filesIn(readManifest(installed()).exports);
+
+  it('carries its licence and needs its siblings by version', () => {
+    expect(existsSync(installed('LICENSE'))).toBe(true);
+    const { dependencies = {}, peerDependencies = {} } = readManifest(installed());
+    for (const range of Object.values({ ...dependencies, ...peerDependencies })) {
+      expect(range).not.toMatch(/^(workspace|catalog|link|file):/);
+    }
+  });
+
+  it('contains every file that its exports name', () => {
+    expect(exported().filter((file) => !existsSync(installed(file)))).toEqual([]);
+  });
+
+  it('has no top-level await, which require could not load', () => {
+    for (const file of exported().filter((path) => path.endsWith('.js'))) {
+      expect(readFileSync(installed(file), 'utf8'), file).not.toMatch(/^(.*= )?await /m);
+    }
+  });
+});
+
+describe('every entry', () => {
+  const count = (load: string): string => `const counts = {};
+    for (const entry of ${JSON.stringify(entries)}) counts[entry] = Object.keys(${load}).length;
+    console.log(JSON.stringify(counts));`;
+  const withNames = (counts: Record<string, number>): string[] =>
+    Object.keys(counts).filter((entry) => (counts[entry] ?? 0) > 0);
+
+  it('can be imported', async () => {
+    project.write({ 'all.mjs': count('await import(entry)') });
+    expect(withNames(await project.run('all.mjs'))).toEqual(entries);
+  });
+
+  it('can be required', async () => {
+    project.write({ 'all.cjs': count('require(entry)') });
+    expect(withNames(await project.run('all.cjs'))).toEqual(entries);
+  });
+
+  it('can be required where require knows only CommonJS, as in Jest', async () => {
+    project.write({ 'all.cjs': count('require(entry)') });
+    const counts = await project.run<Record<string, number>>(
+      'all.cjs',
+      '--no-experimental-require-module',
+    );
+    expect(withNames(counts)).toEqual(entries);
+  });
+});
+
+describe('one copy of core', () => {
+  it('is shared by a CommonJS and an ES module dependency of one program', async () => {
+    project.write({
+      'node_modules/cjs-dependency/index.js': `module.exports = require('@spillway/core');`,
+      'node_modules/esm-dependency/package.json': '{ "type": "module", "exports": "./index.js" }',
+      'node_modules/esm-dependency/index.js': `export * from '@spillway/core';`,
+      'one-copy.mjs': `
+        import cjs from 'cjs-dependency';
+        import * as esm from 'esm-dependency';
+        const functions = Object.keys(esm).filter((name) => typeof esm[name] === 'function');
+        console.log(JSON.stringify(functions.map((name) => [name, cjs[name] === esm[name]])));`,
+    });
+    const functions = await project.run<[string, boolean][]>('one-copy.mjs');
+    expect(functions).toContainEqual(['SpillwayError', true]);
+    expect(functions.filter(([, same]) => !same)).toEqual([]);
+  });
+
+  it('is what every package hands on, imported or required', async () => {
+    project.write({
+      'hand-on.mjs': `
+        import { createRequire } from 'node:module';
+        import * as core from '@spillway/core';
+        const require = createRequire(import.meta.url);
+        const others = [];
+        for (const entry of ${JSON.stringify(entries)}) {
+          const [imported, required] = [await import(entry), require(entry)];
+          for (const name of Object.keys(imported)) {
+            if (imported[name] !== required[name]) others.push(entry + ' has two of ' + name);
+            if (name in core && imported[name] !== core[name]) others.push(entry + ' has its own ' + name);
+          }
+        }
+        console.log(JSON.stringify(others));`,
+    });
+    expect(await project.run('hand-on.mjs')).toEqual([]);
+  });
+});
+
+describe('strict TypeScript, declarations checked too', () => {
+  const use = [
+    ...entries.map((entry, index) => `import * as entry${index} from '${entry}';`),
+    `export const all: readonly object[] = [${entries.map((_, index) => `entry${index}`)}];`,
+  ].join('\n');
+
+  it.each([
+    { file: 'use.mts', module: 'node16', moduleResolution: 'node16' },
+    { file: 'use.cts', module: 'node16', moduleResolution: 'node16' },
+    { file: 'use.cts', module: 'nodenext', moduleResolution: 'nodenext' },
+    { file: 'use.ts', module: 'esnext', moduleResolution: 'bundler' },
+  ])('$file compiles with moduleResolution $moduleResolution', async ({ file, ...options }) => {
+    const strict = { strict: true, skipLibCheck: false, exactOptionalPropertyTypes: true };
+    const compilerOptions = { ...options, ...strict, target: 'es2022', noEmit: true };
+    const tsconfig = { compilerOptions: { ...compilerOptions, types: ['node'] }, files: [file] };
+    project.write({ [file]: use, 'tsconfig.json': JSON.stringify(tsconfig) });
+    expect(await project.typeCheck('tsconfig.json')).toBe('');
+  });
+});
+
+/** Every file named in a tree of export conditions. */
+function filesIn(exports: unknown): string[] {
+  if (typeof exports === 'string') return [exports];
+  return Object.values(exports as object).flatMap(filesIn);
+}

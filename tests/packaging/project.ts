@@ -1,0 +1,78 @@
+/** A user's project in a temporary folder, into which the packed packages are installed as from the registry. */
+
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { type PublicPackage, pin, ROOT } from './packages.js';
+
+const exec = promisify(execFile);
+
+export interface Project {
+  readonly dir: string;
+  /** Writes files, by path in the project. */
+  write(files: Readonly<Record<string, string>>): void;
+  /** Runs a file of the project with Node and parses what it prints as JSON. */
+  run<T>(file: string, ...options: string[]): Promise<T>;
+  /** Type-checks with the compiler of this repository; the compiler's messages, empty if all is well. */
+  typeCheck(tsconfig: string): Promise<string>;
+  remove(): void;
+}
+
+export async function installPacked(packages: readonly PublicPackage[]): Promise<Project> {
+  const dir = mkdtempSync(join(tmpdir(), 'spillway-packaging-'));
+  const write: Project['write'] = (files) => {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(dir, path)), { recursive: true });
+      writeFileSync(join(dir, path), text);
+    }
+  };
+  write({ 'package.json': JSON.stringify({ name: 'consumer', private: true, type: 'module' }) });
+
+  const tarballs = join(dir, 'tarballs');
+  for (const { dir: cwd } of packages) {
+    await execute('pnpm', ['pack', '--pack-destination', tarballs], cwd);
+  }
+  const packed = readdirSync(tarballs).map((name) => join(tarballs, name));
+  const peers = new Set([pin(ROOT, '@types/node'), ...packages.flatMap((p) => p.peers)]);
+  const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts'];
+  await execute('npm', ['install', ...flags, ...packed, ...peers], dir);
+
+  return {
+    dir,
+    write,
+    async run<T>(file: string, ...options: string[]): Promise<T> {
+      return JSON.parse(await execute(process.execPath, [...options, file], dir)) as T;
+    },
+    async typeCheck(tsconfig: string): Promise<string> {
+      const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+      try {
+        return await execute(process.execPath, [tsc, '-p', tsconfig], dir);
+      } catch (error) {
+        return (error as { stdout: string }).stdout;
+      }
+    },
+    remove: () => rmSync(dir, { recursive: true, force: true }),
+  };
+}
+
+async function execute(command: string, args: readonly string[], cwd: string): Promise<string> {
+  const { stdout } = await exec(command, args, { cwd, env: cleanEnvironment() });
+  return stdout;
+}
+
+/** A user's environment: nothing of the runner above, which would lend the project this repository's modules. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const bin = join(ROOT, 'node_modules', '.bin');
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    PATH: `${bin}${delimiter}${process.env['PATH']}`,
+  };
+  for (const name of Object.keys(env)) {
+    const ofRunner =
+      /^(NODE_PATH|NODE_OPTIONS|NODE_ENV|INIT_CWD|VITEST.*|npm_(package|lifecycle)_.*)$/;
+    if (ofRunner.test(name) || name === 'npm_config_local_prefix') delete env[name];
+  }
+  return env;
+}
