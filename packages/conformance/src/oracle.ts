@@ -35,7 +35,7 @@ function machineOf(rule: Rule): Machine<Rule, unknown> {
  * are judged first, on the state before the group; then every step acts, in order.
  *
  * @example
- * ```ts
+ * ```ts run
  * import { Oracle } from '@spillway/conformance';
  * import { makeRule } from '@spillway/core';
  *

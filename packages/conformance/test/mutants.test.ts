@@ -1,0 +1,47 @@
+/** The checks can fail: each wrong store is caught by the check that is named. */
+
+import { describe, expect, it } from 'vitest';
+import { storeConformance } from '../src/index.js';
+import { type Mutant, mutants } from './mutants.js';
+import { naiveStores, openSlidingWindow } from './naive-stores.js';
+
+/** Runs the checks whose names begin as told; resolves to the messages of those that fail. */
+async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<string[]> {
+  const checks = storeConformance({ open }).filter(({ name }) => name.startsWith(caughtBy));
+  expect(checks.length).toBeGreaterThan(0);
+  const results = await Promise.allSettled(checks.map(({ run }) => run()));
+  return results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
+}
+
+describe('a store is caught that', () => {
+  for (const mutant of [...mutants, ...naiveStores]) {
+    it(mutant.name, async () => {
+      expect(await failures(mutant)).not.toEqual([]);
+    });
+  }
+});
+
+describe('a store is not caught that', () => {
+  it('rounds the window before up, which is exact for whole units', async () => {
+    const open = () => openSlidingWindow(Math.ceil);
+    const caughtBy = naiveStores.find(
+      ({ name }) => name === 'rounds the window before down',
+    )?.caughtBy;
+    expect(await failures({ open, caughtBy: caughtBy as string })).toEqual([]);
+  });
+});
+
+describe('a failed replay', () => {
+  it('tells the field, both values, the rule, the shrunk trace, and the seed', async () => {
+    const coarse = mutants.find(({ name }) => name === 'decides in whole milliseconds') as Mutant;
+    const [message] = await failures({ ...coarse, caughtBy: 'replays sliding-window-log' });
+    expect(message).toMatchInlineSnapshot(`
+      "Error: step 1, retryAfterMs: expected 1, got 0.875
+      rules:
+        limiter-39: sliding-window-log 1 per 1000 us
+      steps:
+        1. at 1767225600000125  take 1 of limiter-39/key-0, shadow
+      (seed 20260101, run 1, shrunk 23 times)"
+    `);
+  });
+});

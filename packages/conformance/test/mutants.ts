@@ -1,0 +1,231 @@
+/** Stores that are wrong in one way each, made from the one that is right. */
+
+import { type Answer, capacityOf, type Step, type Store } from '@spillway/core';
+import type { OpenStore } from '../src/index.js';
+import { type ReferenceStore, referenceStore } from './reference-store.js';
+
+export interface Mutant {
+  /** What is wrong with it. */
+  readonly name: string;
+  /** A check that must notice, by the beginning of its name. */
+  readonly caughtBy: string;
+  open(): OpenStore;
+}
+
+type Apply = (right: ReferenceStore, steps: readonly Step[]) => ReturnType<Store['apply']>;
+
+function mutant(name: string, caughtBy: string, apply: Apply): Mutant {
+  return {
+    name,
+    caughtBy,
+    open() {
+      const right = referenceStore();
+      const store: Store = { sync: false, apply: (steps) => apply(right, steps) };
+      return { store, setTimeUs: (us) => right.setTimeUs(us) };
+    },
+  };
+}
+
+/** A store that changes each step before it answers. */
+function steps(name: string, caughtBy: string, change: (step: Step) => Step): Mutant {
+  return mutant(name, caughtBy, (right, group) => right.apply(group.map(change)));
+}
+
+/** A store that counts under another key or limiter. */
+function names(
+  name: string,
+  caughtBy: string,
+  change: (limiter: string, key: string) => readonly [limiter: string, key: string],
+): Mutant {
+  return steps(name, caughtBy, (step) => {
+    const [limiter, key] = change(step.limiter, step.key);
+    return { ...step, limiter, key };
+  });
+}
+
+/** A store that answers under a clock of its own, but tells the right time. */
+function clock(name: string, caughtBy: string, warp: () => (nowUs: number) => number): Mutant {
+  return {
+    name,
+    caughtBy,
+    open() {
+      const right = referenceStore();
+      const warped = warp();
+      let nowUs = 0;
+      const apply = (group: readonly Step[]): Answer[] => {
+        right.setTimeUs(warped(nowUs));
+        return right.apply(group).map((answer) => ({ ...answer, nowUs }));
+      };
+      return {
+        store: { sync: false, apply },
+        setTimeUs(us) {
+          nowUs = us;
+        },
+      };
+    },
+  };
+}
+
+const refusals: readonly Mutant[] = [
+  mutant('charges what it refuses', 'changes nothing when it refuses', (right, group) => {
+    const answers = right.apply(group);
+    const refused = group.filter((step, at) => step.op === 'take' && !answers[at]?.allowed);
+    right.apply(refused.map((step) => ({ ...step, op: 'record' })));
+    return answers;
+  }),
+  steps('admits a cost above the capacity when it is rested', 'answers never', (step) => ({
+    ...step,
+    cost: Math.min(step.cost, capacityOf(step.rule)),
+  })),
+  steps('charges one unit for a cost of 0', 'weighs requests', (step) => ({
+    ...step,
+    cost: Math.max(1, step.cost),
+  })),
+  steps('charges one unit whatever the cost', 'weighs requests', (step) => ({
+    ...step,
+    cost: Math.min(1, step.cost),
+  })),
+  mutant('reads, waits, then writes', 'admits exactly the limit', async (right, group) => {
+    const looks = right.apply(group.map((step) => ({ ...step, op: 'look' })));
+    await Promise.resolve();
+    if (!looks.every(({ allowed }) => allowed)) return looks;
+    const written = right.apply(group.map((step) => ({ ...step, op: 'record' })));
+    return written.map((answer) => ({ ...answer, allowed: true }));
+  }),
+];
+
+const groups: readonly Mutant[] = [
+  mutant('decides each step of a group by itself', 'charges none of a group', (right, group) =>
+    group.flatMap((step) => right.apply([step])),
+  ),
+  mutant('decides a group in batches of 100', 'decides a group of 300', (right, group) =>
+    [0, 100, 200].flatMap((from) => right.apply(group.slice(from, from + 100))),
+  ),
+  mutant('looks at a repeated key once for each', 'counts the same key twice', (right, group) => {
+    const looks = group.flatMap((step) => right.apply([{ ...step, op: 'look' }]));
+    if (group.every(({ op }) => op === 'take') && looks.every(({ allowed }) => allowed)) {
+      return group.flatMap((step) => right.apply([{ ...step, op: 'record' }]));
+    }
+    return right.apply(group);
+  }),
+  steps('lets a shadow step refuse', 'never refuses a group for a shadow', (step) => ({
+    ...step,
+    binding: true,
+  })),
+  steps('never charges a shadow step', 'lets a shadow step charge', (step) => ({
+    ...step,
+    op: step.op === 'take' && !step.binding ? 'look' : step.op,
+  })),
+  mutant('charges shadow steps of refused groups', 'lets a shadow step charge', (right, group) => {
+    const binding = group.filter((step) => step.binding);
+    const answers = right.apply(binding);
+    return group.flatMap((step) =>
+      step.binding ? (answers[binding.indexOf(step)] as Answer) : right.apply([step]),
+    );
+  }),
+  mutant('answers in reverse order', 'charges none of a group', (right, group) =>
+    right.apply(group).toReversed(),
+  ),
+];
+
+const operations: readonly Mutant[] = [
+  steps('charges a look', 'changes nothing when it refuses', (step) => ({
+    ...step,
+    op: step.op === 'look' ? 'take' : step.op,
+  })),
+  steps('does not record what does not pass', 'records what does not pass', (step) => ({
+    ...step,
+    op: step.op === 'record' ? 'take' : step.op,
+  })),
+  steps('does not reset', 'forgets a key that is reset', (step) => ({
+    ...step,
+    op: step.op === 'reset' ? 'look' : step.op,
+  })),
+  steps('gives nothing back', 'gives back a grant', (step) => ({
+    ...step,
+    op: step.op === 'put' ? 'look' : step.op,
+  })),
+  mutant('gives back what has long refilled', 'gives back nothing', (right, group) =>
+    right.apply(
+      group.map((step) =>
+        step.op === 'put' ? { ...step, receipt: { atUs: right.nowUs * 2, num: 0 } } : step,
+      ),
+    ),
+  ),
+  mutant('gives back into any window', 'gives back nothing', (right, group) => {
+    const looks = right.apply(group.map((step) => ({ ...step, op: 'look' })));
+    return right.apply(
+      group.map((step, at) => {
+        const look = looks[at];
+        if (step.op !== 'put' || !look || !('startUs' in look)) return step;
+        return { ...step, receipt: { atUs: look.startUs, num: 0 } };
+      }),
+    );
+  }),
+];
+
+const keys: readonly Mutant[] = [
+  names('joins limiter and key with a colon', 'counts limiter and key apart', (limiter, key) => [
+    '',
+    `${limiter}:${key}`,
+  ]),
+  names('forgets the limiter', 'replays mixed groups', (_, key) => ['', key]),
+  names('writes keys as UTF-8', 'counts hostile keys apart', (limiter, key) => [
+    limiter,
+    key.replace(/\p{Surrogate}/gu, '\ufffd'),
+  ]),
+  names('composes accents', 'counts hostile keys apart', (limiter, key) => [
+    limiter,
+    key.normalize('NFC'),
+  ]),
+  names('trims', 'counts hostile keys apart', (limiter, key) => [limiter, key.trim()]),
+  names('ends keys at a NUL', 'counts hostile keys apart', (limiter, key) => [
+    limiter,
+    key.split('\0')[0] ?? '',
+  ]),
+  names('hashes only the start of long keys', 'counts hostile keys apart', (limiter, key) => [
+    limiter,
+    key.slice(0, 4096),
+  ]),
+  names('ignores case', 'counts hostile keys apart', (limiter, key) => [
+    limiter,
+    key.toLowerCase(),
+  ]),
+  names('keeps keys as properties of an object', 'counts hostile keys apart', (limiter, key) => [
+    limiter,
+    key in {} ? 'inherited' : key,
+  ]),
+];
+
+const clocks: readonly Mutant[] = [
+  clock('trusts a clock that was a year ahead', 'blocks nobody for a year', () => {
+    let newest = 0;
+    return (nowUs) => {
+      newest = Math.max(newest, nowUs);
+      return newest;
+    };
+  }),
+  clock('decides in whole milliseconds', 'admits after exactly the promised wait', () => {
+    return (nowUs) => nowUs - (nowUs % 1000);
+  }),
+  steps('expires one microsecond late', 'admits after exactly the promised wait', (step) => ({
+    ...step,
+    rule: { ...step.rule, windowUs: step.rule.windowUs + 1 },
+  })),
+  steps('expires one microsecond early', 'admits at most the limit in any window', (step) => ({
+    ...step,
+    rule: { ...step.rule, windowUs: step.rule.windowUs - 1 },
+  })),
+  steps('refills a little faster', 'admits at most burst', (step) => ({
+    ...step,
+    rule: { ...step.rule, limit: step.rule.limit + 1 },
+  })),
+];
+
+export const mutants: readonly Mutant[] = [
+  ...refusals,
+  ...groups,
+  ...operations,
+  ...keys,
+  ...clocks,
+];
