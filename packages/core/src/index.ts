@@ -1,10 +1,66 @@
-export * from './clock.js';
-export * from './decision.js';
-export * from './duration.js';
-export * from './errors.js';
-export * from './exact.js';
-export * from './group.js';
-export * from './measure.js';
-export * from './memory/memory-store.js';
-export * from './rule.js';
-export * from './store.js';
+/** @spillway/core: limiters, the guard that runs them, and the store in memory. */
+
+export { type Clock, systemClock } from './clock.js';
+export type { Decision, Numbers, Outcome, Policy, Reason } from './decision.js';
+export { type Duration, toMicroseconds } from './duration.js';
+export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './errors.js';
+export { mulDiv, type Quotient } from './exact.js';
+export { spread, type UniqueGroup, uniqueGroup } from './group.js';
+export type { Admission } from './guard/admission.js';
+export { createGuard, type DecisionEvent, type Guard, type GuardOptions } from './guard/guard.js';
+export type { HeaderStyle } from './guard/presenter.js';
+export { type Field, mergeFields } from './http/fields.js';
+export {
+  type CostOptions,
+  createLimiter,
+  type GroupDecision,
+  type KeyedLimiter,
+  type KeyedLimiterOptions,
+  type LimiterOptions,
+  type Timely,
+} from './limit/keyed-limiter.js';
+export type {
+  Fault,
+  Limiter,
+  LocalLimiter,
+  Mode,
+  OnStoreError,
+  RequestOutcome,
+  StepContext,
+  StoredLimiter,
+} from './limit/limiter.js';
+export type { RuleOptions } from './limit/options.js';
+export { type RateLimitOptions, rateLimit } from './limit/rate-limit.js';
+export { receiptFrom } from './limit/receipt.js';
+export type { LimitRequest, Per } from './limit/request.js';
+export { measure, refillTime } from './measure.js';
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory/memory-store.js';
+export * from './net/index.js';
+export { withDeadline } from './resilience/deadline.js';
+export { withFallback } from './resilience/fallback.js';
+export type { ResilienceOptions } from './resilience/stack.js';
+export {
+  type Algorithm,
+  type BucketRule,
+  capacityOf,
+  type LogRule,
+  MAX_TOLERANCE_US,
+  makeRule,
+  type Rule,
+  sameRule,
+  shareOf,
+  type WindowRule,
+} from './rule.js';
+export type {
+  Answer,
+  ApplyOptions,
+  BucketAnswer,
+  LogAnswer,
+  Op,
+  Receipt,
+  Step,
+  Store,
+  StoreErrorPolicy,
+  SyncStore,
+  WindowAnswer,
+} from './store.js';

@@ -76,6 +76,7 @@ function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): numbe
   const { limit, windowUs } = rule;
   const { startUs, current, previous } = answer;
   const room = limit - current - cost;
+  if (cost === 0 || (room >= 0 && previous <= room)) return 0;
   if (room >= 0) return startUs + fadesAfterUs(previous, room, windowUs);
   // Not in this window: in the next one, once enough of this one has left the view.
   return startUs + windowUs + (rule.sliding ? fadesAfterUs(current, limit - cost, windowUs) : 0);
@@ -90,7 +91,7 @@ function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numbers {
   const { used, freesUs, lastUs, nowUs } = answer;
   let retryAfterMs = 0;
   if (cost > rule.limit) retryAfterMs = Infinity;
-  else if (freesUs > 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
+  else if (cost > 0 && freesUs > 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
   return {
     remaining: Math.max(0, rule.limit - used),
     retryAfterMs,

@@ -88,7 +88,7 @@ function putBucket(
   receipt: Receipt | undefined,
 ): boolean {
   clamp(rule, state, nowUs);
-  if (receipt === undefined || cost === 0 || cost > rule.burst || state.tatUs < nowUs) return false;
+  if (receipt === undefined || cost === 0 || state.tatUs < nowUs) return false;
   const refill = mulDiv(cost, rule.period, rule.den);
   let giveUs = refill.whole;
   let giveNum = refill.rest;

@@ -27,6 +27,7 @@ export function stepWindow(
   roll(rule, state, nowUs);
   if (op === 'reset') {
     state.dirty = true;
+    state.windowUs = 0; // as if never used
     state.current = 0;
     state.previous = 0;
     return true;

@@ -129,7 +129,7 @@ class Memory implements MemoryStore {
     }
     const { tatUs, tatNum } = state;
     const allowed = stepBucket(rule, state, op, cost, nowUs, charge, step.receipt);
-    if (state.tatUs !== tatUs || state.tatNum !== tatNum) {
+    if (op !== 'look' && (state.tatUs !== tatUs || state.tatNum !== tatNum)) {
       this.buckets.store(slot < 0 ? this.buckets.add(nowUs) : slot, state);
     }
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };

@@ -1,0 +1,25 @@
+/** The outcome of a guard for one request: what to answer, and what to do when the response has closed. */
+
+import type { Decision } from '../decision.js';
+import type { Field } from '../http/fields.js';
+import type { RequestOutcome } from '../limit/limiter.js';
+
+/** What {@link Guard.admit} returns. */
+export interface Admission {
+  /** Whether the request may go on. */
+  readonly allowed: boolean;
+  /** One for each limiter, in the order of the guard. */
+  readonly decisions: readonly Decision[];
+  /** Of several refusals the one with the longest wait; undefined if the request is allowed. */
+  readonly binding: Decision | undefined;
+  /** 429 or 503 if refused; 200 if not. */
+  readonly status: number;
+  /** Fields for the response, refused or not. */
+  readonly fields: readonly Field[];
+  /** Body of a refusal, a problem document; empty if allowed. */
+  readonly body: string;
+  /** Whether {@link release} has anything to do; if not, an adapter need not watch the response. */
+  readonly pending: boolean;
+  /** To be called when the response has closed, however. Works once; never throws; never waits. */
+  release(outcome: RequestOutcome): void;
+}

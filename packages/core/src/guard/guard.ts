@@ -1,0 +1,250 @@
+/** The guard: a list of limiters over one request, all stored ones in one call of the store. */
+
+import type { Decision } from '../decision.js';
+import { SpillwayError, show } from '../errors.js';
+import { isLater } from '../host.js';
+import type {
+  Fault,
+  Limiter,
+  Mode,
+  RequestOutcome,
+  StepContext,
+  StoredLimiter,
+} from '../limit/limiter.js';
+import { claimName } from '../limit/names.js';
+import type { LimitRequest } from '../limit/request.js';
+import { memoryStore } from '../memory/memory-store.js';
+import { type ResilienceOptions, resilient } from '../resilience/stack.js';
+import type { Answer, Step, Store } from '../store.js';
+import type { Admission } from './admission.js';
+import { type Asked, Judgement } from './judgement.js';
+import { type HeaderStyle, Presenter } from './presenter.js';
+
+/** What an observer is told of each decision: fields of few values only, never a key. */
+export interface DecisionEvent extends Decision {
+  readonly mode: Mode;
+}
+
+export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
+  /** Where counts live. Default: a memory store of this guard's own. */
+  readonly store?: Store;
+  /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
+  readonly headers?: readonly HeaderStyle[];
+  /** Requests that no limiter sees, beside CORS preflights, which are always passed. */
+  readonly skip?: (request: LimitRequest<Raw>) => boolean;
+  /** Told of every decision. */
+  readonly onDecision?: (event: DecisionEvent) => void;
+  /** Told when a callback of yours throws or returns junk, and when the store fails. The request is answered all the same. */
+  readonly onFault?: (fault: Fault) => void;
+}
+
+/** Runs limiters over requests; what {@link createGuard} returns. */
+export interface Guard<Raw = unknown> {
+  /** Decides on a request; at once if the store answers at once. Never throws, never rejects. */
+  admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
+}
+
+/**
+ * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
+ *
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ *
+ * const guard = createGuard(rateLimit({ limit: 100, window: '1m' }));
+ * const admission = await guard.admit({
+ *   method: 'GET',
+ *   path: '/',
+ *   clientIp: '203.0.113.7',
+ *   header: () => undefined,
+ *   raw: undefined,
+ * });
+ * admission.allowed; // true
+ * ```
+ */
+export function createGuard<Raw = unknown>(
+  limiters: Limiter<Raw> | readonly Limiter<Raw>[],
+  options: GuardOptions<Raw> = {},
+): Guard<Raw> {
+  return new ListGuard(Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>], options);
+}
+
+class ListGuard<Raw> implements Guard<Raw> {
+  private readonly store: Store;
+  private readonly presenter: Presenter;
+  private readonly context: StepContext;
+
+  constructor(
+    private readonly limiters: readonly Limiter<Raw>[],
+    private readonly options: GuardOptions<Raw>,
+  ) {
+    checkLimiters(limiters, options.store);
+    const store = options.store ?? memoryStore();
+    this.store = resilient(store, options);
+    for (const limiter of limiters) {
+      if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
+    }
+    this.presenter = new Presenter(options.headers ?? ['draft-11']);
+    this.context = {
+      onStoreError: options.onStoreError ?? 'allow',
+      fault: (fault) => this.fault(fault),
+    };
+  }
+
+  admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
+    const asked: Asked<Raw>[] = [];
+    const steps: Step[] = [];
+    const skipped = this.skips(request);
+    let refused = false;
+    for (const limiter of this.limiters) {
+      const mode = skipped ? 'off' : this.modeOf(limiter, request);
+      const one: Asked<Raw> = { limiter, mode };
+      asked.push(one);
+      if (mode === 'off') continue;
+      if (limiter.kind === 'local') {
+        one.decision = this.decideLocally(limiter, mode, request);
+        if (!one.decision.allowed) refused = true;
+      } else {
+        one.step = limiter.step(request, mode === 'enforce', this.context);
+        steps.push(one.step);
+      }
+    }
+    // What this process refuses by itself costs the store nothing.
+    if (refused || steps.length === 0) return this.judge(asked, undefined);
+    const answers = this.store.apply(steps);
+    return isLater(answers)
+      ? answers.then((value) => this.judge(asked, value))
+      : this.judge(asked, answers);
+  }
+
+  private judge(asked: Asked<Raw>[], answers: readonly Answer[] | undefined): Admission {
+    let next = 0;
+    for (const one of asked) {
+      if (one.step && answers) {
+        one.answer = answers[next++] as Answer;
+        one.decision = (one.limiter as StoredLimiter<Raw>).decide(one.step, one.answer);
+        const { failure } = one.answer;
+        if (failure) this.fault({ limiter: one.limiter.name, source: 'store', error: failure });
+      }
+      one.decision ??= skippedDecision(one.limiter.name);
+      this.tell(one.decision, one.mode);
+    }
+    return new Judgement(asked, this.presenter, (list, outcome) => this.settle(list, outcome));
+  }
+
+  private decideLocally(
+    limiter: Extract<Limiter<Raw>, { kind: 'local' }>,
+    mode: Mode,
+    request: LimitRequest<Raw>,
+  ): Decision {
+    let decision: Decision;
+    try {
+      decision = limiter.decide(request);
+    } catch (error) {
+      this.fault({ limiter: limiter.name, source: 'decide', error });
+      return skippedDecision(limiter.name);
+    }
+    if (decision.allowed || mode === 'enforce') return decision;
+    return { ...decision, allowed: true, outcome: 'would-deny' };
+  }
+
+  /** Gives back what limiters want given back; never awaited by the response. */
+  private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): void {
+    const steps: Step[] = [];
+    for (const { limiter, step, answer } of asked) {
+      if (limiter.kind !== 'stored' || !limiter.settle || !step || !answer) continue;
+      try {
+        const back = limiter.settle(step, answer, outcome);
+        if (back) steps.push(back);
+      } catch (error) {
+        this.fault({ limiter: limiter.name, source: 'refundIf', error });
+      }
+    }
+    // The store's decorators answer for it: this cannot reject.
+    if (steps.length > 0) void this.store.apply(steps);
+  }
+
+  private skips(request: LimitRequest<Raw>): boolean {
+    // A preflight carries no credentials and is cached by the browser; refusing it hides the real answer from the page.
+    if (request.method === 'OPTIONS' && request.header('access-control-request-method'))
+      return true;
+    if (!this.options.skip) return false;
+    try {
+      return this.options.skip(request) === true;
+    } catch (error) {
+      this.fault({ limiter: '', source: 'skip', error });
+      return false;
+    }
+  }
+
+  private modeOf(limiter: Limiter<Raw>, request: LimitRequest<Raw>): Mode {
+    const { mode } = limiter;
+    if (typeof mode !== 'function') return mode;
+    let error: unknown;
+    try {
+      const own = mode(request);
+      if (own === 'enforce' || own === 'shadow' || own === 'off') return own;
+      error = new TypeError(`mode of limiter "${limiter.name}" returned ${show(own)}`);
+    } catch (thrown) {
+      error = thrown;
+    }
+    this.fault({ limiter: limiter.name, source: 'mode', error });
+    return 'enforce'; // no accident switches a limit off
+  }
+
+  private tell(decision: Decision, mode: Mode): void {
+    if (!this.options.onDecision) return;
+    try {
+      this.options.onDecision({ ...decision, mode });
+    } catch (error) {
+      this.fault({ limiter: decision.limiter, source: 'observer', error });
+    }
+  }
+
+  private fault(fault: Fault): void {
+    try {
+      this.options.onFault?.(fault);
+    } catch {
+      // An observer of faults that itself fails has nobody left to tell.
+    }
+  }
+}
+
+function skippedDecision(limiter: string): Decision {
+  return {
+    limiter,
+    allowed: true,
+    outcome: 'skipped',
+    reason: null,
+    cost: 0,
+    remaining: Number.NaN,
+    retryAfterMs: 0,
+    resetMs: Number.NaN,
+  };
+}
+
+function checkLimiters<Raw>(limiters: readonly Limiter<Raw>[], store: Store | undefined): void {
+  const names = new Set<string>();
+  for (const limiter of limiters) {
+    if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
+      throw new SpillwayError(
+        'SPW_LIMITER_INVALID',
+        `limiters must be made by rateLimit() or its like, got ${show(limiter)}`,
+      );
+    }
+    if (names.has(limiter.name)) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `two limiters of one guard have the name "${limiter.name}": give each its own`,
+      );
+    }
+    names.add(limiter.name);
+    if (store && limiter.kind === 'stored' && !limiter.named) {
+      throw new SpillwayError(
+        'SPW_NAME_REQUIRED',
+        'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts',
+      );
+    }
+  }
+}

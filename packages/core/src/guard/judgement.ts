@@ -1,0 +1,67 @@
+/** One request's answer, put together from its decisions. */
+
+import type { Decision } from '../decision.js';
+import type { Field } from '../http/fields.js';
+import { bindingOf } from '../limit/binding.js';
+import type { Limiter, Mode, RequestOutcome } from '../limit/limiter.js';
+import type { Answer, Step } from '../store.js';
+import type { Admission } from './admission.js';
+import type { Presenter } from './presenter.js';
+
+/** What one limiter was asked and what came of it. */
+export interface Asked<Raw> {
+  readonly limiter: Limiter<Raw>;
+  readonly mode: Mode;
+  step?: Step;
+  answer?: Answer;
+  decision?: Decision;
+}
+
+export class Judgement<Raw> implements Admission {
+  readonly allowed: boolean;
+  readonly decisions: readonly Decision[];
+  readonly binding: Decision | undefined;
+  readonly status: number;
+  readonly fields: readonly Field[];
+  readonly body: string;
+  private held: readonly Asked<Raw>[];
+
+  constructor(
+    asked: readonly Asked<Raw>[],
+    presenter: Presenter,
+    private readonly settle: (asked: readonly Asked<Raw>[], outcome: RequestOutcome) => void,
+  ) {
+    this.decisions = asked.map((one) => one.decision as Decision);
+    const refusals = this.decisions.filter((decision) => !decision.allowed);
+    this.allowed = refusals.length === 0;
+    this.binding = this.allowed ? undefined : bindingOf(refusals);
+    // What is in shadow is not shown.
+    const shown = this.decisions.filter((_, index) => asked[index]?.mode === 'enforce');
+    const presented = presenter.present(shown, refusals, this.binding);
+    this.status = presented.status;
+    this.fields = presented.fields;
+    this.body = presented.body;
+    // Nothing was charged by a refusal, so there is nothing to give back.
+    this.held = this.allowed ? asked.filter(settles) : [];
+  }
+
+  get pending(): boolean {
+    return this.held.length > 0;
+  }
+
+  release(outcome: RequestOutcome): void {
+    const { held } = this;
+    if (held.length === 0) return;
+    this.held = [];
+    this.settle(held, outcome);
+  }
+}
+
+function settles<Raw>({ limiter, answer }: Asked<Raw>): boolean {
+  return (
+    limiter.kind === 'stored' &&
+    limiter.settle !== undefined &&
+    answer?.allowed === true &&
+    !answer.failure
+  );
+}

@@ -1,0 +1,87 @@
+/** From decisions to status, fields and body. */
+
+import { wallClockMs } from '../clock.js';
+import type { Decision, Policy } from '../decision.js';
+import { SpillwayError, show } from '../errors.js';
+import {
+  type Field,
+  legacyFields,
+  limitItem,
+  policyItem,
+  retryAfterSeconds,
+} from '../http/fields.js';
+import { PROBLEM_TYPE, problemBody, statusOf } from '../http/problem.js';
+import { bindingOf } from '../limit/binding.js';
+
+/** `draft-11`: `RateLimit` and `RateLimit-Policy`. `legacy`: `X-RateLimit-*`. */
+export type HeaderStyle = 'draft-11' | 'legacy';
+
+interface Presented {
+  readonly status: number;
+  readonly fields: readonly Field[];
+  readonly body: string;
+}
+
+export class Presenter {
+  // A policy's text is made once; a weak map, so that limits that were asked for once do not stay.
+  private readonly policies = new WeakMap<Policy, string>();
+  private readonly standard: boolean;
+  private readonly legacy: boolean;
+
+  /** @throws SpillwayError `SPW_OPTION_INVALID` */
+  constructor(styles: readonly HeaderStyle[]) {
+    for (const style of styles) {
+      if (style !== 'draft-11' && style !== 'legacy') {
+        throw new SpillwayError(
+          'SPW_OPTION_INVALID',
+          `headers must be a list of 'draft-11' and 'legacy', got ${show(style)}`,
+        );
+      }
+    }
+    this.standard = styles.includes('draft-11');
+    this.legacy = styles.includes('legacy');
+  }
+
+  present(
+    shown: readonly Decision[],
+    refusals: readonly Decision[],
+    binding: Decision | undefined,
+  ): Presented {
+    const fields: Field[] = [];
+    this.addLimits(fields, shown);
+    if (!binding) return { status: 200, fields, body: '' };
+    // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
+    if (binding.reason !== 'never') {
+      fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
+    }
+    fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
+    const violated = refusals.map((decision) => decision.limiter);
+    return { status: statusOf(binding), fields, body: problemBody(binding, violated) };
+  }
+
+  private addLimits(fields: Field[], shown: readonly Decision[]): void {
+    let policies = '';
+    let limits = '';
+    let tightest: Decision | undefined;
+    for (const decision of shown) {
+      // Where the store failed there are no numbers to tell.
+      if (!decision.policy || Number.isNaN(decision.remaining)) continue;
+      if (this.standard) {
+        policies += (policies && ', ') + this.policyText(decision.policy);
+        limits += (limits && ', ') + limitItem(decision);
+      }
+      if (this.legacy) tightest = tightest ? bindingOf([tightest, decision]) : decision;
+    }
+    if (limits) fields.push(['RateLimit-Policy', policies], ['RateLimit', limits]);
+    if (tightest) fields.push(...legacyFields(tightest, wallClockMs()));
+  }
+
+  private policyText(policy: Policy): string {
+    let text = this.policies.get(policy);
+    if (text === undefined) {
+      text = policyItem(policy);
+      this.policies.set(policy, text);
+    }
+    return text;
+  }
+}

@@ -1,0 +1,22 @@
+/** The little that core takes from its host beside the clock, with what to do where it is missing. */
+
+declare function setTimeout(callback: () => void, ms: number): unknown;
+declare function clearTimeout(timer: unknown): void;
+
+/** Calls back after a time; returns how to call it off. */
+export function after(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}
+
+/** Calls back once the input that has already arrived was handled: after the poll phase on Node, soon elsewhere. */
+export function afterPendingInput(callback: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
+  if (setImmediate) setImmediate(callback);
+  else setTimeout(callback, 0);
+}
+
+/** Whether a value that may come now or later comes later. */
+export function isLater<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown }).then === 'function';
+}

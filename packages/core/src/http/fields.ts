@@ -1,0 +1,70 @@
+/** Response fields: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), `Retry-After`, legacy `X-RateLimit-*`. */
+
+import type { Decision, Policy } from '../decision.js';
+import { integerItem, stringItem } from './structured.js';
+
+/** A response field: its name and its value. */
+export type Field = readonly [name: string, value: string];
+
+/** Seconds until the same cost passes, rounded up, at least 1: what `Retry-After` says. */
+export function retryAfterSeconds(retryAfterMs: number): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1000));
+}
+
+/** The `RateLimit-Policy` item of a policy. */
+export function policyItem(policy: Policy): string {
+  const { name, limit, burst, windowMs } = policy;
+  // The quota is what may come at once; its window is the time in which that much refills. Only whole seconds can be told.
+  const seconds = (burst * windowMs) / limit / 1000;
+  const window = Number.isInteger(seconds) && seconds >= 1 ? `;w=${integerItem(seconds)}` : '';
+  return `${stringItem(name)};q=${integerItem(burst)}${window}`;
+}
+
+/** The `RateLimit` item of a decision. */
+export function limitItem(decision: Decision): string {
+  const { allowed, remaining, retryAfterMs, resetMs, limiter } = decision;
+  const left = allowed ? remaining : 0;
+  const item = `${stringItem(limiter)};r=${integerItem(left)}`;
+  if (retryAfterMs === Infinity) return item;
+  // Exhausted: when to come again. Else: when the quota is whole again.
+  const seconds = left === 0 ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
+  return `${item};t=${integerItem(seconds)}`;
+}
+
+/** The legacy fields of a decision. The reset is in seconds since the epoch, as the clients that read it expect. */
+export function legacyFields(decision: Decision, nowMs: number): readonly Field[] {
+  const left = decision.allowed ? decision.remaining : 0;
+  return [
+    ['X-RateLimit-Limit', String(decision.policy?.burst ?? 0)],
+    ['X-RateLimit-Remaining', String(left)],
+    ['X-RateLimit-Reset', String(Math.ceil((nowMs + decision.resetMs) / 1000))],
+  ];
+}
+
+const LISTS: ReadonlySet<string> = new Set(['RateLimit', 'RateLimit-Policy']);
+
+/**
+ * The value of a field of a response that may have one from another guard already: lists are joined, the rest is
+ * replaced.
+ */
+function mergeField(name: string, existing: unknown, value: string): string {
+  if (existing === undefined || existing === null || existing === '' || !LISTS.has(name))
+    return value;
+  return `${Array.isArray(existing) ? existing.join(', ') : String(existing)}, ${value}`;
+}
+
+/**
+ * The fields to set on a response, given what it has already: lists joined, and of the legacy fields those of whichever
+ * guard has less left.
+ */
+export function mergeFields(
+  fields: readonly Field[],
+  existing: (name: string) => unknown,
+): readonly Field[] {
+  const before = existing('X-RateLimit-Remaining');
+  const after = fields.find(([name]) => name === 'X-RateLimit-Remaining')?.[1];
+  const looser = before !== undefined && before !== null && Number(before) < Number(after);
+  return fields
+    .filter(([name]) => !(looser && name.startsWith('X-RateLimit-')))
+    .map(([name, value]) => [name, mergeField(name, existing(name), value)]);
+}

@@ -1,0 +1,14 @@
+/** The part of Structured Fields (RFC 9651) that the RateLimit fields need. */
+
+/** A String item: printable ASCII, quoted and escaped. The text must be printable ASCII already. */
+export function stringItem(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** The largest Integer; a larger number is told as this one. */
+const MAX_INTEGER = 999_999_999_999_999;
+
+/** An Integer item of a number that is not negative. */
+export function integerItem(value: number): string {
+  return String(Math.min(value, MAX_INTEGER));
+}

@@ -1,0 +1,228 @@
+/** A limit without HTTP: consume, peek, refund and reset by key. */
+
+import type { Decision, Policy } from '../decision.js';
+import { SpillwayError, show } from '../errors.js';
+import { isLater } from '../host.js';
+import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
+import { type ResilienceOptions, resilient } from '../resilience/stack.js';
+import { type Rule, shareOf } from '../rule.js';
+import type { Answer, Op, Receipt, Step, Store, SyncStore } from '../store.js';
+import { bindingOf } from './binding.js';
+import { decide, policyOf } from './decide.js';
+import { claimName } from './names.js';
+import { checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
+import { receiptFrom } from './receipt.js';
+
+export interface LimiterOptions extends RuleOptions {
+  /** With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`. */
+  readonly name?: string;
+}
+
+export interface KeyedLimiterOptions<S extends Store> extends ResilienceOptions {
+  /** Where counts live. Default: a memory store of its own. */
+  readonly store?: S;
+  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
+  readonly localShare?: number;
+}
+
+export interface CostOptions {
+  /** Units: an integer from 0. Default 1. */
+  readonly cost?: number;
+}
+
+/** The answer for many keys at once. */
+export interface GroupDecision {
+  /** Whether every key passes; if not, none was charged by `consumeAll`. */
+  readonly allowed: boolean;
+  /** The decision that counts: of those refused the one with the longest wait, else the one with the least remaining. */
+  readonly binding: Decision;
+  /** One for each key, in the order asked; a key asked twice is answered for the sum. */
+  readonly decisions: readonly Decision[];
+}
+
+/** Now with a store that answers now, else later. */
+export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
+
+/** A limit by key; what {@link createLimiter} returns. A wrong key or cost throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`. */
+export interface KeyedLimiter<S extends Store> {
+  readonly name: string;
+  readonly rule: Rule;
+  /** Charges the cost if it passes. */
+  consume(key: string, options?: CostOptions): Timely<S, Decision>;
+  /** Charges every key, or none of them. */
+  consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /** Charges every key whether it passes or not; says what `consumeAll` would have said. */
+  record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /** What `consume` would say, without charging. */
+  peek(key: string, options?: CostOptions): Timely<S, Decision>;
+  /**
+   * Gives back what a decision of `consume` charged, once, and no more than still counts: true if anything was. Void
+   * after its `resetMs`, or in another window.
+   */
+  refund(decision: Decision): Timely<S, boolean>;
+  /** Forgets a key. */
+  reset(key: string): Timely<S, void>;
+}
+
+/**
+ * Makes a limit that is asked by key, without HTTP.
+ *
+ * With a store that answers at once (the memory store) every method does too; with Redis each returns a promise, which
+ * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.
+ *
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
+ * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { createLimiter } from '@spillway/core';
+ *
+ * const logins = createLimiter({ name: 'logins', limit: 5, window: '15m' });
+ * const decision = logins.consume('ada@example.com');
+ * decision.allowed; // true
+ * decision.remaining; // 4
+ * ```
+ */
+export function createLimiter<S extends Store = MemoryStore>(
+  options: LimiterOptions,
+  settings: KeyedLimiterOptions<S> = {},
+): KeyedLimiter<S> {
+  return new Keyed(options, settings) as unknown as KeyedLimiter<S>;
+}
+
+const RECEIPT = Symbol('spillway.receipt');
+
+interface Grant {
+  readonly step: Step;
+  readonly receipt: Receipt;
+  spent: boolean;
+}
+
+type Granted = Decision & { [RECEIPT]?: Grant };
+type Eventually<Value> = Value | Promise<Value>;
+
+class Keyed {
+  readonly name: string;
+  readonly rule: Rule;
+  private readonly store: Store;
+  private readonly policy: Policy;
+  private readonly onStoreError: 'allow' | 'deny' | Rule;
+
+  constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
+    this.rule = ruleFrom(options);
+    if (settings.store && options.name === undefined) {
+      throw new SpillwayError(
+        'SPW_NAME_REQUIRED',
+        'name is required with a store: it identifies the limit there, so that no other meets its counts',
+      );
+    }
+    this.name = checkName(options.name ?? nameFrom(options.limit, options.window));
+    const store = settings.store ?? memoryStore();
+    this.store = resilient(store, settings);
+    claimName(store, this.name, this.rule);
+    this.policy = policyOf(this.name, this.rule);
+    const { onStoreError = 'allow', localShare = 1 } = settings;
+    if (!(localShare > 0 && localShare <= 1)) {
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `localShare must be above 0 and at most 1, got ${show(localShare)}`,
+      );
+    }
+    this.onStoreError = onStoreError === 'local' ? shareOf(this.rule, localShare) : onStoreError;
+  }
+
+  consume(key: string, options?: CostOptions): Eventually<Decision> {
+    const step = this.step('take', key, options?.cost);
+    return this.ask([step], ([answer]) => this.grant(step, answer as Answer));
+  }
+
+  peek(key: string, options?: CostOptions): Eventually<Decision> {
+    const step = this.step('look', key, options?.cost);
+    return this.ask([step], ([answer]) => decide(step, answer as Answer, this.policy));
+  }
+
+  consumeAll(keys: readonly string[], options?: CostOptions): Eventually<GroupDecision> {
+    return this.askAll('take', keys, options);
+  }
+
+  record(keys: string | readonly string[], options?: CostOptions): Eventually<GroupDecision> {
+    return this.askAll('record', typeof keys === 'string' ? [keys] : keys, options);
+  }
+
+  refund(decision: Decision): Eventually<boolean> {
+    const grant = (decision as Granted)[RECEIPT];
+    if (!grant || grant.spent || grant.step.limiter !== this.name) return this.ask([], () => false);
+    grant.spent = true;
+    const step: Step = { ...grant.step, op: 'put', receipt: grant.receipt };
+    return this.ask([step], ([answer]) => (answer as Answer).allowed);
+  }
+
+  reset(key: string): Eventually<void> {
+    return this.ask([this.step('reset', key)], () => undefined);
+  }
+
+  private askAll(
+    op: Op,
+    keys: readonly string[],
+    options?: CostOptions,
+  ): Eventually<GroupDecision> {
+    if (!Array.isArray(keys) || keys.length === 0) {
+      throw new SpillwayError(
+        'SPW_KEY_INVALID',
+        `keys must be a list of at least one key, got ${show(keys)}`,
+      );
+    }
+    const costs = new Map<string, number>();
+    for (const key of keys) {
+      const step = this.step(op, key, options?.cost);
+      costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
+    }
+    const steps = [...costs].map(([key, cost]) => this.step(op, key, cost));
+    return this.ask(steps, (answers) => {
+      const allowed = answers.every((answer) => answer.allowed);
+      const byKey = new Map<string, Decision>();
+      steps.forEach((step, index) => {
+        const answer = answers[index] as Answer;
+        const granted = allowed && op === 'take';
+        byKey.set(step.key, granted ? this.grant(step, answer) : decide(step, answer, this.policy));
+      });
+      const decisions = keys.map((key) => byKey.get(key) as Decision);
+      return { allowed, binding: bindingOf(decisions), decisions };
+    });
+  }
+
+  private step(op: Op, key: string, cost = 1): Step {
+    if (typeof key !== 'string' || key === '') {
+      throw new SpillwayError(
+        'SPW_KEY_INVALID',
+        `key must be a string that is not empty, got ${show(key)}`,
+      );
+    }
+    if (!isCost(cost)) {
+      throw new SpillwayError(
+        'SPW_COST_INVALID',
+        `cost must be an integer from 0, got ${show(cost)}`,
+      );
+    }
+    const { name, rule, onStoreError } = this;
+    return { op, limiter: name, key, rule, cost, binding: true, onStoreError };
+  }
+
+  private ask<Value>(
+    steps: readonly Step[],
+    then: (answers: readonly Answer[]) => Value,
+  ): Eventually<Value> {
+    if (steps.length === 0) return this.store.sync ? then([]) : Promise.resolve(then([]));
+    const answers = this.store.apply(steps);
+    return isLater(answers) ? answers.then(then) : then(answers);
+  }
+
+  private grant(step: Step, answer: Answer): Decision {
+    const decision: Granted = decide(step, answer, this.policy);
+    if (answer.allowed && !answer.failure) {
+      const receipt = receiptFrom(step.rule, answer);
+      // Not enumerable: a decision that is logged or copied shows only what it says.
+      Object.defineProperty(decision, RECEIPT, { value: { step, receipt, spent: false } });
+    }
+    return decision;
+  }
+}

@@ -1,0 +1,74 @@
+/** What a guard runs: limiters that keep counts in a store, and those that know the answer themselves. */
+
+import type { Decision } from '../decision.js';
+import type { Answer, Step } from '../store.js';
+import type { LimitRequest, Per } from './request.js';
+
+/** `enforce`: refuse. `shadow`: only say what would be refused (dark launch). `off`: do not even ask (kill switch). */
+export type Mode = 'enforce' | 'shadow' | 'off';
+
+/** What a limiter does when the store cannot answer: let pass, refuse with 503, or count in this process. */
+export type OnStoreError = 'allow' | 'deny' | 'local';
+
+/** How a request ended, told to {@link Admission.release}. */
+export interface RequestOutcome {
+  /** The status of the response, if one was sent. */
+  readonly status?: number;
+  /** True if the client went away before the response was complete. */
+  readonly aborted?: boolean;
+}
+
+/** A mistake in a user's callback, or a store that failed: the request was answered all the same. */
+export interface Fault {
+  readonly limiter: string;
+  /** What went wrong: an option's callback, an observer, or the store. */
+  readonly source:
+    | 'key'
+    | 'cost'
+    | 'limit'
+    | 'mode'
+    | 'skip'
+    | 'refundIf'
+    | 'decide'
+    | 'observer'
+    | 'store';
+  /** The error thrown, or one that says what was returned. */
+  readonly error: unknown;
+}
+
+/** What a guard lends its limiters for a request. */
+export interface StepContext {
+  readonly onStoreError: OnStoreError;
+  fault(fault: Fault): void;
+}
+
+interface LimiterBase<Raw> {
+  /** Identifies the limiter in headers, bodies, metrics and, with the key, in the store. */
+  readonly name: string;
+  readonly mode: Per<Raw, Mode>;
+}
+
+/** A limiter whose count lives in a store. */
+export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
+  readonly kind: 'stored';
+  /** The rule as declared, by which two limiters of one name are compared. */
+  readonly rule: Step['rule'];
+  /** True if it was given a name; a shared store needs one. */
+  readonly named: boolean;
+  /** The question to the store for this request. Must not throw. */
+  step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step;
+  /** From the store's answer to the decision. */
+  decide(step: Step, answer: Answer): Decision;
+  /** What to give back to the store, now that the request is over. */
+  readonly settle?:
+    | ((step: Step, answer: Answer, outcome: RequestOutcome) => Step | undefined)
+    | undefined;
+}
+
+/** A limiter that needs no store. */
+export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
+  readonly kind: 'local';
+  decide(request: LimitRequest<Raw>): Decision;
+}
+
+export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

@@ -1,0 +1,31 @@
+/** One name, one rule: two limiters that share a store and a name must share their numbers. */
+
+import { SpillwayError } from '../errors.js';
+import { capacityOf, type Rule, sameRule } from '../rule.js';
+import type { Store } from '../store.js';
+
+const NAMES = Symbol('spillway.names');
+
+/**
+ * Notes that `name` stands for `rule` in `store`.
+ *
+ * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
+ */
+export function claimName(store: Store, name: string, rule: Rule): void {
+  const owner = store as Store & { [NAMES]?: Map<string, Rule> };
+  if (!owner[NAMES]) Object.defineProperty(owner, NAMES, { value: new Map() });
+  const names = owner[NAMES] as Map<string, Rule>;
+  const known = names.get(name);
+  if (known && !sameRule(known, rule)) {
+    throw new SpillwayError(
+      'SPW_NAME_CONFLICT',
+      `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name`,
+    );
+  }
+  names.set(name, rule);
+}
+
+function numbers(rule: Rule): string {
+  const { machine, limit, windowUs } = rule;
+  return `${limit} per ${windowUs / 1000} ms (${machine}, at once ${capacityOf(rule)})`;
+}

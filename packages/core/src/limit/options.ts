@@ -1,0 +1,108 @@
+/** Validation of the numbers and names that users write, and the rule they make. */
+
+import { type Duration, windowToMicroseconds } from '../duration.js';
+import { SpillwayError, show } from '../errors.js';
+import { type Algorithm, makeRule, type Rule } from '../rule.js';
+
+/** The numbers of a limit. */
+export interface RuleOptions {
+  /** Units per window: an integer from 1 to 1,000,000,000. */
+  readonly limit: number;
+  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
+  readonly window: Duration;
+  /** Units at once, for `token-bucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
+  readonly burst?: number;
+  /** Default `token-bucket`. */
+  readonly algorithm?: Algorithm;
+}
+
+/** The largest limit and burst. */
+export const MAX_LIMIT = 1_000_000_000;
+
+const ALGORITHMS: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+];
+
+/** Whether `limit` is one that a rule can have. */
+export function isLimit(limit: unknown): limit is number {
+  return Number.isSafeInteger(limit) && (limit as number) >= 1 && (limit as number) <= MAX_LIMIT;
+}
+
+/** Whether `cost` is a number of units: an integer from 0 to 2^53 - 1. */
+export function isCost(cost: unknown): cost is number {
+  return Number.isSafeInteger(cost) && (cost as number) >= 0;
+}
+
+/**
+ * Validates the numbers of a limit and makes their rule.
+ *
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`
+ */
+export function ruleFrom(options: RuleOptions): Rule {
+  const { limit, burst, algorithm = 'token-bucket' } = options;
+  if (!ALGORITHMS.includes(algorithm)) {
+    throw new SpillwayError(
+      'SPW_ALGORITHM_INVALID',
+      `algorithm must be one of ${ALGORITHMS.join(', ')}, got ${show(algorithm)}`,
+    );
+  }
+  if (!isLimit(limit)) {
+    throw new SpillwayError(
+      'SPW_LIMIT_INVALID',
+      `limit must be an integer from 1 to 1,000,000,000, got ${show(limit)}`,
+    );
+  }
+  if (burst !== undefined && algorithm !== 'token-bucket') {
+    throw new SpillwayError(
+      'SPW_BURST_INVALID',
+      `burst has no meaning for ${algorithm}: leave it out`,
+    );
+  }
+  if (burst !== undefined && !isLimit(burst)) {
+    throw new SpillwayError(
+      'SPW_BURST_INVALID',
+      `burst must be an integer from 1 to 1,000,000,000, got ${show(burst)}`,
+    );
+  }
+  return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst);
+}
+
+/**
+ * A limiter's name: 1 to 64 printable ASCII characters, because it stands in headers.
+ *
+ * @throws SpillwayError `SPW_NAME_INVALID`
+ */
+export function checkName(name: unknown): string {
+  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,64}$/.test(name)) {
+    throw new SpillwayError(
+      'SPW_NAME_INVALID',
+      `name must be 1 to 64 printable ASCII characters, got ${show(name)}`,
+    );
+  }
+  return name;
+}
+
+/**
+ * One of a list of words, or undefined.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function checkWord<Word extends string>(
+  option: string,
+  value: Word | undefined,
+  words: readonly Word[],
+): Word | undefined {
+  if (value === undefined || words.includes(value)) return value;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `${option} must be one of ${words.join(', ')}, got ${show(value)}`,
+  );
+}
+
+/** The name of a limit that was given none: its numbers, as in `100-per-1m`. */
+export function nameFrom(limit: number, window: Duration): string {
+  return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
+}

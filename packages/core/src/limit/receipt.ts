@@ -1,0 +1,18 @@
+/** What a grant is remembered by, so that it can be given back. */
+
+import type { Rule } from '../rule.js';
+import type { Answer, BucketAnswer, LogAnswer, Receipt, WindowAnswer } from '../store.js';
+
+/** The receipt of a grant, from the store's answer to it. */
+export function receiptFrom(rule: Rule, answer: Answer): Receipt {
+  switch (rule.machine) {
+    case 'gcra': {
+      const { tatUs, tatNum } = answer as BucketAnswer;
+      return { atUs: tatUs, num: tatNum };
+    }
+    case 'window':
+      return { atUs: (answer as WindowAnswer).startUs, num: 0 };
+    case 'log':
+      return { atUs: (answer as LogAnswer).lastUs, num: 0 };
+  }
+}

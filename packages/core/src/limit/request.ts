@@ -1,0 +1,22 @@
+/** A request as limiters see it, whatever the framework. */
+
+/** The neutral request that adapters make; `raw` is the framework's own. */
+export interface LimitRequest<Raw = unknown> {
+  /** HTTP method, upper case. */
+  readonly method: string;
+  /** Path without the query. Never a good key: see the route. */
+  readonly path: string;
+  /** The matched route's pattern, where the framework knows it. */
+  readonly route?: string | undefined;
+  /**
+   * The client's address in canonical form (IPv6 by /64), from the socket or from trusted proxies only; undefined where
+   * it cannot be known.
+   */
+  readonly clientIp: string | undefined;
+  /** A header by its lower-case name. */
+  header(name: string): string | undefined;
+  readonly raw: Raw;
+}
+
+/** A value, or a function of the request. */
+export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);

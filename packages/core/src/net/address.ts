@@ -1,0 +1,116 @@
+/** Turns an address into the one text that stands for its client. */
+
+import { SpillwayError, show } from '../errors.js';
+import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
+
+const DEFAULT_IPV6_PREFIX = 64;
+
+/**
+ * The canonical text of the client behind an address: one client, one text, however the address was spelled.
+ *
+ * - IPv4 is taken as four decimal octets and returned as it is.
+ * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) is the IPv4 address it carries, and so is the
+ *   well-known NAT64 prefix `64:ff9b::/96`: masked, either would put all of IPv4 into one bucket.
+ * - IPv6 is cut to its first `ipv6Prefix` bits, because one subscriber has at least a /64 to choose from, and
+ *   written as RFC 5952 has it: `2001:db8:1:2::/64`. The suffix is missing at 128. The zone of `fe80::1%eth0` is dropped.
+ *
+ * All addresses of a prefix share one text by intent, so at /64 all link-local hosts do, and all Teredo clients of
+ * one server. 6to4 needs no care: each site has a /48 of its own.
+ *
+ * @param text the address, without port or brackets
+ * @param ipv6Prefix how many bits tell IPv6 clients apart, 32 to 128; default 64
+ * @returns undefined if `text` is no address
+ * @throws SpillwayError `SPW_OPTION_INVALID` if `ipv6Prefix` is out of range.
+ *
+ * @example
+ * ```ts
+ * import { canonicalAddress } from '@spillway/core';
+ *
+ * canonicalAddress('::ffff:192.0.2.1'); // '192.0.2.1'
+ * canonicalAddress('2001:DB8:0:0:1::1'); // '2001:db8::/64'
+ * canonicalAddress('2001:DB8:0:0:1::1', 128); // '2001:db8::1:0:0:1'
+ * canonicalAddress('unknown'); // undefined
+ * ```
+ */
+export function canonicalAddress(
+  text: string | undefined,
+  ipv6Prefix: number = DEFAULT_IPV6_PREFIX,
+): string | undefined {
+  checkIpv6Prefix(ipv6Prefix);
+  if (typeof text !== 'string') return undefined;
+  // Most of all traffic, and canonical already: the parser takes one spelling only.
+  if (parseIPv4(text, 0, text.length) >= 0) return text;
+  // How a dual-stack socket names an IPv4 peer.
+  if (text.startsWith('::ffff:') && parseIPv4(text, 7, text.length) >= 0) return text.slice(7);
+
+  const address = parseAddress(text);
+  if (address === undefined) return undefined;
+  if (typeof address === 'number') return writeIPv4(address);
+  if (isNat64(address)) return writeIPv4(lastIPv4(address));
+  const network = writeIPv6(masked(address, ipv6Prefix));
+  return ipv6Prefix === 128 ? network : `${network}/${ipv6Prefix}`;
+}
+
+/**
+ * Checks how many bits tell IPv6 clients apart, for whoever takes it as an option.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID` unless it is a whole number from 32 to 128.
+ *
+ * @example
+ * ```ts
+ * import { checkIpv6Prefix } from '@spillway/core';
+ *
+ * checkIpv6Prefix(56);
+ * ```
+ */
+export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
+  if (!(Number.isInteger(prefix) && prefix >= 32 && prefix <= 128)) {
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      `${option} must be a whole number of bits from 32 to 128 such as 64, got ${show(prefix)}`,
+    );
+  }
+}
+
+/** `64:ff9b::/96` of RFC 6052: an IPv4 client that came through a translator. */
+function isNat64(groups: readonly number[]): boolean {
+  if (groups[0] !== 0x64 || groups[1] !== 0xff9b) return false;
+  for (let at = 2; at < 6; at += 1) if (groups[at] !== 0) return false;
+  return true;
+}
+
+function masked(groups: readonly number[], prefix: number): number[] {
+  return groups.map((group, at) => {
+    const dropped = 16 - Math.min(16, Math.max(0, prefix - 16 * at));
+    return (group >>> dropped) << dropped;
+  });
+}
+
+function writeIPv4(address: number): string {
+  return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
+}
+
+/** RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups, the first of equals. */
+function writeIPv6(groups: readonly number[]): string {
+  let gap = -1;
+  let gapLength = 1;
+  for (let at = 0; at < 8; at += 1) {
+    let end = at;
+    while (groups[end] === 0) end += 1;
+    if (end - at > gapLength) {
+      gap = at;
+      gapLength = end - at;
+    }
+  }
+  if (gap < 0) return writeGroups(groups, 0, 8);
+  return `${writeGroups(groups, 0, gap)}::${writeGroups(groups, gap + gapLength, 8)}`;
+}
+
+function writeGroups(groups: readonly number[], start: number, end: number): string {
+  let text = '';
+  for (let at = start; at < end; at += 1) {
+    if (at > start) text += ':';
+    text += (groups[at] as number).toString(16);
+  }
+  return text;
+}

@@ -1,0 +1,48 @@
+/** Ranges of addresses: the network that a CIDR names, compared in binary. */
+
+import { type Address, parseAddress } from './parse.js';
+
+/** The addresses that share their first `prefix` bits with `network`. IPv4 and IPv6 never match each other. */
+export interface AddressRange {
+  readonly network: Address;
+  readonly prefix: number;
+}
+
+/**
+ * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Bits behind the prefix are allowed and ignored; an
+ * IPv4-mapped CIDR (`::ffff:10.0.0.0/104`) is the IPv4 one it means. Undefined for anything else.
+ */
+export function parseRange(text: string): AddressRange | undefined {
+  // A rule cannot hold to one interface: taken without its zone it would cover more than it says.
+  if (text.includes('%')) return undefined;
+  const slash = text.indexOf('/');
+  const network = parseAddress(slash < 0 ? text : text.slice(0, slash));
+  if (network === undefined) return undefined;
+  const bits = typeof network === 'number' ? 32 : 128;
+  if (slash < 0) return { network, prefix: bits };
+
+  const spelledBits = text.includes(':') ? 128 : 32;
+  // A mapped network with fewer than 96 bits would be neither IPv4 nor IPv6.
+  const prefix = parsePrefix(text.slice(slash + 1)) - (spelledBits - bits);
+  return prefix >= 0 && prefix <= bits ? { network, prefix } : undefined;
+}
+
+/** Whether the address is in the range. */
+export function inRange(range: AddressRange, address: Address): boolean {
+  const { network, prefix } = range;
+  if (typeof network === 'number' || typeof address === 'number') {
+    if (typeof network !== typeof address) return false;
+    // A shift by 32 is a shift by 0.
+    return prefix === 0 || ((network as number) ^ (address as number)) >>> (32 - prefix) === 0;
+  }
+  for (let at = 0, left = prefix; left > 0; at += 1, left -= 16) {
+    const differing = (network[at] as number) ^ (address[at] as number);
+    if (differing >>> Math.max(0, 16 - left) !== 0) return false;
+  }
+  return true;
+}
+
+/** Digits without a leading zero; -1 for anything else. */
+function parsePrefix(text: string): number {
+  return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;
+}

@@ -1,0 +1,64 @@
+/** Reads X-Forwarded-For from the right, where the nearest proxy wrote, no further than asked. */
+
+import { parseAddress } from './parse.js';
+
+const MAX_ENTRIES = 100;
+const MAX_CHARACTERS = 8192;
+
+/**
+ * The addresses of an X-Forwarded-For field, nearest hop first, each as it was written but without port or
+ * brackets; undefined for an entry that is no address: an empty one too, for someone wrote that comma.
+ *
+ * At most 100 entries and the last 8 KiB are read. Whatever lies to the left of that is one invalid entry.
+ */
+export function* forwardedAddresses(
+  header: string,
+): Generator<string | undefined, undefined, undefined> {
+  const cut = header.length > MAX_CHARACTERS;
+  const text = cut ? header.slice(-MAX_CHARACTERS) : header;
+  let end = text.length;
+  for (let count = 0; end >= 0; count += 1) {
+    const comma = end === 0 ? -1 : text.lastIndexOf(',', end - 1);
+    if (count === MAX_ENTRIES || (cut && comma < 0)) {
+      yield undefined;
+      return undefined;
+    }
+    yield entryAddress(text, comma + 1, end);
+    end = comma;
+  }
+  return undefined;
+}
+
+/** The address of the entry from `start` up to `end`: `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` or `[IPv6]:port`. */
+function entryAddress(text: string, start: number, end: number): string | undefined {
+  let first = start;
+  let last = end;
+  while (first < last && isSpace(text, first)) first += 1;
+  while (first < last && isSpace(text, last - 1)) last -= 1;
+  const entry = text.slice(first, last);
+
+  if (entry.startsWith('[')) {
+    const bracket = entry.indexOf(']');
+    const address = entry.slice(1, bracket);
+    const isIPv6 = bracket > 0 && address.includes(':') && parseAddress(address) !== undefined;
+    return isIPv6 && isPortOrNothing(entry, bracket + 1) ? address : undefined;
+  }
+  const colon = entry.indexOf(':');
+  // Two colons are IPv6, which has no room for a port outside brackets.
+  const hasPort = colon >= 0 && entry.indexOf(':', colon + 1) < 0;
+  const address = hasPort ? entry.slice(0, colon) : entry;
+  if (parseAddress(address) === undefined) return undefined;
+  return !hasPort || isPortOrNothing(entry, colon) ? address : undefined;
+}
+
+function isSpace(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code === 32 || code === 9;
+}
+
+/** Whether the rest of the entry is empty, or a colon with a port from 0 to 65535. */
+function isPortOrNothing(entry: string, start: number): boolean {
+  if (start === entry.length) return true;
+  const port = entry.slice(start + 1);
+  return entry[start] === ':' && /^\d{1,5}$/.test(port) && Number(port) <= 65535;
+}

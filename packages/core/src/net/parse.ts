@@ -1,0 +1,135 @@
+/** Parses the text of an IP address into binary, the only form in which two addresses are ever compared. */
+
+/** An IPv4 address as an unsigned 32-bit integer, or an IPv6 address as eight 16-bit groups. */
+export type Address = number | readonly number[];
+
+/** The longest address is 45 characters, a zone of 15 with its percent sign makes 61. */
+const MAX_TEXT = 64;
+
+/**
+ * Parses an IPv4 or IPv6 address; an IPv4-mapped one, in any spelling, becomes the IPv4 address that it is.
+ * Undefined for anything else, so for a port, brackets, spaces, leading zeros in IPv4, or a text over 64 characters.
+ */
+export function parseAddress(text: unknown): Address | undefined {
+  if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
+  const ipv4 = parseIPv4(text, 0, text.length);
+  if (ipv4 >= 0) return ipv4;
+  const end = addressEnd(text);
+  const groups = end < 0 ? undefined : parseIPv6(text, end);
+  return groups && isMapped(groups) ? lastIPv4(groups) : groups;
+}
+
+/** The IPv4 address that `text` spells from `start` up to `end`, or -1. Four decimal octets and nothing else. */
+export function parseIPv4(text: string, start: number, end: number): number {
+  if (end - start > 15) return -1;
+  let address = 0;
+  let octet = -1;
+  let dots = 0;
+  for (let at = start; at < end; at += 1) {
+    const digit = text.charCodeAt(at) - 48;
+    if (digit >= 0 && digit <= 9) {
+      // A leading zero means octal to some parsers and nothing to others: it means no address here.
+      if (octet === 0) return -1;
+      octet = octet < 0 ? digit : octet * 10 + digit;
+      if (octet > 255) return -1;
+    } else {
+      if (digit !== -2 || octet < 0) return -1;
+      address = address * 256 + octet;
+      octet = -1;
+      dots += 1;
+    }
+  }
+  return dots === 3 && octet >= 0 ? address * 256 + octet : -1;
+}
+
+/** The IPv4 address in the last 32 bits of an IPv6 address. */
+export function lastIPv4(groups: readonly number[]): number {
+  return (groups[6] as number) * 65536 + (groups[7] as number);
+}
+
+/** RFC 4291 section 2.2: groups of one to four hex digits, at most one `::`, the last 32 bits perhaps dotted. */
+function parseIPv6(text: string, end: number): number[] | undefined {
+  const groups: number[] = [];
+  let gap = -1;
+  let at = 0;
+  if (text.startsWith('::')) {
+    gap = 0;
+    at = 2;
+  }
+  while (at < end) {
+    const start = at;
+    let group = 0;
+    for (let digit = hexDigit(text, at); digit >= 0; digit = hexDigit(text, at)) {
+      group = group * 16 + digit;
+      at += 1;
+      if (at - start > 4) return undefined;
+    }
+    if (text.charCodeAt(at) === 46) {
+      const tail = parseIPv4(text, start, end);
+      if (tail < 0) return undefined;
+      groups.push(tail >>> 16, tail & 0xffff);
+      break;
+    }
+    if (at === start) return undefined;
+    groups.push(group);
+    if (at === end) break;
+    if (text.charCodeAt(at) !== 58) return undefined;
+    at += 1;
+    if (text.charCodeAt(at) === 58) {
+      if (gap >= 0) return undefined;
+      gap = groups.length;
+      at += 1;
+    } else if (at === end) {
+      return undefined;
+    }
+  }
+  return expanded(groups, gap);
+}
+
+/** The eight groups, with zeros where `::` stood; `::` is at least one group. */
+function expanded(groups: number[], gap: number): number[] | undefined {
+  const missing = 8 - groups.length;
+  if (gap < 0) return missing === 0 ? groups : undefined;
+  if (missing < 1) return undefined;
+  const zeros: number[] = [];
+  while (zeros.length < missing) zeros.push(0);
+  return [...groups.slice(0, gap), ...zeros, ...groups.slice(gap)];
+}
+
+/** The value of the hex digit at `at`, or -1. */
+function hexDigit(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code >= 48 && code <= 57) return code - 48;
+  const lower = code | 32;
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
+}
+
+/** Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if what stands there is no zone. */
+function addressEnd(text: string): number {
+  const percent = text.indexOf('%');
+  if (percent < 0) return text.length;
+  for (let at = percent + 1; at < text.length; at += 1) {
+    if (!isZoneCharacter(text.charCodeAt(at))) return -1;
+  }
+  return percent === text.length - 1 ? -1 : percent;
+}
+
+/** The unreserved characters of RFC 3986, which is what RFC 6874 allows; an interface's name needs no more. */
+function isZoneCharacter(code: number): boolean {
+  const lower = code | 32;
+  return (
+    (code >= 48 && code <= 57) ||
+    (lower >= 97 && lower <= 122) ||
+    code === 45 ||
+    code === 46 ||
+    code === 95 ||
+    code === 126
+  );
+}
+
+/** `::ffff:0:0/96`. */
+function isMapped(groups: readonly number[]): boolean {
+  if (groups[5] !== 0xffff) return false;
+  for (let at = 0; at < 5; at += 1) if (groups[at] !== 0) return false;
+  return true;
+}

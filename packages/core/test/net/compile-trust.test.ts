@@ -1,0 +1,93 @@
+/** A wrong `trustProxy` is a mistake at start-up, not a surprise under attack. */
+
+import { describe, expect, it } from 'vitest';
+import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/index.js';
+
+describe('compileTrust', () => {
+  it.each([[undefined], [false], [0], [[]]] as const)('trusts no proxy when given %j', (given) => {
+    expect(compileTrust(given)).toEqual({ kind: 'none' });
+  });
+
+  it.each([true, ['0.0.0.0/0'], ['10.0.0.0/8', '::/0'], ['::ffff:0:0/96']])(
+    'refuses %j, which trusts everyone, and says what to write instead',
+    (given) => {
+      expect(() => compileTrust(given as TrustProxy)).toThrow(
+        /^trustProxy(\[\d\])? must not trust everyone: .* never be limited; write the number of proxies .* got .* \(SPW_TRUST_PROXY_UNSAFE\)$/,
+      );
+    },
+  );
+
+  it.each([
+    -1,
+    1.5,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    2 ** 53,
+    '1',
+    'loopback',
+    'true',
+    '',
+    null,
+    {},
+    () => true,
+  ])('refuses %j as neither a hop count nor a list', (given) => {
+    expect(() => compileTrust(given as TrustProxy)).toThrow(
+      /^trustProxy must be the number .* got .* \(SPW_TRUST_PROXY_INVALID\)$/,
+    );
+  });
+
+  it.each([
+    ...[
+      '',
+      'localhost',
+      'Loopback',
+      'unknown',
+      '999.0.0.1',
+      '10.0.0.0/33',
+      '10.0.0.0/',
+      '10.0.0.0/08',
+    ],
+    ...[
+      '10.0.0.0/-1',
+      '10.0.0.0/+8',
+      '10.0.0.0/8 ',
+      '10.0.0.0/8/8',
+      '10.0.0.0/255.0.0.0',
+      '10.0.0/8',
+    ],
+    ...[
+      '10.0.0.0/1e1',
+      'fd00::/129',
+      '[fd00::]/8',
+      'fe80::1%eth0',
+      'fe80::%eth0/10',
+      '10.0.0.1:80',
+    ],
+    ...[
+      '::ffff:10.0.0.0/8',
+      '::ffff:10.0.0.0/95',
+      '10.0.0.0/8,10.1.0.0/16',
+      true,
+      10,
+      null,
+      undefined,
+    ],
+  ])('refuses the element %j by its place in the list', (element) => {
+    expect(() => compileTrust(['127.0.0.1', element] as string[])).toThrow(
+      /^trustProxy\[1\] must be an address or a network .* got .* \(SPW_CIDR_INVALID\)$/,
+    );
+  });
+
+  it('names the option as its caller does', () => {
+    expect(() => compileTrust(-1, "Express's 'trust proxy'")).toThrow(
+      /^Express's 'trust proxy' must/,
+    );
+  });
+
+  it('is not changed by a later change of the list', () => {
+    const list = ['10.0.0.0/8'];
+    const trust = compileTrust(list);
+    list[0] = '0.0.0.0/1';
+    expect(clientAddress(trust, '1.2.3.4', '6.6.6.6')).toBe('1.2.3.4');
+  });
+});
