@@ -1,0 +1,349 @@
+import {
+  type Admission,
+  createGuard,
+  type DecisionEvent,
+  type Fault,
+  type GuardOptions,
+  type Limiter,
+  type LimitRequest,
+  type LocalLimiter,
+  memoryStore,
+  rateLimit,
+  type Store,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it } from 'vitest';
+
+function request(
+  options: Partial<LimitRequest> & { headers?: Record<string, string> } = {},
+): LimitRequest {
+  const { headers = {}, ...rest } = options;
+  return {
+    method: 'GET',
+    path: '/',
+    clientIp: '203.0.113.7',
+    header: (name) => headers[name],
+    raw: undefined,
+    ...rest,
+  };
+}
+
+function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}) {
+  const clock = new ManualClock();
+  const store = memoryStore({ clock });
+  const events: DecisionEvent[] = [];
+  const faults: Fault[] = [];
+  const guard = createGuard(limiters, {
+    store,
+    onDecision: (event) => events.push(event),
+    onFault: (fault) => faults.push(fault),
+    ...options,
+  });
+  const admit = (of: Parameters<typeof request>[0] = {}): Admission => {
+    const admission = guard.admit(request(of));
+    if (admission instanceof Promise) throw new Error('a promise from a synchronous store');
+    return admission;
+  };
+  return { clock, store, guard, admit, events, faults };
+}
+
+const two = { name: 'two', limit: 2, window: '1m' } as const;
+
+describe('a guard', () => {
+  it('admits up to the limit, then refuses with 429, fields and a problem', () => {
+    const { admit } = setUp(rateLimit(two));
+    expect(admit()).toMatchObject({
+      allowed: true,
+      status: 200,
+      body: '',
+      fields: [
+        ['RateLimit-Policy', '"two";q=2;w=60'],
+        ['RateLimit', '"two";r=1;t=30'],
+      ],
+    });
+    expect(admit().fields).toContainEqual(['RateLimit', '"two";r=0;t=30']);
+    const refused = admit();
+    expect(refused).toMatchObject({
+      allowed: false,
+      status: 429,
+      fields: [
+        ['RateLimit-Policy', '"two";q=2;w=60'],
+        ['RateLimit', '"two";r=0;t=30'],
+        ['Retry-After', '30'],
+        ['Cache-Control', 'no-store'],
+        ['Content-Type', 'application/problem+json'],
+      ],
+    });
+    expect(JSON.parse(refused.body)).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Quota exceeded',
+      status: 429,
+      detail: 'You have used up the quota of policy "two". Try again in 30 seconds.',
+      'violated-policies': ['two'],
+    });
+  });
+
+  it('charges none when one refuses, names the one that binds and lists all violated', () => {
+    const hour = { name: 'hour', limit: 2, window: '1h' } as const;
+    const wide = { name: 'wide', limit: 100, window: '1h' } as const;
+    const { admit } = setUp([rateLimit(two), rateLimit(wide), rateLimit(hour)]);
+    admit();
+    admit();
+    const refused = admit();
+    expect(refused.binding?.limiter).toBe('hour');
+    expect(JSON.parse(refused.body)['violated-policies']).toEqual(['two', 'hour']);
+    expect(refused.fields).toContainEqual(['Retry-After', '1800']);
+    expect(refused.decisions[1]).toMatchObject({ allowed: true, remaining: 98 });
+  });
+
+  it('tells burst and its own window where the burst differs from the limit', () => {
+    const { admit } = setUp(rateLimit({ name: 'b', limit: 100, window: '1s', burst: 500 }));
+    expect(admit().fields[0]).toEqual(['RateLimit-Policy', '"b";q=500;w=5']);
+  });
+
+  it('leaves out a window that is no whole number of seconds', () => {
+    const { admit } = setUp(rateLimit({ name: 'b', limit: 5, window: '250ms' }));
+    expect(admit().fields).toEqual([
+      ['RateLimit-Policy', '"b";q=5'],
+      ['RateLimit', '"b";r=4;t=1'],
+    ]);
+  });
+
+  it('escapes a name in fields', () => {
+    const { admit } = setUp(rateLimit({ ...two, name: 'a"b\\c' }));
+    expect(admit().fields[0]).toEqual(['RateLimit-Policy', '"a\\"b\\\\c";q=2;w=60']);
+  });
+
+  it('does not tell a request to wait that can never pass', () => {
+    const { admit } = setUp(rateLimit({ ...two, cost: 3 }));
+    const refused = admit();
+    expect(refused.status).toBe(429);
+    expect(refused.fields.map(([name]) => name)).not.toContain('Retry-After');
+    expect(refused.binding?.reason).toBe('never');
+    expect(refused.body).toContain('Make it smaller');
+  });
+
+  it('adds the legacy fields of the tightest limit if asked', () => {
+    const limiters = [rateLimit(two), rateLimit({ name: 'wide', limit: 9, window: '1h' })];
+    const { admit } = setUp(limiters, { headers: ['legacy'] });
+    const fields = Object.fromEntries(admit().fields);
+    expect(Object.keys(fields)).toEqual([
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+    ]);
+    expect(fields['X-RateLimit-Remaining']).toBe('1');
+    expect(Number(fields['X-RateLimit-Reset']) - Date.now() / 1000).toBeLessThan(32);
+    expect(setUp(limiters, { headers: [] }).admit().fields).toEqual([]);
+  });
+
+  it('in shadow mode shows nothing and counts as an enforcing twin would', () => {
+    const shadow = rateLimit({ ...two, mode: 'shadow' });
+    const dark = setUp([shadow, rateLimit({ name: 'wide', limit: 100, window: '1h' })]);
+    const outcomes = Array.from({ length: 4 }, () => dark.admit());
+    expect(outcomes.every((one) => one.allowed)).toBe(true);
+    expect(JSON.stringify(outcomes.map((one) => one.fields))).not.toContain('two');
+    const said = dark.events.filter((event) => event.limiter === 'two');
+    expect(said.map((event) => event.outcome)).toEqual([
+      'allowed',
+      'allowed',
+      'would-deny',
+      'would-deny',
+    ]);
+    expect(said.map((event) => event.mode)).toEqual(Array(4).fill('shadow'));
+    expect(said[3]?.reason).toBe('rate');
+  });
+
+  it('does not ask a limiter that is off', () => {
+    const { admit, events, store } = setUp(rateLimit({ ...two, mode: 'off' }));
+    for (let i = 0; i < 5; i += 1) expect(admit()).toMatchObject({ allowed: true, fields: [] });
+    expect(events.map((event) => event.outcome)).toEqual(Array(5).fill('skipped'));
+    expect(store.size).toBe(0);
+  });
+
+  it('reads the mode per request, and enforces when it throws or says an unknown word', () => {
+    let mode: () => 'off' | 'enforce' = () => 'off';
+    const { admit, faults } = setUp(rateLimit({ ...two, cost: 2, mode: () => mode() }));
+    expect(admit().allowed && admit().allowed).toBe(true);
+    mode = () => {
+      throw new Error('no');
+    };
+    expect(admit().allowed).toBe(true);
+    expect(admit().allowed).toBe(false);
+    mode = () => 'on' as 'off';
+    expect(admit().allowed).toBe(false);
+    expect(faults.map((fault) => fault.source)).toEqual(['mode', 'mode', 'mode']);
+  });
+
+  it('passes preflights and what is to be skipped', () => {
+    const skip = (of: LimitRequest) => of.path === '/healthz';
+    const { admit, store } = setUp(rateLimit(two), { skip });
+    admit({ path: '/healthz' });
+    admit({ method: 'OPTIONS', headers: { 'access-control-request-method': 'PUT' } });
+    expect(store.size).toBe(0);
+    admit({ method: 'OPTIONS' });
+    expect(store.size).toBe(1);
+  });
+
+  describe('with junk from callbacks', () => {
+    it.each<[string, () => unknown]>([
+      ['undefined', () => undefined],
+      ['an empty key', () => ''],
+      ['a number', () => 7],
+      ['an object', () => ({})],
+      [
+        'a throw',
+        () => {
+          throw new Error('no user');
+        },
+      ],
+    ])('a key function that gives %s counts the client address, and never frees it', (_, key) => {
+      const { admit } = setUp(rateLimit({ ...two, key: key as () => string }));
+      expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+      expect(admit({ clientIp: '203.0.113.8' }).allowed).toBe(true);
+    });
+
+    it('no user can name the bucket of an address', () => {
+      const { admit } = setUp(rateLimit({ ...two, key: (of) => of.header('x-user') }));
+      admit();
+      admit();
+      expect(admit().allowed).toBe(false);
+      expect(admit({ headers: { 'x-user': '@203.0.113.7' } }).allowed).toBe(true);
+    });
+
+    it('an address that cannot be known is one bucket', () => {
+      const { admit } = setUp(rateLimit(two));
+      const seen = [1, 2, 3].map(() => admit({ clientIp: undefined }).allowed);
+      expect(seen).toEqual([true, true, false]);
+    });
+
+    it.each([Number.NaN, -1, 1.5, Infinity, 2 ** 53, '2', {}, null])(
+      'a cost of %s counts 1',
+      (cost) => {
+        const { admit, faults } = setUp(rateLimit({ ...two, cost: () => cost as number }));
+        expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+        expect(faults).toHaveLength(3);
+        expect(faults[0]).toMatchObject({ limiter: 'two', source: 'cost' });
+      },
+    );
+
+    it.each([0, -1, Number.NaN, 1e12, 'x'])('a limit of %s means the default limit', (limit) => {
+      const { admit, faults } = setUp(
+        rateLimit({ ...two, limit: () => limit as number, defaultLimit: 2 }),
+      );
+      expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+      expect(faults[0]).toMatchObject({ source: 'limit' });
+    });
+
+    it('an observer that throws changes nothing', () => {
+      const throwing = () => {
+        throw new Error('observer');
+      };
+      const { guard } = setUp(rateLimit(two), { onDecision: throwing, onFault: throwing });
+      expect(guard.admit(request())).toMatchObject({ allowed: true });
+    });
+  });
+
+  it('gives each plan its own limit', () => {
+    const limit = (of: LimitRequest) => (of.header('x-plan') === 'pro' ? 3 : 1);
+    const { admit } = setUp(
+      rateLimit({
+        name: 'plan',
+        limit,
+        defaultLimit: 1,
+        window: '1m',
+        key: (of) => of.header('x-plan'),
+      }),
+    );
+    const pro = [1, 2, 3, 4].map(() => admit({ headers: { 'x-plan': 'pro' } }));
+    const free = [1, 2].map(() => admit({ headers: { 'x-plan': 'free' } }));
+    expect(pro.map((one) => one.allowed)).toEqual([true, true, true, false]);
+    expect(free.map((one) => one.allowed)).toEqual([true, false]);
+    expect(pro[0]?.fields[0]).toEqual(['RateLimit-Policy', '"plan";q=3;w=60']);
+  });
+
+  it('asks local limiters first, and the store nothing if one refuses', () => {
+    const full: LocalLimiter = {
+      kind: 'local',
+      name: 'full',
+      mode: 'enforce',
+      decide: () => ({
+        limiter: 'full',
+        allowed: false,
+        outcome: 'denied',
+        reason: 'overload',
+        cost: 1,
+        remaining: Number.NaN,
+        retryAfterMs: 2_000,
+        resetMs: Number.NaN,
+      }),
+    };
+    const { admit, store } = setUp([rateLimit(two), full]);
+    expect(admit()).toMatchObject({ status: 503, binding: { limiter: 'full' } });
+    expect(JSON.parse(admit().body).type).toMatch(/#temporary-reduced-capacity$/);
+    expect(store.size).toBe(0);
+    const shadow = setUp({ ...full, mode: 'shadow' });
+    expect(shadow.admit().decisions[0]?.outcome).toBe('would-deny');
+  });
+
+  it('lets a request pass a local limiter that throws, and says so', () => {
+    const broken: LocalLimiter = {
+      kind: 'local',
+      name: 'broken',
+      mode: 'enforce',
+      decide: () => {
+        throw new Error('bug');
+      },
+    };
+    const { admit, faults } = setUp(broken);
+    expect(admit().allowed).toBe(true);
+    expect(faults[0]).toMatchObject({ limiter: 'broken', source: 'decide' });
+  });
+
+  it('counts failures only, with refundIf', () => {
+    const { admit } = setUp(rateLimit({ ...two, refundIf: ({ status = 0 }) => status < 400 }));
+    for (let i = 0; i < 5; i += 1) {
+      const admission = admit();
+      expect(admission.pending).toBe(true);
+      admission.release({ status: 200 });
+      admission.release({ status: 200 });
+      expect(admission.pending).toBe(false);
+    }
+    admit().release({ status: 401 });
+    admit().release({ status: 401 });
+    expect(admit()).toMatchObject({ allowed: false, pending: false });
+  });
+
+  it('has nothing to release without refundIf', () => {
+    expect(setUp(rateLimit(two)).admit().pending).toBe(false);
+  });
+
+  it('survives a refundIf that throws', () => {
+    const { admit, faults } = setUp(
+      rateLimit({
+        ...two,
+        refundIf: () => {
+          throw new Error('bug');
+        },
+      }),
+    );
+    admit().release({ status: 200 });
+    expect(faults[0]).toMatchObject({ source: 'refundIf' });
+  });
+
+  it('waits for a store that answers later, once for all its limiters', async () => {
+    const memory = memoryStore();
+    let calls = 0;
+    const later: Store = {
+      sync: false,
+      apply: async (steps) => {
+        calls += 1;
+        return memory.apply(steps);
+      },
+    };
+    const limiters = [rateLimit(two), rateLimit({ name: 'wide', limit: 9, window: '1h' })];
+    const guard = createGuard(limiters, { store: later });
+    expect((await guard.admit(request())).decisions.map((one) => one.remaining)).toEqual([1, 8]);
+    expect(calls).toBe(1);
+  });
+});

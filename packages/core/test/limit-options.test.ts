@@ -1,0 +1,100 @@
+import {
+  createGuard,
+  createLimiter,
+  isSpillwayError,
+  memoryStore,
+  type RateLimitOptions,
+  rateLimit,
+} from '@spillway/core';
+import { describe, expect, it } from 'vitest';
+
+function codeOf(act: () => unknown): { code: string; message: string } {
+  try {
+    act();
+  } catch (error) {
+    if (isSpillwayError(error)) return { code: error.code, message: error.message };
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+const good = { limit: 5, window: '1m' } as const;
+
+describe('a wrong option is told at construction, with its name, its value and a code', () => {
+  it.each<[string, unknown, string, string]>([
+    ['limit', 0, 'SPW_LIMIT_INVALID', '0'],
+    ['limit', 1.5, 'SPW_LIMIT_INVALID', '1.5'],
+    ['limit', Number.NaN, 'SPW_LIMIT_INVALID', 'NaN'],
+    ['limit', '5', 'SPW_LIMIT_INVALID', '"5"'],
+    ['limit', 1e9 + 1, 'SPW_LIMIT_INVALID', '1000000001'],
+    ['window', '0s', 'SPW_WINDOW_INVALID', '"0s"'],
+    ['window', '401d', 'SPW_WINDOW_INVALID', '"401d"'],
+    ['window', 'soon', 'SPW_WINDOW_INVALID', '"soon"'],
+    ['window', undefined, 'SPW_WINDOW_INVALID', 'undefined'],
+    ['burst', 0, 'SPW_BURST_INVALID', '0'],
+    ['burst', Infinity, 'SPW_BURST_INVALID', 'Infinity'],
+    ['algorithm', 'leaky', 'SPW_ALGORITHM_INVALID', '"leaky"'],
+    ['name', '', 'SPW_NAME_INVALID', '""'],
+    ['name', 'a\r\nSet-Cookie: x', 'SPW_NAME_INVALID', 'Set-Cookie'],
+    ['name', 'naïve', 'SPW_NAME_INVALID', 'naïve'],
+    ['cost', -1, 'SPW_COST_INVALID', '-1'],
+    ['cost', 2 ** 53, 'SPW_COST_INVALID', '9007199254740992'],
+    ['key', '', 'SPW_KEY_INVALID', '""'],
+    ['key', 7, 'SPW_KEY_INVALID', '7'],
+    ['mode', 'dark', 'SPW_OPTION_INVALID', '"dark"'],
+    ['onStoreError', 'open', 'SPW_OPTION_INVALID', '"open"'],
+    ['localShare', 0, 'SPW_OPTION_INVALID', '0'],
+    ['refundIf', true, 'SPW_OPTION_INVALID', 'true'],
+  ])('%s: %s', (option, value, code, shown) => {
+    const options = { ...good, [option]: value } as unknown as RateLimitOptions;
+    const error = codeOf(() => rateLimit(options));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(option);
+    expect(error.message).toContain(shown);
+  });
+
+  it('a burst for an algorithm that has none', () => {
+    const act = () => rateLimit({ ...good, algorithm: 'fixed-window', burst: 9 });
+    expect(codeOf(act).code).toBe('SPW_BURST_INVALID');
+  });
+
+  it('a limit function without a default', () => {
+    expect(codeOf(() => rateLimit({ ...good, limit: () => 5 })).message).toContain('defaultLimit');
+  });
+
+  it('a limiter without a name in a shared store', () => {
+    const store = memoryStore();
+    expect(codeOf(() => createGuard(rateLimit(good), { store })).code).toBe('SPW_NAME_REQUIRED');
+    expect(codeOf(() => createLimiter(good, { store })).code).toBe('SPW_NAME_REQUIRED');
+  });
+
+  it('two limits of one name in one store, unless they are the same numbers', () => {
+    const store = memoryStore();
+    createLimiter({ ...good, name: 'a' }, { store });
+    createLimiter({ ...good, name: 'a' }, { store });
+    const other = codeOf(() => createLimiter({ limit: 6, window: '1m', name: 'a' }, { store }));
+    expect(other.code).toBe('SPW_NAME_CONFLICT');
+    expect(other.message).toContain('"a"');
+  });
+
+  it('two limiters of one name in one guard', () => {
+    expect(codeOf(() => createGuard([rateLimit(good), rateLimit(good)])).code).toBe(
+      'SPW_NAME_CONFLICT',
+    );
+  });
+
+  it('something else in the place of a limiter', () => {
+    expect(codeOf(() => createGuard({} as never)).code).toBe('SPW_LIMITER_INVALID');
+    expect(codeOf(() => createGuard([undefined as never])).code).toBe('SPW_LIMITER_INVALID');
+  });
+
+  it.each(['0ms', '2m', 'x'] as const)('a storeTimeout of %s', (storeTimeout) => {
+    const act = () => createGuard(rateLimit(good), { storeTimeout: storeTimeout as '1ms' });
+    expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
+  });
+
+  it('a style of headers that there is not', () => {
+    const act = () => createGuard(rateLimit(good), { headers: ['draft-7' as 'legacy'] });
+    expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
+  });
+});

@@ -1,0 +1,127 @@
+import { type Answer, type BucketAnswer, makeRule, memoryStore, type Step } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it } from 'vitest';
+
+const MINUTE = 60_000_000;
+const fivePerMinute = makeRule('token-bucket', 5, MINUTE);
+
+function take(key: string, rule = fivePerMinute, cost = 1): Step {
+  return { op: 'take', limiter: 'api', key, rule, cost, binding: true };
+}
+
+function first(answers: readonly Answer[]): Answer {
+  return answers[0] as Answer;
+}
+
+describe('the memory store', () => {
+  it('answers without a promise', () => {
+    expect(Array.isArray(memoryStore().apply([take('ada')]))).toBe(true);
+  });
+
+  it('keeps every key apart while it grows from a thousand slots to hundreds of thousands', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const keys = 200_000;
+    // Key i is charged 1 + i mod 5 units in rounds, so that entries are read and written in all phases of growth.
+    let refused = 0;
+    for (let round = 0; round < 5; round += 1) {
+      for (let i = 0; i < keys; i += 1) {
+        if (i % 5 >= round && !first(store.apply([take(`k${i}`)])).allowed) refused += 1;
+      }
+    }
+    expect(refused).toBe(0);
+    expect(store.size).toBe(keys);
+    for (let i = 0; i < keys; i += 37) {
+      const answer = first(store.apply([{ ...take(`k${i}`), op: 'look' }])) as BucketAnswer;
+      expect(answer.tatUs - answer.nowUs).toBe((1 + (i % 5)) * (MINUTE / 5));
+    }
+  });
+
+  it('drops only buckets that are full again, so that memory follows the keys in use', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    for (let i = 0; i < 300_000; i += 1) {
+      clock.advance(1); // 1,000 new keys a second, each in use for 12 s
+      store.apply([take(`k${i}`)]);
+    }
+    expect(store.size).toBeGreaterThanOrEqual(12_000);
+    expect(store.size).toBeLessThan(60_000);
+  });
+
+  it('survives a flood of new keys without freeing a blocked one or growing', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock, maxEntries: 1_000 });
+    for (let i = 0; i < 5; i += 1) store.apply([take('blocked')]);
+    for (let i = 0; i < 50_000; i += 1) store.apply([take(`flood ${i}`)]);
+    expect(first(store.apply([take('blocked')])).allowed).toBe(false);
+    expect(store.size).toBeLessThanOrEqual(1_000 + 1_024);
+    expect(store.overflowed).toBeGreaterThan(40_000);
+  });
+
+  it('limits new keys together while it is full, never more freely than apart', () => {
+    const store = memoryStore({ clock: new ManualClock(), maxEntries: 1 });
+    store.apply([take('first')]);
+    let admitted = 0;
+    for (let i = 0; i < 20_000; i += 1) {
+      if (first(store.apply([take(`k${i}`)])).allowed) admitted += 1;
+    }
+    expect(admitted).toBe(1_024 * 5);
+  });
+
+  it.each([
+    'token-bucket',
+    'fixed-window',
+    'sliding-window-counter',
+    'sliding-window-log',
+  ] as const)('gives new keys their own %s again once entries have run out', (algorithm) => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock, maxEntries: 10 });
+    const rule = makeRule(algorithm, 1, MINUTE);
+    for (let i = 0; i < 10; i += 1) store.apply([take(`old ${i}`, rule)]);
+    store.apply([take('early', rule)]);
+    expect(store.overflowed).toBeGreaterThan(0);
+    clock.advance('5m');
+    const { overflowed } = store;
+    for (let i = 0; i < 10; i += 1) {
+      expect(first(store.apply([take(`new ${i}`, rule)])).allowed).toBe(true);
+    }
+    expect(store.overflowed).toBe(overflowed);
+  });
+
+  it('counts the entries of logs, and lets the newest absorb more when there is no room', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock, maxEntries: 3 });
+    const rule = makeRule('sliding-window-log', 10, MINUTE);
+    for (let i = 0; i < 10; i += 1) {
+      expect(first(store.apply([take('ada', rule)])).allowed).toBe(true);
+      clock.advance('1s');
+    }
+    expect(store.size).toBe(3);
+    expect(first(store.apply([take('ada', rule)])).allowed).toBe(false);
+  });
+
+  it('does not keep long keys', () => {
+    const store = memoryStore({ clock: new ManualClock() });
+    const rule = makeRule('fixed-window', 1, MINUTE);
+    const long = 'x'.repeat(1 << 20);
+    expect(first(store.apply([take(`${long}a`, rule)])).allowed).toBe(true);
+    expect(first(store.apply([take(`${long}b`, rule)])).allowed).toBe(true);
+    expect(first(store.apply([take(`${long}a`, rule)])).allowed).toBe(false);
+  });
+
+  it('keeps a debt when a limit with fractions of a microsecond takes over from one without', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const whole = makeRule('token-bucket', 10, MINUTE, 3);
+    const fractions = makeRule('token-bucket', 7, MINUTE, 3);
+    store.apply([take('ada', whole, 3)]);
+    expect(first(store.apply([take('ada', fractions)])).allowed).toBe(false);
+    clock.advance('9s');
+    expect(first(store.apply([take('ada', fractions)])).allowed).toBe(true);
+    expect(first(store.apply([take('ada', fractions, 2)])).allowed).toBe(false);
+  });
+
+  it.each([0, -1, 1.5, Number.NaN, 1e9])('refuses maxEntries %s', (maxEntries) => {
+    expect(() => memoryStore({ maxEntries })).toThrow(/maxEntries.*SPW_OPTION_INVALID/);
+  });
+});
