@@ -11,6 +11,7 @@ import {
   retryAfterSeconds,
 } from '../http/fields.js';
 import { PROBLEM_TYPE, problemBody, statusOf } from '../http/problem.js';
+import { stringItem } from '../http/structured.js';
 import { bindingOf } from '../limit/binding.js';
 
 /** `draft-11`: `RateLimit` and `RateLimit-Policy`. `legacy`: `X-RateLimit-*`. */
@@ -22,9 +23,15 @@ interface Presented {
   readonly body: string;
 }
 
+/** What a policy is called in fields, and its `RateLimit-Policy` item. */
+interface PolicyTexts {
+  readonly name: string;
+  readonly item: string;
+}
+
 export class Presenter {
-  // A policy's text is made once; a weak map, so that limits that were asked for once do not stay.
-  private readonly policies = new WeakMap<Policy, string>();
+  // A policy's texts are made once; a weak map, so that limits that were asked for once do not stay.
+  private readonly texts = new WeakMap<Policy, PolicyTexts>();
   private readonly standard: boolean;
   private readonly legacy: boolean;
 
@@ -67,8 +74,9 @@ export class Presenter {
       // Where the store failed there are no numbers to tell.
       if (!decision.policy || Number.isNaN(decision.remaining)) continue;
       if (this.standard) {
-        policies += (policies && ', ') + this.policyText(decision.policy);
-        limits += (limits && ', ') + limitItem(decision);
+        const { name, item } = this.textsOf(decision.policy);
+        policies += (policies && ', ') + item;
+        limits += (limits && ', ') + limitItem(name, decision);
       }
       if (this.legacy) tightest = tightest ? bindingOf([tightest, decision]) : decision;
     }
@@ -76,12 +84,12 @@ export class Presenter {
     if (tightest) fields.push(...legacyFields(tightest, wallClockMs()));
   }
 
-  private policyText(policy: Policy): string {
-    let text = this.policies.get(policy);
-    if (text === undefined) {
-      text = policyItem(policy);
-      this.policies.set(policy, text);
+  private textsOf(policy: Policy): PolicyTexts {
+    let texts = this.texts.get(policy);
+    if (texts === undefined) {
+      texts = { name: stringItem(policy.name), item: policyItem(policy) };
+      this.texts.set(policy, texts);
     }
-    return text;
+    return texts;
   }
 }

@@ -20,11 +20,11 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/** The `RateLimit` item of a decision. */
-export function limitItem(decision: Decision): string {
-  const { allowed, remaining, retryAfterMs, resetMs, limiter } = decision;
+/** The `RateLimit` item of a decision; `name` is its policy's name as a String item. */
+export function limitItem(name: string, decision: Decision): string {
+  const { allowed, remaining, retryAfterMs, resetMs } = decision;
   const left = allowed ? remaining : 0;
-  const item = `${stringItem(limiter)};r=${integerItem(left)}`;
+  const item = `${name};r=${integerItem(left)}`;
   if (retryAfterMs === Infinity) return item;
   // Exhausted: when to come again. Else: when the quota is whole again.
   const seconds = left === 0 ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);

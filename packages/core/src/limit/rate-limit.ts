@@ -99,7 +99,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.declared = this.know(limit);
     this.rule = this.declared.rule;
     const { refundIf } = options;
-    this.settle = refundIf && ((step, answer, outcome) => refundStep(refundIf, step, answer, outcome));
+    this.settle =
+      refundIf && ((step, answer, outcome) => refundStep(refundIf, step, answer, outcome));
   }
 
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
