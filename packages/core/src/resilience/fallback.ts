@@ -7,9 +7,9 @@ import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../store.js';
 
 /**
  * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Steps that fall back to
- * this process are counted in `local` with each admission, so that it knows the callers when it is needed.
+ * this process are counted in `local` (default: a memory store, made when first needed) with each admission, so that it knows the callers when it is needed.
  */
-export function withFallback(store: Store, local: SyncStore = memoryStore()): Store {
+export function withFallback(store: Store, local?: SyncStore): Store {
   return new FallbackStore(store, local);
 }
 
@@ -18,7 +18,7 @@ class FallbackStore implements Store {
 
   constructor(
     private readonly store: Store,
-    private readonly local: SyncStore,
+    private local: SyncStore | undefined,
   ) {
     this.sync = store.sync;
   }
@@ -48,8 +48,13 @@ class FallbackStore implements Store {
         charges.push(localStep(step, 'record'));
       }
     });
-    if (charges.length > 0) this.local.apply(charges);
+    if (charges.length > 0) this.count(charges);
     return answers;
+  }
+
+  private count(steps: readonly Step[]): readonly Answer[] {
+    this.local ??= memoryStore();
+    return this.local.apply(steps);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
@@ -59,7 +64,7 @@ class FallbackStore implements Store {
     const answers =
       local.length === 0
         ? []
-        : this.local.apply(
+        : this.count(
             // A group that is refused anyway charges nothing here either.
             local.map((step) => localStep(step, refused && step.op === 'take' ? 'look' : step.op)),
           );
