@@ -1,0 +1,81 @@
+/** One script call for any number of groups: each is settled with its own answers or error. */
+
+import { type Clock, systemClock } from '@spillway/core';
+import { ReplyReader } from './answers.js';
+import type { RedisClient } from './client.js';
+import { failedCall, isUnknownScript, tooLate, unavailable } from './failures.js';
+import { failAll, type Question } from './question.js';
+import type { Script } from './script.js';
+import { ServerTime } from './server-time.js';
+import { Encoder } from './wire.js';
+
+export class Caller {
+  private readonly client: RedisClient;
+  private readonly script: Script;
+  /** Set in tests: tells Redis the time. */
+  private readonly testClock: Clock | undefined;
+  private readonly serverTime = new ServerTime();
+  private readonly encoder = new Encoder();
+
+  constructor(client: RedisClient, script: Script, testClock?: Clock) {
+    this.client = client;
+    this.script = script;
+    this.testClock = testClock;
+  }
+
+  /** Sends now. Whatever happens ends in the questions: never throws, leaves no promise behind. */
+  send(questions: readonly Question[], isRetry = false): void {
+    const fail = (error: unknown) => failAll(questions, failedCall(error));
+    try {
+      this.call(questions, isRetry).then(undefined, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  private call(questions: readonly Question[], isRetry: boolean): Promise<void> {
+    const { client, script } = this;
+    let deadlineUs = 0;
+    const words: string[] = [];
+    for (const question of questions) {
+      for (const name of question.names) words.push(name);
+      // The last of them all: a group whose own is sooner may be charged late, none is refused too soon.
+      if (question.deadlineUs > deadlineUs) deadlineUs = question.deadlineUs;
+    }
+    const keys = words.length;
+    words.push(this.testClock ? '0' : `${this.serverTime.at(deadlineUs)}`);
+    this.encoder.encode(questions, words);
+    if (this.testClock) words.push(`${this.testClock.nowUs()}`);
+
+    const settle = (reply: unknown) =>
+      this.settle(questions, reply as readonly unknown[], deadlineUs, isRetry);
+    return client.evalsha(script.sha, keys, ...words).then(settle, (error) => {
+      if (!isUnknownScript(error)) throw error;
+      // A new server, a new master, SCRIPT FLUSH. Nothing was run: the only error after which a call is repeated.
+      if (client.status !== 'ready') return failAll(questions, unavailable(client.status));
+      return client.eval(script.text, keys, ...words).then(settle);
+    });
+  }
+
+  private settle(
+    questions: readonly Question[],
+    reply: readonly unknown[],
+    deadlineUs: number,
+    isRetry: boolean,
+  ): void {
+    const receivedUs = systemClock.nowUs();
+    if (!this.testClock) this.serverTime.learn(Number(reply[0]), receivedUs);
+    if (reply.length === 1) {
+      // Late by the server's clock, so nothing was charged. If not by ours, the server's was set: it is known again now.
+      if (receivedUs < deadlineUs && !isRetry) this.send(questions, true);
+      else failAll(questions, tooLate());
+      return;
+    }
+    const reader = new ReplyReader(reply);
+    for (const { steps, resolve, reject } of questions) {
+      const answers = reader.next(steps);
+      if (Array.isArray(answers)) resolve(answers);
+      else reject(answers);
+    }
+  }
+}

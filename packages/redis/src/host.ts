@@ -1,0 +1,26 @@
+/** The few timers of the host that are used, without asking for the types of any one host. */
+
+interface Host {
+  setImmediate?(run: () => void): unknown;
+  setTimeout(run: () => void, ms: number): unknown;
+  clearTimeout(timer: unknown): void;
+}
+
+/** Runs `run` once this turn of the event loop has read what its sockets held; where there is no such thing, at its end. */
+export function afterThisTurn(run: () => void): void {
+  const { setImmediate } = globalThis as unknown as Host;
+  if (setImmediate) setImmediate(run);
+  else void Promise.resolve().then(run);
+}
+
+/** Runs `run` after `ms`; returns what calls it off. */
+export function after(ms: number, run: () => void): () => void {
+  const host = globalThis as unknown as Host;
+  const timer = host.setTimeout(run, ms);
+  return () => host.clearTimeout(timer);
+}
+
+/** Calls off what a client would do later by a timer of its own. */
+export function callOff(timer: unknown): void {
+  (globalThis as unknown as Host).clearTimeout(timer);
+}

@@ -1,0 +1,95 @@
+-- Window counters, fixed and sliding (docs/algorithms.md; twin: packages/core/src/machines/window.ts).
+--
+-- Stored, format 1: a string `windowUs:start:current:previous`.
+
+local function window()
+  local function new(step)
+    step.cost, step.limit, step.window, step.sliding = number(), number(), number(), number() == 1
+    if step.op == PUT then
+      step.at = number()
+    end
+  end
+
+  -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: a product is compared as two halves.
+  local SPLIT = 4194304
+  local function product_at_most(a, b, c, d)
+    local low, other_low = a * (b % SPLIT), c * (d % SPLIT)
+    local high = a * floor(b / SPLIT) + floor(low / SPLIT)
+    local other_high = c * floor(d / SPLIT) + floor(other_low / SPLIT)
+    return high < other_high or (high == other_high and low % SPLIT <= other_low % SPLIT)
+  end
+
+  -- The state, brought to the window of now.
+  local function read(step, key)
+    local window = step.window
+    local aligned = now - now % window
+    local start, current, previous, cut = aligned, 0, 0, false
+    local text = call('GET', key)
+    if text then
+      local w, s, c, p = match(text, '^(%d+):(%d+):(%d+):(%d+)$')
+      if not w then
+        error(CORRUPT)
+      end
+      if tonumber(w) == window then
+        start, current, previous = tonumber(s), tonumber(c), tonumber(p)
+        if aligned > start then
+          previous = aligned == start + window and current or 0
+          start, current = aligned, 0
+        elseif start - now > window then
+          start, cut = aligned, true -- the clock went back by more than a window
+        end
+      end
+    end
+    if not step.sliding then
+      previous = 0
+    end
+    step.start, step.current, step.previous, step.cut = start, current, previous, cut
+  end
+
+  local function judge(step, key)
+    if step.op == RESET then
+      return true
+    end
+    read(step, key)
+    local current, cost = step.current, step.cost
+    if step.op == PUT then
+      return step.at == step.start and current > 0
+    end
+    local room = step.limit - current - cost
+    if room < 0 then
+      return false
+    end
+    local previous, window = step.previous, step.window
+    return previous <= room or product_at_most(previous, window - max(0, now - step.start), room, window)
+  end
+
+  local function settle(step, key, go)
+    local op, passes, window = step.op, step.passes, step.window
+    local start, current, previous = step.start, step.current, step.previous
+    local write = step.cut and op <= SHADOW
+    if op == RESET then
+      call('DEL', key)
+      start, current, previous = now - now % window, 0, 0
+    elseif op == RECORD then
+      current, write = min(current + step.cost, max(current, step.limit)), true
+    elseif op == PUT and passes then
+      current, write = max(0, current - step.cost), true
+    elseif op <= SHADOW and passes and go then
+      current, write = current + step.cost, true
+    end
+    if write then
+      local ends = start + (step.sliding and 2 * window or window)
+      local text = format('%d:%d:%d:%d', window, start, current, previous)
+      call('SET', key, text, 'PX', lifetime(ends - now))
+    end
+    reply[size + 1] = current * 2 + (passes and 1 or 0)
+    reply[size + 2] = start - now
+    size = size + 2
+    if step.sliding then
+      size = size + 1
+      reply[size] = previous
+    end
+  end
+
+  return { new = new, judge = judge, settle = settle }
+end

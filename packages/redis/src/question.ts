@@ -1,0 +1,21 @@
+/** One group on its way to Redis. */
+
+import type { Answer, Step } from '@spillway/core';
+
+/** A group without repeated keys, and who waits for its answer. */
+export interface Question {
+  readonly steps: readonly Step[];
+  /** The Redis key of each step. */
+  readonly names: readonly string[];
+  /** The hash slot of all names; 0 unless on Cluster. */
+  readonly slot: number;
+  /** On the process's clock; Infinity for none. */
+  readonly deadlineUs: number;
+  readonly resolve: (answers: readonly Answer[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Ends all of `questions` with one error. */
+export function failAll(questions: readonly Question[], error: Error): void {
+  for (const question of questions) question.reject(error);
+}

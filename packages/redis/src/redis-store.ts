@@ -1,0 +1,113 @@
+/** The store on Redis. */
+
+import {
+  type Answer,
+  type ApplyOptions,
+  type Clock,
+  SpillwayError,
+  type Step,
+  type Store,
+  spread,
+  uniqueGroup,
+} from '@spillway/core';
+import slotOf from 'cluster-key-slot';
+import { Batches } from './batches.js';
+import { Caller } from './caller.js';
+import type { RedisClient } from './client.js';
+import { askParts, partsOf } from './cross-slot.js';
+import { Gate } from './gate.js';
+import { type KeyNamer, keyNamer } from './keys.js';
+import { productionScript, type Script } from './script.js';
+
+/** All optional. */
+export interface RedisStoreOptions {
+  /** A secret: no key is then stored as it is, but as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
+  readonly hashKeys?: string | Uint8Array;
+  /** The most steps in one script call, so that Redis is never kept long. Default 128. A larger group goes alone, whole. */
+  readonly maxSteps?: number;
+  /** Whether decisions asked in one turn of the event loop travel in one script call. Default true. */
+  readonly coalesce?: boolean;
+}
+
+/** What {@link redisStore} returns. */
+export interface RedisStore extends Store {
+  readonly sync: false;
+  apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
+}
+
+/**
+ * Keeps counts in Redis, for a whole fleet: each group of limits is one atomic step in one script call, by Redis's own
+ * clock. The client stays yours: options, errors, `quit()`.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { createLimiter } from '@spillway/core';
+ * import { redisStore } from '@spillway/redis';
+ *
+ * const limiter = createLimiter({ name: 'login', limit: 5, window: '1m' }, { store: redisStore(redis) });
+ * (await limiter.consume('ada')).remaining; // 4
+ * ```
+ */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
+  return new Redis(client, productionScript(), options);
+}
+
+/** The store with another script, and the clock that it asks for. */
+export class Redis implements RedisStore {
+  readonly sync = false;
+
+  private readonly nameOf: KeyNamer;
+  private readonly batches: Batches;
+  private readonly isCluster: boolean;
+
+  constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
+    const { maxSteps = 128, coalesce = true, hashKeys } = options;
+    if (!Number.isSafeInteger(maxSteps) || maxSteps < 1) {
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `maxSteps must be a positive integer, got ${String(maxSteps)}`,
+      );
+    }
+    this.nameOf = keyNamer(hashKeys);
+    this.isCluster = client.isCluster === true;
+    const caller = new Caller(client, script, testClock);
+    const gate = new Gate(client, (questions) => caller.send(questions));
+    this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
+  }
+
+  apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
+    if (steps.length === 0) return Promise.resolve([]);
+    const group = uniqueGroup(steps);
+    const names = group.steps.map((step) => this.nameOf(step.limiter, step.key));
+    const deadlineUs = options?.deadlineUs ?? Infinity;
+    const answers = this.isCluster
+      ? this.askCluster(group.steps, names, deadlineUs)
+      : this.ask(group.steps, names, 0, deadlineUs);
+    return group.places ? answers.then((all) => spread(group, all)) : answers;
+  }
+
+  private ask(
+    steps: readonly Step[],
+    names: readonly string[],
+    slot: number,
+    deadlineUs: number,
+  ): Promise<readonly Answer[]> {
+    return new Promise((resolve, reject) => {
+      this.batches.ask({ steps, names, slot, deadlineUs, resolve, reject });
+    });
+  }
+
+  private askCluster(
+    steps: readonly Step[],
+    names: readonly string[],
+    deadlineUs: number,
+  ): Promise<readonly Answer[]> {
+    const slots = names.map((name) => slotOf(name));
+    const slot = slots[0] as number;
+    if (slots.every((other) => other === slot)) return this.ask(steps, names, slot, deadlineUs);
+    return askParts(partsOf(steps, names, slots), (part, partNames, partSlot, always) =>
+      this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs),
+    );
+  }
+}

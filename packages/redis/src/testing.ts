@@ -1,0 +1,33 @@
+/** The store for tests of code that uses Spillway on a real Redis: time moves only when told. */
+
+import type { Clock } from '@spillway/core';
+import type { RedisClient } from './client.js';
+import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
+import { testScript } from './script.js';
+
+/**
+ * {@link redisStore}, but by `clock` instead of Redis's own. Keys expire after ten real minutes, whatever `clock` says.
+ * Never for production: it lets whoever calls it say what time it is.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { createLimiter } from '@spillway/core';
+ * import { ManualClock } from '@spillway/core/testing';
+ * import { redisStoreAt } from '@spillway/redis/testing';
+ *
+ * const clock = new ManualClock();
+ * const store = redisStoreAt(redis, clock);
+ * const limiter = createLimiter({ name: 'login', limit: 1, window: '1m' }, { store });
+ * await limiter.consume('ada');
+ * clock.advance('1m');
+ * (await limiter.consume('ada')).allowed; // true
+ * ```
+ */
+export function redisStoreAt(
+  client: RedisClient,
+  clock: Clock,
+  options: RedisStoreOptions = {},
+): RedisStore {
+  return new Redis(client, testScript(), options, clock);
+}

@@ -1,0 +1,118 @@
+/** Groups of steps as arguments of the script: what is the same for many groups in a row is sent once. */
+
+import {
+  type BucketRule,
+  mulDiv,
+  type Op,
+  type Receipt,
+  refillTime,
+  type Step,
+  sameRule,
+} from '@spillway/core';
+
+/** As numbered in shared.lua; a `take` that does not bind is 2. */
+const OP_CODES: Record<Op, number> = { take: 1, record: 3, look: 4, put: 5, reset: 6 };
+const SHADOW_TAKE = 2;
+
+/** More than any bucket holds: beyond it, nothing more can be given back. */
+const MOST_REFILL_US = 2 ** 52;
+
+/** Writes the arguments that follow the keys. */
+export class Encoder {
+  // Most calls ask what the last one asked, of other keys.
+  private lastShape: readonly Step[] = [];
+  private lastWords: readonly string[] = [];
+
+  /** Appends the arguments for `groups` to `args`. */
+  encode(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
+    let from = 0;
+    while (from < groups.length) {
+      const shape = (groups[from] as { steps: readonly Step[] }).steps;
+      let to = from + 1;
+      while (to < groups.length && sameShape(shape, groups[to]?.steps ?? [])) to += 1;
+      args.push(`${to - from}`);
+      for (const word of this.wordsOf(shape)) args.push(word);
+      from = to;
+    }
+  }
+
+  private wordsOf(shape: readonly Step[]): readonly string[] {
+    if (!sameShape(shape, this.lastShape)) {
+      const words = [`${shape.length}`];
+      for (const step of shape) encodeStep(step, words);
+      this.lastShape = shape;
+      this.lastWords = words;
+    }
+    return this.lastWords;
+  }
+}
+
+/** Whether two groups differ in nothing but limiters and keys. */
+function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i += 1) {
+    const one = a[i] as Step;
+    const other = b[i] as Step;
+    if (
+      one.op !== other.op ||
+      one.cost !== other.cost ||
+      one.binding !== other.binding ||
+      one.receipt !== other.receipt ||
+      (one.rule !== other.rule && !sameRule(one.rule, other.rule))
+    ) {
+      return false;
+    }
+  }
+  return true;
+}
+
+function encodeStep(step: Step, args: string[]): void {
+  const { rule, op, cost } = step;
+  const code = codeOf(step);
+  const atUs = step.receipt?.atUs ?? 0;
+  switch (rule.machine) {
+    case 'gcra': {
+      const refill = op === 'put' ? trueRefillTime(rule, cost) : refillTime(rule, cost);
+      args.push('g', `${code}`, `${refill.us}`, `${rule.tolUs}`, `${rule.den}`);
+      if (rule.den > 1) args.push(`${refill.num}`, `${rule.tolNum}`);
+      if (code === OP_CODES.put) args.push(`${atUs}`, `${receiptNum(rule, step.receipt)}`);
+      break;
+    }
+    case 'window':
+      args.push('w', `${code}`, `${costFor(op, cost, rule.limit)}`);
+      args.push(`${rule.limit}`, `${rule.windowUs}`, rule.sliding ? '1' : '0');
+      if (code === OP_CODES.put) args.push(`${atUs}`);
+      break;
+    case 'log':
+      args.push('l', `${code}`, `${costFor(op, cost, rule.limit)}`);
+      args.push(`${rule.limit}`, `${rule.windowUs}`);
+      if (code === OP_CODES.put) args.push(`${atUs}`);
+  }
+}
+
+/** A cost of 0 passes and writes nothing; a `put` that names no grant gives nothing back. */
+export function onlyLooks({ op, cost, receipt }: Step): boolean {
+  return (cost === 0 && op !== 'reset') || (op === 'put' && receipt === undefined);
+}
+
+function codeOf(step: Step): number {
+  if (onlyLooks(step)) return OP_CODES.look;
+  return step.op === 'take' && !step.binding ? SHADOW_TAKE : OP_CODES[step.op];
+}
+
+/** What can never pass is one over the limit: no larger number need be carried. */
+function costFor(op: Op, cost: number, limit: number): number {
+  return op === 'put' ? cost : Math.min(cost, limit + 1);
+}
+
+/** Other than {@link refillTime}, also of a cost above the burst, which a record may have charged to the brim. */
+function trueRefillTime(rule: BucketRule, cost: number): { us: number; num: number } {
+  const { whole, rest } = mulDiv(cost, rule.period, rule.den);
+  return whole >= MOST_REFILL_US ? { us: MOST_REFILL_US, num: 0 } : { us: whole, num: rest };
+}
+
+/** A fraction over another limit's denominator is left out: less is given back. */
+function receiptNum(rule: BucketRule, receipt: Receipt | undefined): number {
+  const num = receipt?.num ?? 0;
+  return num < rule.den ? num : 0;
+}

@@ -1,0 +1,166 @@
+import { makeRule, type Step, type WindowAnswer } from '@spillway/core';
+import slotOf from 'cluster-key-slot';
+import { Cluster, Redis } from 'ioredis';
+import { Cluster as Cluster5 } from 'ioredis5';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type RedisStore, redisStore } from '../src/index.js';
+import { delay, redisServer, type Server, startServer, take } from './redis.js';
+
+const SLOTS = 16_384;
+
+/** Three masters, each with a third of the slots. */
+async function startCluster(): Promise<{ servers: Server[]; nodes: Redis[] }> {
+  const servers: Server[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    servers.push(await startServer(undefined, '--cluster-enabled', 'yes'));
+  }
+  const nodes = servers.map(({ port }) => new Redis(port));
+  for (const [i, node] of nodes.entries()) {
+    const from = Math.ceil((i * SLOTS) / 3);
+    const to = Math.ceil(((i + 1) * SLOTS) / 3);
+    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
+    await node.cluster('ADDSLOTS', ...slots);
+    for (const { port } of servers) await node.cluster('MEET', '127.0.0.1', port);
+  }
+  for (const node of nodes) {
+    for (;;) {
+      const info = await node.cluster('INFO');
+      if (/cluster_state:ok/.test(info) && /cluster_known_nodes:3/.test(info)) break;
+      await delay(50);
+    }
+  }
+  return { servers, nodes };
+}
+
+describe.skipIf(redisServer === null)('on Redis Cluster', () => {
+  let servers: Server[] = [];
+  let nodes: Redis[] = [];
+  let client: Cluster;
+  let client5: Cluster5;
+  let store: RedisStore;
+
+  beforeAll(async () => {
+    ({ servers, nodes } = await startCluster());
+    const at = servers.map(({ port }) => ({ host: '127.0.0.1', port }));
+    client = new Cluster(at);
+    client5 = new Cluster5(at);
+    store = redisStore(client);
+  });
+  afterAll(async () => {
+    for (const each of [client, client5, ...nodes]) each?.disconnect();
+    for (const server of servers) await server.kill();
+  });
+  beforeEach(async () => {
+    for (const node of nodes) {
+      await node.flushall();
+      await node.config('RESETSTAT');
+    }
+  });
+
+  async function calls(command: string): Promise<number> {
+    const stats = await Promise.all(nodes.map((node) => node.info('commandstats')));
+    const count = (text: string) =>
+      Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(text)?.[1] ?? 0);
+    return stats.reduce((sum, text) => sum + count(text), 0);
+  }
+
+  async function current(...keys: string[]): Promise<number[]> {
+    const answers = await store.apply(keys.map((key) => take(key, { op: 'look' })));
+    return answers.map((answer) => (answer as WindowAnswer).current);
+  }
+
+  it('decides all limits of one subject in one call', async () => {
+    const group = ['a', 'b', 'c'].map((limiter) => take('ada', { limiter }));
+    await store.apply(group);
+    for (const node of nodes) await node.config('RESETSTAT');
+    const answers = await store.apply(group);
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+    expect(await calls('evalsha')).toBe(1);
+  });
+
+  it('gives each slot a call of its own, all groups of a turn in it', async () => {
+    const keys = ['ada', 'bob', 'eve', 'joe'];
+    expect(new Set(keys.map((key) => slotOf(`spw:{${key}}api`))).size).toBe(4);
+    const ask = () =>
+      Promise.all(keys.flatMap((key) => [1, 2, 3, 4].map(() => store.apply([take(key)]))));
+    await Promise.all(keys.map((key) => store.apply([take(key, { op: 'reset' })])));
+    for (const node of nodes) await node.config('RESETSTAT');
+    const answers = await ask();
+    expect(answers.filter(([answer]) => answer?.allowed)).toHaveLength(12);
+    expect(await calls('evalsha')).toBe(4);
+  });
+
+  it('takes nothing of a group across slots of which one refuses', async () => {
+    const keys = ['ada', 'bob', 'eve', 'joe'];
+    const rules = {
+      ada: makeRule('token-bucket', 7, 60_000_000),
+      bob: makeRule('sliding-window-counter', 7, 60_000_000),
+      eve: makeRule('sliding-window-log', 7, 60_000_000),
+      joe: makeRule('fixed-window', 3, 60_000_000),
+    } as Record<string, Step['rule']>;
+    const group = keys.map((key) => take(key, { cost: 2, rule: rules[key] as Step['rule'] }));
+    const shadow = take('shadow', { binding: false, cost: 2 });
+    const record = take('record', { op: 'record' });
+    expect((await store.apply([...group, shadow])).every(({ allowed }) => allowed)).toBe(true);
+    const looks = () => store.apply([...group, shadow].map((s) => ({ ...s, op: 'look', cost: 1 })));
+    const before = await looks();
+    const refused = await store.apply([...group, { ...shadow, cost: 1 }, record]);
+    expect(refused.map(({ allowed }) => allowed)).toEqual([true, true, true, false, true, true]);
+    const state = (answers: readonly object[]) =>
+      answers.map((answer) => ({ ...answer, nowUs: 0, allowed: true, tatNum: 0, freesUs: 0 }));
+    expect(state(await looks())).toEqual(state(before));
+    expect(state(refused.slice(0, 4))).toEqual(state(before.slice(0, 4)));
+    expect(await current('record')).toEqual([1]);
+  });
+
+  it('puts back what was taken when a slot fails', async () => {
+    await client.hset('spw:{bob}api', 'not', 'ours');
+    await expect(store.apply([take('ada'), take('bob'), take('eve')])).rejects.toMatchObject({
+      code: 'SPW_STORE_ERROR',
+    });
+    expect(await current('ada', 'eve')).toEqual([0, 0]);
+  });
+
+  it('counts the same key twice in a group together', async () => {
+    const answers = await store.apply([
+      take('ada', { cost: 2 }),
+      take('bob'),
+      take('ada', { cost: 2 }),
+    ]);
+    expect(answers.map(({ allowed }) => allowed)).toEqual([false, true, false]);
+    expect(await current('ada', 'bob')).toEqual([0, 0]);
+  });
+
+  it('admits exactly the limit of many parallel calls, with either client', async () => {
+    const stores = [store, redisStore(client5), redisStore(client, { coalesce: false })];
+    const rule = makeRule('token-bucket', 10, 600_000_000);
+    const asked = Array.from({ length: 300 }, (_, i) =>
+      stores[i % 3]?.apply([
+        take('ada', { rule }),
+        take('ada', { rule: makeRule('fixed-window', 20, 600_000_000), limiter: 'other' }),
+      ]),
+    );
+    const answers = await Promise.all(asked);
+    expect(answers.filter((all) => all?.every(({ allowed }) => allowed))).toHaveLength(10);
+  });
+
+  it('never admits more than the limit across slots, and all of it when nobody is in the way', async () => {
+    const rule = makeRule('sliding-window-log', 10, 600_000_000);
+    const group = ['ada', 'bob'].map((key) => take(key, { rule }));
+    const crowd = Array.from({ length: 50 }, () =>
+      redisStore(client, { coalesce: false }).apply(group),
+    );
+    let admitted = (await Promise.all(crowd)).filter((all) => all.every((a) => a.allowed)).length;
+    expect(admitted).toBeLessThanOrEqual(10);
+    while ((await store.apply(group)).every(({ allowed }) => allowed)) admitted += 1;
+    expect(admitted).toBe(10);
+  });
+
+  it('goes on when every node has forgotten the script', async () => {
+    const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`);
+    await Promise.all(nodes.map((node) => node.script('FLUSH')));
+    const answers = await store.apply(keys.map((key) => take(key)));
+    expect(answers.every(({ allowed }) => allowed)).toBe(true);
+    expect(await current(...keys)).toEqual(Array(20).fill(1));
+  });
+});

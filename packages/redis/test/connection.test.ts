@@ -1,0 +1,191 @@
+import { type AddressInfo, createConnection, createServer } from 'node:net';
+import { systemClock } from '@spillway/core';
+import { Cluster, Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { redisStore } from '../src/index.js';
+import { delay, freePort, redisServer, type Server, startServer, take } from './redis.js';
+
+/** What a request under a deadline of 50 ms comes to, and how long that takes. */
+async function ask(store: ReturnType<typeof redisStore>, key = 'ada') {
+  const fromUs = systemClock.nowUs();
+  const result = await store.apply([take(key)], { deadlineUs: fromUs + 50_000 }).then(
+    ([answer]) => (answer?.allowed ? 'allowed' : 'refused'),
+    (error) => String(error.code),
+  );
+  return { result, tookMs: (systemClock.nowUs() - fromUs) / 1000 };
+}
+
+/** Asks every 20 ms until Redis decides again; how long that took. */
+async function untilDecided(store: ReturnType<typeof redisStore>): Promise<number> {
+  const fromUs = systemClock.nowUs();
+  while (!['allowed', 'refused'].includes((await ask(store)).result)) await delay(20);
+  return (systemClock.nowUs() - fromUs) / 1000;
+}
+
+function quiet<C extends Redis | Redis5 | Cluster>(client: C): C {
+  (client as Redis).on('error', () => {}); // ioredis would print them
+  onTestFinished(() => client.disconnect());
+  return client;
+}
+
+/** A port that holds back what it is sent for a while, then leads to Redis. */
+function slowProxy(port: number, ms: number): Promise<number> {
+  const proxy = createServer(async (socket) => {
+    socket.on('error', () => {});
+    await delay(ms);
+    const redis = createConnection({ port, host: '127.0.0.1' });
+    redis.on('error', () => {});
+    socket.pipe(redis).pipe(socket);
+  });
+  onTestFinished(() => void proxy.close());
+  return new Promise((resolve) => {
+    proxy.listen(0, '127.0.0.1', () => resolve((proxy.address() as AddressInfo).port));
+  });
+}
+
+const clients = [
+  { name: 'ioredis 6', connect: (port: number, options = {}) => quiet(new Redis(port, options)) },
+  { name: 'ioredis 5', connect: (port: number, options = {}) => quiet(new Redis5(port, options)) },
+] as const;
+
+for (const { name, connect } of clients) {
+  describe.skipIf(redisServer === null)(`a default client of ${name}`, () => {
+    let server: Server | undefined;
+    afterEach(async () => {
+      await server?.kill();
+      server = undefined;
+    });
+
+    it('is waited for while it connects, and leaves no listener', async () => {
+      server = await startServer();
+      for (const options of [{}, { lazyConnect: true }]) {
+        const client = connect(server.port, options);
+        const listeners = () =>
+          ['ready', 'close', 'end'].map((event) => client.listenerCount(event));
+        const store = redisStore(client);
+        expect(client.status).not.toBe('ready');
+        const asked = [1, 2, 3, 4].map((i) => store.apply([take(`${name} ${i}`)]));
+        await delay(0);
+        await Promise.all(asked);
+        await delay(5); // connect() has its own, and removes them
+        expect(listeners()).toEqual([0, 0, 0]);
+      }
+    });
+
+    it('is not waited for beyond the deadline, and what waited is never sent', async () => {
+      server = await startServer();
+      const store = redisStore(connect(await slowProxy(server.port, 200)));
+      const { result, tookMs } = await ask(store);
+      expect(result).toBe('SPW_STORE_TIMEOUT');
+      expect(tookMs).toBeLessThan(150);
+      await store.apply([take('bob')]);
+      expect(await connect(server.port).keys('*')).toEqual(['spw:{bob}api']);
+    });
+
+    it('fails fast while Redis is down from the start, and works within a second of its coming', async () => {
+      const port = await freePort();
+      const store = redisStore(connect(port));
+      const until = Date.now() + 1500; // ioredis's own delay has grown by then
+      let worst = 0;
+      while (Date.now() < until) {
+        const { result, tookMs } = await ask(store);
+        expect(result).toMatch(/^SPW_STORE_(UNAVAILABLE|TIMEOUT)$/);
+        worst = Math.max(worst, tookMs);
+        await delay(20);
+      }
+      expect(worst).toBeLessThan(200);
+      server = await startServer(port);
+      expect(await untilDecided(store)).toBeLessThan(1000);
+    });
+
+    it('works within a second of the return of a Redis that was killed, for as long as it was gone', async () => {
+      server = await startServer();
+      const { port } = server;
+      const client = connect(port);
+      const store = redisStore(client);
+      expect((await ask(store)).result).toBe('allowed');
+      await server.kill();
+      let attempts = 0;
+      client.on('connecting', () => {
+        attempts += 1;
+      });
+      const until = Date.now() + 2500;
+      while (Date.now() < until) {
+        expect((await ask(store)).result).toMatch(/^SPW_STORE/);
+        await delay(20);
+      }
+      // About one each 250 ms, and ioredis's own: they do not multiply.
+      expect(attempts).toBeLessThan(30);
+      server = await startServer(port);
+      expect(await untilDecided(store)).toBeLessThan(1000);
+      const clients = String(await client.client('LIST'))
+        .trim()
+        .split('\n');
+      expect(clients).toHaveLength(1);
+    });
+
+    it('charges nothing late for what was under way when Redis was killed', async () => {
+      server = await startServer();
+      const { port } = server;
+      const client = connect(port);
+      const store = redisStore(client);
+      expect((await ask(store, 'bob')).result).toBe('allowed');
+      await connect(port).client('PAUSE', 10_000);
+      const lost = store.apply([take('eve')], { deadlineUs: systemClock.nowUs() + 50_000 });
+      lost.catch(() => {});
+      await delay(60);
+      await server.kill();
+      server = await startServer(port);
+      await untilDecided(store);
+      await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_TIMEOUT' }); // ioredis has sent it again
+      expect(await client.exists('spw:{eve}api')).toBe(0);
+    });
+
+    it('is not used once it has ended', async () => {
+      server = await startServer();
+      const client = connect(server.port);
+      const store = redisStore(client);
+      expect((await ask(store)).result).toBe('allowed');
+      await client.quit();
+      await delay(5);
+      const { result, tookMs } = await ask(store);
+      expect(result).toBe('SPW_STORE_UNAVAILABLE');
+      expect(tookMs).toBeLessThan(40);
+    });
+  });
+}
+
+describe('a retryStrategy that gives up', () => {
+  it('does not give up sooner because it is told to try', async () => {
+    const counts: number[] = [];
+    const client = quiet(
+      new Redis(await freePort(), {
+        retryStrategy: (times) => {
+          counts.push(times);
+          return 1000;
+        },
+      }),
+    );
+    const store = redisStore(client);
+    const until = Date.now() + 1500;
+    while (Date.now() < until) {
+      await ask(store);
+      await delay(20);
+    }
+    expect(counts.length).toBeGreaterThan(3);
+    expect(Math.max(...counts)).toBeLessThan(4);
+  });
+});
+
+describe('a cluster that cannot be reached', () => {
+  it('fails fast', async () => {
+    const client = quiet(new Cluster([{ host: '127.0.0.1', port: await freePort() }]));
+    const store = redisStore(client);
+    for (let i = 0; i < 20; i += 1) {
+      const { result, tookMs } = await ask(store);
+      expect(result).toMatch(/^SPW_STORE/);
+      expect(tookMs).toBeLessThan(200);
+    }
+  });
+});

@@ -1,0 +1,251 @@
+import { type Algorithm, makeRule, type Step, systemClock } from '@spillway/core';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type RedisStore, redisStore } from '../src/index.js';
+import { delay, redisServer, type Server, startServer, take } from './redis.js';
+
+const ALGORITHMS: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-counter',
+  'sliding-window-log',
+];
+
+describe.skipIf(redisServer === null)('the Redis store', () => {
+  let server: Server;
+  let client: Redis;
+  let store: RedisStore;
+
+  beforeAll(async () => {
+    server = await startServer();
+    client = new Redis(server.port);
+    store = redisStore(client);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.kill();
+  });
+  beforeEach(async () => {
+    await client.flushall();
+    await client.config('RESETSTAT');
+  });
+
+  /** How often Redis has run a command since the test began; scripts' own commands count too. */
+  async function calls(command: string): Promise<number> {
+    const stats = await client.info('commandstats');
+    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  }
+
+  it('goes by the clock of Redis', async () => {
+    const [seconds, micros] = await client.time();
+    const [answer] = await store.apply([take('ada')]);
+    const nowUs = Number(seconds) * 1_000_000 + Number(micros);
+    expect(answer?.nowUs).toBeGreaterThan(nowUs);
+    expect(answer?.nowUs).toBeLessThan(nowUs + 10_000_000);
+    expect(await calls('time')).toBe(2);
+  });
+
+  it.each(ALGORITHMS)(
+    'leaves no key without an expiry, and repairs one (%s)',
+    async (algorithm) => {
+      const rule = makeRule(algorithm, 3, 10_000_000);
+      for (const [op, cost] of [
+        ['take', 1],
+        ['take', 1],
+        ['record', 9],
+        ['take', 1],
+      ] as const) {
+        await store.apply([take('ada', { op, cost, rule })]);
+        const ttl = await client.pttl('spw:{ada}api');
+        expect(ttl).toBeGreaterThan(0);
+        expect(ttl).toBeLessThanOrEqual(20_002);
+      }
+      await store.apply([take('ada', { op: 'reset', rule })]);
+      await store.apply([take('ada', { rule })]);
+      await client.persist('spw:{ada}api');
+      await store.apply([take('ada', { rule })]);
+      expect(await client.pttl('spw:{ada}api')).toBeGreaterThan(0);
+    },
+  );
+
+  it.each(ALGORITHMS)('really lets keys expire, and resets by deleting (%s)', async (algorithm) => {
+    const step = take('ada', { rule: makeRule(algorithm, 3, 30_000) });
+    await store.apply([step]);
+    expect(await client.exists('spw:{ada}api')).toBe(1);
+    await delay(100);
+    expect(await client.exists('spw:{ada}api')).toBe(0);
+    await store.apply([step, { ...step, key: 'bob' }]);
+    await store.apply([{ ...step, op: 'reset' }]);
+    expect(await client.exists('spw:{ada}api')).toBe(0);
+  });
+
+  it.each(ALGORITHMS)('writes nothing when it refuses or looks (%s)', async (algorithm) => {
+    const rule = makeRule(algorithm, 2, 60_000_000);
+    await store.apply([take('ada', { rule, cost: 2 })]);
+    const before = await client.dumpBuffer('spw:{ada}api');
+    await client.config('RESETSTAT');
+    const full = take('ada', { rule });
+    const steps: Step[][] = [
+      [full],
+      [{ ...full, cost: 9 }],
+      [{ ...full, binding: false }],
+      [{ ...full, op: 'look' }],
+      [{ ...full, cost: 0 }],
+      [{ ...full, op: 'record', cost: 0 }],
+      [{ ...full, op: 'put', receipt: { atUs: 1, num: 0 } }],
+      [take('bob', { rule }), full],
+    ];
+    for (const group of steps) await store.apply(group);
+    expect(await client.dumpBuffer('spw:{ada}api')).toEqual(before);
+    expect(await client.exists('spw:{bob}api')).toBe(0);
+    for (const command of ['set', 'del', 'rpush', 'lset', 'lpop', 'lrem', 'pexpire']) {
+      expect(await calls(command), command).toBe(0);
+    }
+  });
+
+  it('stores what its format says', async () => {
+    const at = async (key: string, rule: Step['rule'], cost = 1) => {
+      await store.apply([take(key, { rule, cost })]);
+      return `spw:{${key}}api`;
+    };
+    const whole = await at('ada', makeRule('token-bucket', 10, 60_000_000));
+    expect(await client.get(whole)).toMatch(/^\d{16}$/);
+    expect(await client.object('ENCODING', whole)).toBe('int');
+    expect(await client.get(await at('bob', makeRule('token-bucket', 7, 60_000_000)))).toMatch(
+      /^\d{16}:[1-6]$/,
+    );
+    expect(
+      await client.get(await at('eve', makeRule('sliding-window-counter', 7, 60_000_000))),
+    ).toMatch(/^60000000:\d{16}:1:0$/);
+    const rule = makeRule('sliding-window-log', 7, 60_000_000);
+    await at('joe', rule);
+    expect(await client.lrange(await at('joe', rule, 3), 0, -1)).toEqual([
+      expect.stringMatching(/^\d{16}$/),
+      expect.stringMatching(/^\d{16}:3$/),
+      '4',
+    ]);
+  });
+
+  it('decides all that is asked in one turn in one call, of at most maxSteps', async () => {
+    const ask = async (other: RedisStore, count: number) => {
+      await client.config('RESETSTAT');
+      const answers = await Promise.all(
+        Array.from({ length: count }, () => other.apply([take('ada')])),
+      );
+      return answers.filter(([answer]) => answer?.allowed).length;
+    };
+    await store.apply([take('bob')]); // Redis knows the script
+    expect(await ask(store, 100)).toBe(3);
+    expect(await calls('evalsha')).toBe(1);
+    await ask(store, 300);
+    expect(await calls('evalsha')).toBe(3);
+    await ask(redisStore(client, { maxSteps: 10 }), 100);
+    expect(await calls('evalsha')).toBe(10);
+    await ask(redisStore(client, { coalesce: false }), 10);
+    expect(await calls('evalsha')).toBe(10);
+  });
+
+  it('decides a group of 300 steps in one call, all or nothing', async () => {
+    const steps = Array.from({ length: 300 }, (_, i) => take(`key-${i}`));
+    await store.apply([take('key-299', { cost: 3 })]);
+    await client.config('RESETSTAT');
+    const answers = await store.apply(steps);
+    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(299);
+    expect(await calls('evalsha')).toBe(1);
+    expect(await client.dbsize()).toBe(1);
+  });
+
+  it('goes on when Redis has forgotten the script, also in the middle of many calls', async () => {
+    const fresh = redisStore(client, { coalesce: false });
+    await client.script('FLUSH');
+    const asked: Promise<unknown>[] = [];
+    for (let i = 0; i < 60; i += 1) {
+      asked.push(fresh.apply([take(`key-${i % 20}`, { cost: i < 20 ? 1 : 2 })]));
+      if (i % 20 === 10) asked.push(client.script('FLUSH'));
+    }
+    await Promise.all(asked);
+    const looks = Array.from({ length: 20 }, (_, i) => take(`key-${i}`, { op: 'look' }));
+    const counts = (await store.apply(looks)).map(
+      (answer) => 'current' in answer && answer.current,
+    );
+    expect(counts).toEqual(Array(20).fill(3)); // 1 and 2 are charged, 2 more refused: none twice, none lost
+  });
+
+  it.each(ALGORITHMS)(
+    'fails only the group of a key that is not its own (%s)',
+    async (algorithm) => {
+      const rule = makeRule(algorithm, 3, 60_000_000);
+      const junk: [string, () => Promise<unknown>][] = [
+        ['hash', () => client.hset('spw:{hash}api', 'a', 1)],
+        ['text', () => client.set('spw:{text}api', 'full')],
+        ['empty', () => client.set('spw:{empty}api', '')],
+        ['hex', () => client.set('spw:{hex}api', '0x10')],
+        ['nan', () => client.set('spw:{nan}api', 'nan')],
+        ['minus', () => client.set('spw:{minus}api', '-1')],
+        ['list', () => client.rpush('spw:{list}api', 'a', 'b', 'c')],
+        ['one', () => client.rpush('spw:{one}api', '1')],
+      ];
+      for (const [, write] of junk) await write();
+      const groups = junk.flatMap(([key]) => [
+        [take(`before ${key}`, { rule })],
+        [take(key, { rule })],
+        [take(`with ${key}`, { rule }), take(key, { rule })],
+        [take(`after ${key}`, { rule })],
+      ]);
+      const results = await Promise.allSettled(groups.map((group) => store.apply(group)));
+      for (const [i, result] of results.entries()) {
+        const told = `${groups[i]?.[0]?.key}`;
+        if (i % 4 === 0 || i % 4 === 3) expect(result.status, told).toBe('fulfilled');
+        else expect(result, told).toMatchObject({ reason: { code: 'SPW_STORE_ERROR' } });
+      }
+      for (const [key] of junk) expect(await client.exists(`spw:{with ${key}}api`)).toBe(0);
+      expect(await calls('evalsha')).toBe(1);
+    },
+  );
+
+  it('fails with a code and without secrets when a call fails', async () => {
+    await client.config('SET', 'maxmemory', '1');
+    const error = await store.apply([take('ada')]).catch((error) => error);
+    await client.config('SET', 'maxmemory', '0');
+    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR' });
+    expect(error.message).toContain('OOM');
+    const many = await store.apply([take('ada'), take('bob')]);
+    expect(many.map(({ allowed }) => allowed)).toEqual([true, true]);
+  });
+
+  it('charges nothing for a call that Redis comes to after its deadline', async () => {
+    const other = new Redis(server.port);
+    await store.apply([take('bob')]); // now the store knows how the clocks differ
+    await other.client('PAUSE', 200);
+    const late = store.apply([take('ada')], { deadlineUs: systemClock.nowUs() + 50_000 });
+    await expect(late).rejects.toMatchObject({ code: 'SPW_STORE_TIMEOUT' });
+    other.disconnect();
+    expect(await client.exists('spw:{ada}api')).toBe(0);
+    const soon = systemClock.nowUs() + 50_000;
+    expect((await store.apply([take('ada')], { deadlineUs: soon }))[0]?.allowed).toBe(true);
+  });
+
+  it('understands clients that speak RESP3, give numbers as strings, or prefix keys', async () => {
+    for (const options of [{ stringNumbers: true }, { keyPrefix: 'app:' }, { protocol: 3 }]) {
+      const other = new Redis(server.port, options as object);
+      for (const algorithm of ALGORITHMS) {
+        const rule = makeRule(algorithm, 3, 60_000_000);
+        const step = take(JSON.stringify(options), { rule, limiter: algorithm });
+        const [answer] = await redisStore(other).apply([step]);
+        expect(answer?.allowed).toBe(true);
+        expect(Object.values(answer ?? {}).every((value) => typeof value !== 'string')).toBe(true);
+      }
+      other.disconnect();
+    }
+    expect(await client.exists('app:spw:{{"keyPrefix":"app:"}}token-bucket')).toBe(0); // braces are escaped
+    expect((await client.keys('app:spw:*')).length).toBe(4);
+  });
+
+  it('takes the options that make sense, and no others', async () => {
+    expect(() => redisStore(client, { maxSteps: 0 })).toThrow('SPW_OPTION_INVALID');
+    expect(() => redisStore(client, { hashKeys: '' })).toThrow('SPW_OPTION_INVALID');
+    await redisStore(client, { hashKeys: 'secret' }).apply([take('ada')]);
+    expect(await client.keys('*')).toEqual([expect.stringMatching(/^spw:\{#[0-9a-f]{64}\}api$/)]);
+    expect(await store.apply([])).toEqual([]);
+  });
+});

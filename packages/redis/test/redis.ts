@@ -1,0 +1,89 @@
+/// <reference path="../../../tools/redis-global-setup.ts" />
+/** Servers for the tests. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeRule, type Step } from '@spillway/core';
+import { inject } from 'vitest';
+
+/** The shared test server; null where there is none. */
+export const redisUrl: string | null = inject('redisUrl');
+
+/** The program for servers of one's own; null where there is none. */
+export const redisServer: string | null = inject('redisServer');
+
+export interface Server {
+  readonly port: number;
+  /** As a crash does. */
+  kill(): Promise<void>;
+}
+
+/** A port on which nobody listens; low enough that a cluster's bus, 10,000 above, is a port too. */
+export function freePort(): Promise<number> {
+  const port = 20_000 + Math.floor(Math.random() * 12_000);
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(freePort()));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(port)));
+  });
+}
+
+/** An empty server on loopback. */
+export async function startServer(port?: number, ...args: string[]): Promise<Server> {
+  const at = port ?? (await freePort());
+  const dir = mkdtempSync(join(tmpdir(), 'spillway-redis-'));
+  const own = [
+    '--dir',
+    dir,
+    '--port',
+    `${at}`,
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ];
+  const child = spawn(redisServer ?? '', [...own, ...args], { stdio: 'ignore' });
+  while (!(await answers(at))) {
+    if (child.exitCode === null) await delay(10);
+    else if (port === undefined) return startServer(undefined, ...args);
+    else throw new Error(`no server on port ${port}`);
+  }
+  return { port: at, kill: () => kill(child, dir) };
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ port, host: '127.0.0.1' });
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
+function kill(child: ChildProcess, dir: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', () => {
+      rmSync(dir, { recursive: true, force: true });
+      resolve();
+    });
+    child.kill('SIGKILL');
+  });
+}
+
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** A step of one unit of 3 a minute, unless told otherwise. */
+export function take(key: string, other: Partial<Step> = {}): Step {
+  const rule = makeRule('fixed-window', 3, 60_000_000);
+  return { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true, ...other };
+}

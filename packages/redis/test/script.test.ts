@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { productionScript, testScript } from '../src/script.js';
+
+describe('the script', () => {
+  const production = productionScript();
+  const test = testScript();
+
+  it('reads the clock of Redis once, and takes none from its caller', () => {
+    expect(production.text.match(/TIME/g)).toHaveLength(1);
+    expect(production.text).not.toContain('ARGV[#ARGV]');
+  });
+
+  it('differs from the one for tests in its clock only', () => {
+    const body = production.text.slice(production.text.indexOf('-- What all parts share.'));
+    expect(test.text.endsWith(body)).toBe(true);
+    const clock = test.text.slice(0, test.text.length - body.length);
+    expect(clock.trim().split('\n')).toEqual([
+      'local now = tonumber(ARGV[#ARGV])',
+      'local function lifetime() return 600000 end',
+    ]);
+  });
+
+  it('is called by the name that Redis gives it', () => {
+    expect(production.sha).toBe(createHash('sha1').update(production.text).digest('hex'));
+    expect(production.sha).not.toBe(test.sha);
+  });
+});
