@@ -1,6 +1,6 @@
+import { storeConformance } from '@spillway/conformance';
 import { memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
-import { storeConformance } from '@spillway/conformance';
 import { describe, it } from 'vitest';
 
 describe('the memory store', () => {

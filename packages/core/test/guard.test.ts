@@ -300,8 +300,36 @@ describe('a guard', () => {
     expect(faults[0]).toMatchObject({ limiter: 'broken', source: 'decide' });
   });
 
+  it.each([
+    ['step', 'allow', 200],
+    ['step', 'deny', 503],
+    ['decide', 'allow', 200],
+    ['decide', 'deny', 503],
+  ] as const)(
+    'answers for a limiter whose %s throws by onStoreError: %s',
+    (method, policy, status) => {
+      const sound = rateLimit(two);
+      const broken: Limiter = Object.assign(Object.create(sound) as typeof sound, {
+        [method]: () => {
+          throw new Error('bug');
+        },
+      });
+      const { admit, faults, events } = setUp(broken, { onStoreError: policy });
+      expect(admit().status).toBe(status);
+      expect(events[0]?.outcome).toBe('error');
+      expect(faults[0]).toMatchObject({ limiter: 'two', source: method });
+    },
+  );
+
+  it('refuses a limiter whose name cannot stand in a field', () => {
+    const odd = Object.assign(Object.create(rateLimit(two)) as Limiter, { name: 'a\r\nb' });
+    expect(() => createGuard(odd)).toThrow(/SPW_NAME_INVALID/);
+  });
+
   it('counts failures only, with refundIf', () => {
-    const { admit } = setUp(rateLimit({ ...two, refundIf: ({ status = 0 }) => status < 400 }));
+    const { admit } = setUp(
+      rateLimit({ ...two, refundIf: ({ status, aborted }) => status === 200 && !aborted }),
+    );
     for (let i = 0; i < 5; i += 1) {
       const admission = admit();
       expect(admission.pending).toBe(true);

@@ -12,6 +12,7 @@ import type {
   StoredLimiter,
 } from '../limit/limiter.js';
 import { claimName } from '../limit/names.js';
+import { checkName } from '../limit/options.js';
 import type { LimitRequest } from '../limit/request.js';
 import { memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
@@ -106,8 +107,9 @@ class ListGuard<Raw> implements Guard<Raw> {
         one.decision = this.decideLocally(limiter, mode, request);
         if (!one.decision.allowed) refused = true;
       } else {
-        one.step = limiter.step(request, mode === 'enforce', this.context);
-        steps.push(one.step);
+        this.askStored(one, limiter, request);
+        if (one.step) steps.push(one.step);
+        else if (!one.decision?.allowed) refused = true;
       }
     }
     // What this process refuses by itself costs the store nothing.
@@ -123,7 +125,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     for (const one of asked) {
       if (one.step && answers) {
         one.answer = answers[next++] as Answer;
-        one.decision = (one.limiter as StoredLimiter<Raw>).decide(one.step, one.answer);
+        one.decision = this.decideStored(one, one.limiter as StoredLimiter<Raw>, one.step);
         const { failure } = one.answer;
         if (failure) this.fault({ limiter: one.limiter.name, source: 'store', error: failure });
       }
@@ -131,6 +133,35 @@ class ListGuard<Raw> implements Guard<Raw> {
       this.tell(one.decision, one.mode);
     }
     return new Judgement(asked, this.presenter, (list, outcome) => this.settle(list, outcome));
+  }
+
+  /** Puts a stored limiter's question into `one`; its decision, if it throws. */
+  private askStored(
+    one: Asked<Raw>,
+    limiter: StoredLimiter<Raw>,
+    request: LimitRequest<Raw>,
+  ): void {
+    try {
+      one.step = limiter.step(request, one.mode === 'enforce', this.context);
+    } catch (error) {
+      this.fault({ limiter: limiter.name, source: 'step', error });
+      one.decision = this.brokenDecision(limiter.name, one.mode);
+    }
+  }
+
+  private decideStored(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): Decision {
+    try {
+      return limiter.decide(step, one.answer as Answer);
+    } catch (error) {
+      this.fault({ limiter: limiter.name, source: 'decide', error });
+      return this.brokenDecision(limiter.name, one.mode);
+    }
+  }
+
+  /** What a limiter that is itself broken decides: as if its store could not answer. */
+  private brokenDecision(limiter: string, mode: Mode): Decision {
+    const allowed = mode !== 'enforce' || this.context.onStoreError !== 'deny';
+    return { ...skippedDecision(limiter), allowed, outcome: 'error', reason: 'store-error' };
   }
 
   private decideLocally(
@@ -161,7 +192,7 @@ class ListGuard<Raw> implements Guard<Raw> {
         this.fault({ limiter: limiter.name, source: 'refundIf', error });
       }
     }
-    // The store's decorators answer for it: this cannot reject.
+    // The store's decorators answer for it: this neither throws nor rejects.
     if (steps.length > 0) void this.store.apply(steps);
   }
 
@@ -233,6 +264,7 @@ function checkLimiters<Raw>(limiters: readonly Limiter<Raw>[], store: Store | un
         `limiters must be made by rateLimit() or its like, got ${show(limiter)}`,
       );
     }
+    checkName(limiter.name);
     if (names.has(limiter.name)) {
       throw new SpillwayError(
         'SPW_NAME_CONFLICT',

@@ -21,7 +21,7 @@ export interface RequestOutcome {
 /** A mistake in a user's callback, or a store that failed: the request was answered all the same. */
 export interface Fault {
   readonly limiter: string;
-  /** What went wrong: an option's callback, an observer, or the store. */
+  /** What went wrong: an option's callback, an observer, a limiter of your own (`step`, `decide`), the store, the adapter. */
   readonly source:
     | 'key'
     | 'cost'
@@ -31,7 +31,9 @@ export interface Fault {
     | 'refundIf'
     | 'decide'
     | 'observer'
-    | 'store';
+    | 'store'
+    | 'step'
+    | 'adapter';
   /** The error thrown, or one that says what was returned. */
   readonly error: unknown;
 }

@@ -37,7 +37,10 @@ export interface RateLimitOptions<Raw = unknown> {
   readonly onStoreError?: OnStoreError;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number;
-  /** After the response: whether to give the cost back. `({ status = 0 }) => status < 400` counts failures only. */
+  /**
+   * After the response: whether to give the cost back. `({ status, aborted }) => status === 200 && !aborted` counts failures
+   * only; beware that a client can go away before it is answered.
+   */
   readonly refundIf?: (outcome: RequestOutcome) => boolean;
 }
 

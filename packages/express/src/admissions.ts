@@ -1,0 +1,35 @@
+/** Keeps with a request what its guards said, for the handlers behind them. */
+
+import type { Admission } from '@spillway/core';
+
+// A registered symbol: it is found by another copy of this package too.
+const ADMISSIONS = Symbol.for('spillway.admissions');
+
+interface Holder {
+  [ADMISSIONS]?: Admission[];
+}
+
+/** Adds an admission to those of a request. */
+export function remember(request: object, admission: Admission): void {
+  const known = (request as Holder)[ADMISSIONS];
+  if (known) known.push(admission);
+  // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
+  else (request as Holder)[ADMISSIONS] = [admission];
+}
+
+/**
+ * What the guards that ran said of a request, first to last; empty if none did.
+ *
+ * @example
+ * ```ts
+ * import { admissionsOf } from '@spillway/express';
+ *
+ * app.get('/quota', (req, res) => {
+ *   const decisions = admissionsOf(req).flatMap((admission) => admission.decisions);
+ *   res.json(decisions.map(({ limiter, remaining, resetMs }) => ({ limiter, remaining, resetMs })));
+ * });
+ * ```
+ */
+export function admissionsOf(request: object): readonly Admission[] {
+  return (request as Holder)[ADMISSIONS] ?? [];
+}

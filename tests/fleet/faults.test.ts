@@ -1,0 +1,120 @@
+/** A Redis that fails: requests are answered all the same, in time, and limited again when it is back. */
+
+import { Redis } from 'ioredis';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ask, askUntil, type Load, load } from './load.js';
+import { checkBuilt, RedisServer, redisProgram, startDemo } from './processes.js';
+
+/** The deadline on a store call is 50 ms; the rest is for two busy cores. */
+const IN_TIME_MS = 500;
+/** How soon after its return the limits of Redis hold again. */
+const RECOVERY_MS = 1_000;
+
+beforeAll(checkBuilt);
+
+describe.skipIf(redisProgram === null)(
+  'requests are answered, and soon limited again, when Redis',
+  () => {
+    it('is down when the service starts', async () => {
+      const redis = await RedisServer.down();
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      expectAnswered(await load(url, { seconds: 1, rate: 500 }), [200]);
+      await redis.start();
+      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+    });
+
+    it('takes connections but says nothing when the service starts', async () => {
+      const redis = await RedisServer.up();
+      redis.freeze();
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      expectAnswered(await load(url, { seconds: 1, rate: 200 }), [200]);
+      redis.thaw();
+      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+    });
+
+    it('is killed under load, and started anew', async () => {
+      const redis = await RedisServer.up();
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      await askUntil(url, 429, 5_000);
+      const during = load(url, { seconds: 3, rate: 500 });
+      await askUntil(url, 429, 1_000);
+      await redis.end('SIGKILL');
+      await askUntil(url, 200, RECOVERY_MS);
+      await redis.start();
+      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+      expectAnswered(await during, [200, 429]);
+    });
+
+    it('freezes under load, and goes on', async () => {
+      const redis = await RedisServer.up();
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      await askUntil(url, 429, 5_000);
+      const during = load(url, { seconds: 3, rate: 500 });
+      redis.freeze();
+      await askUntil(url, 200, RECOVERY_MS);
+      for (let i = 0; i < 10; i += 1) {
+        const { status, tookMs } = await ask(url);
+        expect(status).toBe(200);
+        expect(tookMs).toBeLessThan(IN_TIME_MS);
+      }
+      redis.thaw();
+      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+      expectAnswered(await during, [200, 429]);
+    });
+
+    it('restarts in good order', async () => {
+      const redis = await RedisServer.up();
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      const during = load(url, { seconds: 3, rate: 500 });
+      await askUntil(url, 429, 5_000);
+      await redis.end('SIGTERM');
+      await redis.start();
+      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+      expectAnswered(await during, [200, 429]);
+    });
+
+    it.each([
+      ['has no memory left', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
+      ['is made a replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
+    ])('%s, so that nothing can be written', async (_, spoil, mend) => {
+      const redis = await RedisServer.up();
+      const client = new Redis(redis.url);
+      onTestFinished(() => client.disconnect());
+      const command = (text: string) => client.call(...(text.split(' ') as [string, ...string[]]));
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      await command(spoil);
+      expectAnswered(await load(url, { seconds: 1, rate: 500 }), [200]);
+      await command(mend);
+      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+    });
+
+    it('forgets its scripts', async () => {
+      const redis = await RedisServer.up();
+      const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
+      await askUntil(url, 429, 5_000);
+      const during = load(url, { seconds: 2, rate: 500 });
+      const client = new Redis(redis.url);
+      onTestFinished(() => client.disconnect());
+      for (let i = 0; i < 20; i += 1) {
+        await client.script('FLUSH');
+        expect((await ask(url)).status).toBe(429);
+      }
+      // Not even one request passed: the script is sent again within the same decision.
+      expectAnswered(await during, [429]);
+    });
+  },
+);
+
+/** A limit that is used up at once and does not come back. */
+const FEW = { LIMIT: 5, WINDOW: '400d' };
+
+function expectAnswered(result: Load, among: readonly number[]): void {
+  const { statuses, unanswered, maxMs } = result;
+  expect(
+    Object.keys(statuses)
+      .map(Number)
+      .filter((status) => !among.includes(status)),
+  ).toEqual([]);
+  expect(unanswered).toBe(0);
+  expect(maxMs).toBeLessThan(IN_TIME_MS);
+}
