@@ -1,0 +1,41 @@
+/** Where and with what a run was made: what a reader needs to compare it with another. */
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import { canPin } from './child.js';
+
+const PACKAGES = [
+  'express',
+  'express-rate-limit',
+  'rate-limit-redis',
+  'rate-limiter-flexible',
+  'ioredis',
+  'autocannon',
+];
+
+function versionOf(name) {
+  // Not every package exports its package.json.
+  const path = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+  return JSON.parse(readFileSync(path, 'utf8')).version;
+}
+
+/** `v=7.0.15` among what redis-server says of itself. */
+export function redisVersion(program) {
+  if (!program) return 'none';
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  return `${program} ${stdout.match(/v=(\S+)/)?.[1] ?? '?'}`;
+}
+
+export function environment(program) {
+  const model = cpus()[0]?.model.trim() ?? 'unknown processor';
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    machine: `${model}, ${availableParallelism()} cores${canPin ? '' : ', processes not bound to cores'}`,
+    versions: [
+      `Node.js ${process.versions.node}`,
+      redisVersion(program),
+      ...PACKAGES.map((name) => `${name} ${versionOf(name)}`),
+    ],
+  };
+}

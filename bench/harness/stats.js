@@ -1,0 +1,39 @@
+/** Medians and spreads of a few rounds, and how they are printed. */
+
+export function quantile(values, share) {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  if (sorted.length === 0) return Number.NaN;
+  const place = (sorted.length - 1) * share;
+  const low = Math.floor(place);
+  const high = Math.ceil(place);
+  return sorted[low] + (sorted[high] - sorted[low]) * (place - low);
+}
+
+export function median(values) {
+  return quantile(values, 0.5);
+}
+
+/** Three digits that mean something, thousands apart. */
+export function digits(value) {
+  if (!Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  if (size >= 100)
+    return Math.round(value)
+      .toString()
+      .replace(/\B(?=(\d{3})+$)/g, ' ');
+  if (size >= 10) return value.toFixed(1);
+  return value.toFixed(2);
+}
+
+/** The median, and half the inter-quartile range in percent of it. */
+export function spread(values) {
+  const middle = median(values);
+  if (!Number.isFinite(middle)) return '–';
+  const half = (quantile(values, 0.75) - quantile(values, 0.25)) / 2;
+  return `${digits(middle)} ±${Math.round((100 * half) / Math.abs(middle || 1))}%`;
+}
+
+/** The median over rounds of `values[round] / base[round]`: what loads the machine loads both. */
+export function ratio(values, base) {
+  return median(values.map((value, round) => value / base[round]));
+}

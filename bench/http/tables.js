@@ -1,0 +1,78 @@
+/** Table D: what a limiter adds to a request in Express 5. */
+
+import { startChild } from '../harness/child.js';
+import { findRedis, startRedis } from '../harness/redis-server.js';
+import { inRounds } from '../harness/rounds.js';
+import { digits, median, quantile, ratio, spread } from '../harness/stats.js';
+import { table } from '../harness/table.js';
+import { contenders } from './contenders.js';
+
+const ROUNDS = 5;
+/** Requests in a turn; twice as many to warm up. */
+const AMOUNT = 3_000;
+/** The server has a core to itself; the load and Redis share the other. */
+const SERVER_CORE = 0;
+const OTHER_CORE = 1;
+const KINDS = [
+  { title: 'Requests that pass', limit: 1_000_000, keys: 10_000, db: 0 },
+  { title: 'Requests refused with 429', limit: 1, keys: 1_000, db: 1 },
+];
+
+async function turn(server, load, { keys, limit }, name) {
+  const port = await server.call('port');
+  const before = await server.call('cpu');
+  const { passed, refused, seconds, p50Ms, errors } = await load.call('fire', port, keys, AMOUNT);
+  const spent = (await server.call('cpu')) - before;
+  const expected = limit === 1 && name !== 'bare' ? refused : passed;
+  if (errors > 0 || expected < 0.98 * (passed + refused)) {
+    console.warn(`${name}: ${passed} passed, ${refused} refused, ${errors} errors`);
+  }
+  return { rate: (passed + refused) / seconds, cpuUs: spent / (passed + refused), p50Ms };
+}
+
+function tableOf(title, names, results) {
+  const pick = (name, field) => results.get(name).map((result) => result[field]);
+  const rows = names.map((name) => {
+    const added = pick(name, 'cpuUs').map((us, round) => us - pick('bare', 'cpuUs')[round]);
+    return [
+      contenders[name].title,
+      spread(pick(name, 'rate')),
+      digits(ratio(pick(name, 'rate'), pick('bare', 'rate'))),
+      spread(pick(name, 'cpuUs')),
+      digits(ratio(pick(name, 'cpuUs'), pick('bare', 'cpuUs'))),
+      `${digits(median(added))} (${digits(quantile(added, 0.25))} to ${digits(quantile(added, 0.75))})`,
+      digits(median(pick(name, 'p50Ms'))),
+    ];
+  });
+  const head = ['requests/s', '÷ bare', 'CPU µs/request', '÷ bare', 'added CPU µs', 'p50 ms'];
+  return table([title, ...head], rows);
+}
+
+async function measure(kind, redisPort, say) {
+  const names = Object.keys(contenders).filter((name) => redisPort || !contenders[name].redis);
+  const load = startChild(import.meta.url, './load.js', { core: OTHER_CORE });
+  const servers = {};
+  say(`Express, ${kind.title.toLowerCase()}`);
+  for (const name of names) {
+    const args = [name, `${kind.limit}`, `${redisPort ?? 0}`, `${kind.db}`];
+    servers[name] = startChild(import.meta.url, './server.js', { args, core: SERVER_CORE });
+    const port = await servers[name].call('port');
+    await load.call('fire', port, kind.keys, 2 * AMOUNT); // to warm up, and to use up the small limit
+  }
+  const results = await inRounds(ROUNDS, names, (name) => turn(servers[name], load, kind, name));
+  for (const child of [load, ...Object.values(servers)]) child.end();
+  return tableOf(kind.title, names, results);
+}
+
+export async function httpTables(say) {
+  const program = findRedis();
+  const redis = program ? await startRedis(program, OTHER_CORE) : undefined;
+  if (!redis) console.warn('No redis-server or valkey-server: the rows with Redis are left out.');
+  try {
+    const parts = [];
+    for (const kind of KINDS) parts.push(await measure(kind, redis?.port, say));
+    return parts.join('\n\n');
+  } finally {
+    redis?.stop();
+  }
+}

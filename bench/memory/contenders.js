@@ -1,0 +1,103 @@
+/** What decides in memory: each entry makes a function from key to whether it passes, or to a promise of that. */
+
+import { createLimiter, makeRule, memoryStore } from '@spillway/core';
+import { MemoryStore } from 'express-rate-limit';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+
+// Nothing is refused and no entry expires while the benchmark runs: a unit refills in 35 s, and the burst is large.
+const RATE = 1_000_000;
+const BURST = 60_000_000;
+const WINDOW_US = 400 * 86_400_000_000;
+const LIMIT = 1_000_000_000;
+const ROOM = { maxEntries: 100_000_000 };
+/** Peers keep a timer for a window, and timers end at 24 days. */
+const DAY_MS = 86_400_000;
+
+function floor() {
+  const counts = new Map();
+  return (key) => {
+    const now = Date.now();
+    let entry = counts.get(key);
+    if (entry === undefined || now >= entry.reset) {
+      entry = { count: 0, reset: now + DAY_MS };
+      counts.set(key, entry);
+    }
+    entry.count += 1;
+    return entry.count <= LIMIT;
+  };
+}
+
+function floorWithResult() {
+  const counts = new Map();
+  const decide = (key) => {
+    const now = Date.now();
+    let entry = counts.get(key);
+    if (entry === undefined || now >= entry.reset) {
+      entry = { count: 0, reset: now + DAY_MS };
+      counts.set(key, entry);
+    }
+    entry.count += 1;
+    const { count, reset } = entry;
+    return { allowed: count <= LIMIT, limit: LIMIT, remaining: LIMIT - count, reset, now };
+  };
+  return (key) => decide(key).allowed;
+}
+
+/** One step on the memory store; the step is made once and only its key changes. */
+function applyOf(algorithm) {
+  return () => {
+    const store = memoryStore(ROOM);
+    const isBucket = algorithm === 'token-bucket';
+    const rule = makeRule(algorithm, isBucket ? RATE : LIMIT, WINDOW_US, BURST);
+    const step = { op: 'take', limiter: 'api', key: '', rule, cost: 1, binding: true };
+    const steps = [step];
+    return (key) => {
+      step.key = key;
+      return store.apply(steps)[0].allowed;
+    };
+  };
+}
+
+function consume() {
+  const limiter = createLimiter(
+    { name: 'api', limit: RATE, window: '400d', burst: BURST },
+    { store: memoryStore(ROOM) },
+  );
+  return (key) => limiter.consume(key).allowed;
+}
+
+function flexible() {
+  const limiter = new RateLimiterMemory({ points: LIMIT, duration: DAY_MS / 1000 });
+  return (key) => limiter.consume(key);
+}
+
+function expressRateLimit() {
+  const store = new MemoryStore();
+  store.init({ windowMs: DAY_MS });
+  return (key) => store.increment(key);
+}
+
+/** `later`: answers with a promise, which is awaited. */
+export const contenders = {
+  loop: { title: '_the harness alone_', make: () => (key) => key.length > 0 },
+  floor: { title: '_floor: `Map` of objects, fixed window, `Date.now()`_', make: floor },
+  result: { title: '_floor, returning a result object_', make: floorWithResult },
+  bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
+  consume: { title: 'Spillway `createLimiter().consume`', make: consume },
+  fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
+  counter: {
+    title: 'Spillway `apply`, sliding window counter',
+    make: applyOf('sliding-window-counter'),
+  },
+  log: { title: 'Spillway `apply`, sliding window log', make: applyOf('sliding-window-log') },
+  expressRateLimit: {
+    title: 'express-rate-limit `MemoryStore.increment`',
+    make: expressRateLimit,
+    later: true,
+  },
+  flexible: {
+    title: 'rate-limiter-flexible `RateLimiterMemory.consume`',
+    make: flexible,
+    later: true,
+  },
+};

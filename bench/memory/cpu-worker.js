@@ -1,0 +1,54 @@
+/** One contender with its keys: `warm` fills it, each `turn` measures the CPU time of a decision. */
+
+import { answerCalls } from '../harness/child.js';
+import { cpuUs } from '../harness/cpu.js';
+import { makeKeys, shuffled } from '../harness/keys.js';
+import { contenders } from './contenders.js';
+
+const [name, keyCount] = process.argv.slice(2);
+const { make, later } = contenders[name];
+const decide = make();
+const TURN = 200_000;
+const keys = makeKeys(Number(keyCount));
+const sequence = shuffled(keys, TURN);
+let next = 0;
+
+function runNow(list, from, to) {
+  let passed = 0;
+  for (let i = from; i < to; i += 1) passed += decide(list[i]) ? 1 : 0;
+  return passed;
+}
+
+async function runLater(list, from, to) {
+  let passed = 0;
+  for (let i = from; i < to; i += 1) passed += (await decide(list[i])) ? 1 : 0;
+  return passed;
+}
+
+const run = later ? runLater : runNow;
+
+/** The next decisions of the sequence, from its start when it has ended. */
+async function turn(count) {
+  let passed = 0;
+  for (let left = count; left > 0; ) {
+    const end = Math.min(next + left, sequence.length);
+    passed += await run(sequence, next, end);
+    left -= end - next;
+    next = end === sequence.length ? 0 : end;
+  }
+  return passed;
+}
+
+answerCalls({
+  async warm() {
+    // Filled in another order than it is asked for later, or a `Map` would be read like an array.
+    await run(keys, 0, keys.length);
+    return turn(2 * TURN);
+  },
+  async turn() {
+    const before = cpuUs();
+    const passed = await turn(TURN);
+    if (passed !== TURN) console.warn(`${name}: ${TURN - passed} refusals`);
+    return ((cpuUs() - before) * 1000) / TURN;
+  },
+});

@@ -1,0 +1,71 @@
+/** Table A: CPU time of a decision in memory, as a multiple of the least that any limiter could do. */
+
+import { startChild } from '../harness/child.js';
+import { inRounds } from '../harness/rounds.js';
+import { ratio, spread } from '../harness/stats.js';
+import { table } from '../harness/table.js';
+import { judged } from '../harness/targets.js';
+import { contenders } from './contenders.js';
+
+const TARGET_OF = 'bucket';
+/** `laps`: how many times every contender gets a new process; `rounds`: how many turns each then has. */
+const COLUMNS = [
+  {
+    keys: 1,
+    head: '1 key',
+    laps: 5,
+    rounds: 1,
+    target: ['CPU of `apply` in memory, 1 key, ÷ floor', '<=', 1.6],
+  },
+  {
+    keys: 10_000,
+    head: '10 000 keys',
+    laps: 5,
+    rounds: 1,
+    target: ['the same, 10 000 keys', '<=', 1.3],
+  },
+  {
+    keys: 1_000_000,
+    head: '1 000 000 keys',
+    laps: 2,
+    rounds: 3,
+    target: ['the same, 1 000 000 keys', '<=', 0.8],
+  },
+];
+
+async function measure({ keys, laps, rounds }) {
+  const names = Object.keys(contenders);
+  const times = Object.fromEntries(names.map((name) => [name, []]));
+  for (let lap = 0; lap < laps; lap += 1) {
+    const children = names.map((name) => {
+      return startChild(import.meta.url, './cpu-worker.js', { args: [name, `${keys}`] });
+    });
+    // Two at a time: while one is measured, nothing else of ours runs.
+    for (let i = 0; i < names.length; i += 2) {
+      await Promise.all(children.slice(i, i + 2).map((child) => child.call('warm')));
+    }
+    const results = await inRounds(rounds, names, (name) => {
+      return children[names.indexOf(name)].call('turn');
+    });
+    for (const [name, turns] of results) times[name].push(...turns);
+    for (const child of children) child.end();
+  }
+  return times;
+}
+
+export async function memoryCpu(say) {
+  const columns = [];
+  for (const column of COLUMNS) {
+    say(`in memory, ${column.head}`);
+    columns.push({ ...column, times: await measure(column) });
+  }
+  const head = columns.flatMap((column) => [`${column.head}: ns`, '÷ floor']);
+  const rows = Object.entries(contenders).map(([name, { title }]) => [
+    title,
+    ...columns.flatMap(({ times, target }) => {
+      const share = ratio(times[name], times.floor);
+      return [spread(times[name]), judged(share, name === TARGET_OF ? target : undefined)];
+    }),
+  ]);
+  return table(['CPU time of a decision', ...head], rows);
+}

@@ -1,0 +1,87 @@
+/** What decides in Redis: each entry makes a function from key to a promise, on one ioredis connection. */
+
+import { readFileSync } from 'node:fs';
+import { createLimiter, makeRule } from '@spillway/core';
+import { redisStore } from '@spillway/redis';
+import { RedisStore } from 'rate-limit-redis';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
+
+// As in memory: nothing is refused and no key expires meanwhile.
+const LIMIT = 1_000_000;
+const WINDOW_US = 400 * 86_400_000_000;
+const UNIT_US = WINDOW_US / LIMIT;
+const DAY_MS = 86_400_000;
+const THREE = ['second', 'minute', 'day'];
+
+async function returnOne(client) {
+  const sha = await client.script('LOAD', 'return 1');
+  return (key) => client.evalsha(sha, 1, `one:${key}`);
+}
+
+async function gcra(client) {
+  const sha = await client.script(
+    'LOAD',
+    readFileSync(new URL('gcra.lua', import.meta.url), 'utf8'),
+  );
+  return (key, limiter = 'tat') => {
+    return client.evalsha(sha, 1, `${limiter}:${key}`, Date.now() * 1000, UNIT_US, WINDOW_US);
+  };
+}
+
+async function threeCalls(client) {
+  const decide = await gcra(client);
+  return (key) => Promise.all(THREE.map((limiter) => decide(key, limiter)));
+}
+
+function apply(options, limiters) {
+  return (client) => {
+    const store = redisStore(client, options);
+    const rule = makeRule('token-bucket', LIMIT, WINDOW_US);
+    return (key) => {
+      const step = (limiter) => ({ op: 'take', limiter, key, rule, cost: 1, binding: true });
+      return store.apply(limiters.map(step));
+    };
+  };
+}
+
+function consume(client) {
+  const limiter = createLimiter(
+    { name: 'api', limit: LIMIT, window: '400d' },
+    { store: redisStore(client) },
+  );
+  return (key) => limiter.consume(key);
+}
+
+async function rateLimitRedis(client) {
+  const sendCommand = (...args) => client.call(...args);
+  const store = new RedisStore({ sendCommand, prefix: 'rlr:' });
+  await store.init({ windowMs: DAY_MS });
+  return (key) => store.increment(key);
+}
+
+function flexible(client) {
+  const limiter = new RateLimiterRedis({
+    storeClient: client,
+    keyPrefix: 'rlf',
+    points: LIMIT,
+    duration: DAY_MS / 1000,
+  });
+  return (key) => limiter.consume(key);
+}
+
+export const contenders = {
+  one: { title: '_`EVALSHA` of `return 1`_', make: returnOne },
+  gcra: { title: '_yardstick: one token bucket, one `EVALSHA`_', make: gcra },
+  apply: { title: 'Spillway `redisStore().apply`', make: apply({}, ['api']) },
+  single: { title: 'Spillway, `coalesce: false`', make: apply({ coalesce: false }, ['api']) },
+  consume: { title: 'Spillway `createLimiter().consume`', make: consume },
+  rateLimitRedis: { title: 'rate-limit-redis `increment`', make: rateLimitRedis },
+  flexible: { title: 'rate-limiter-flexible `RateLimiterRedis.consume`', make: flexible },
+};
+
+/** One request that three limits guard. */
+export const threefold = {
+  three: { title: '_yardstick: three `EVALSHA` at once_', make: threeCalls },
+  apply3: { title: 'Spillway, one `apply` of three steps', make: apply({}, THREE) },
+  single3: { title: 'the same, `coalesce: false`', make: apply({ coalesce: false }, THREE) },
+};

@@ -1,0 +1,93 @@
+/** Table C: decisions in Redis on one connection, by how many are in flight. */
+
+import { startChild } from '../harness/child.js';
+import { findRedis, startRedis } from '../harness/redis-server.js';
+import { inRounds } from '../harness/rounds.js';
+import { digits, ratio, spread } from '../harness/stats.js';
+import { table } from '../harness/table.js';
+import { judged } from '../harness/targets.js';
+import { contenders, threefold } from './contenders.js';
+
+const IN_FLIGHT = [1, 10, 100, 1000];
+const ROUNDS = 5;
+const TURN_MS = 120;
+const CLIENT_CORE = 0;
+const SERVER_CORE = 1;
+
+/** What the first Spillway row is held to, by decisions in flight. */
+const TARGETS = {
+  1: { p50Us: ['Redis, 1 in flight: p50 ÷ yardstick', '<=', 1.1] },
+  100: {
+    rate: ['Redis, 100 in flight: decisions/s ÷ `return 1`', '>=', 1],
+    clientUs: ['Redis, 100 in flight: client CPU ÷ yardstick', '<=', 0.4],
+    serverUs: ['Redis, 100 in flight: server CPU ÷ yardstick', '<=', 0.6],
+  },
+};
+
+/** The ratios are to the yardstick; of the rate, to the emptiest script there is. */
+function tableOf(title, entries, results, { yard, empty, subject, targets = {} }) {
+  const pick = (name, field) => results.get(name).map((turn) => turn[field]);
+  const rows = Object.entries(entries).map(([name, entry]) => [
+    entry.title,
+    ...['rate', 'p50Us', 'clientUs', 'serverUs'].flatMap((field) => {
+      const base = field === 'rate' ? empty : yard;
+      const share = ratio(pick(name, field), pick(base, field));
+      const target = name === subject ? targets[field] : undefined;
+      return [spread(pick(name, field)), judged(share, target)];
+    }),
+  ]);
+  const share = yard === empty ? '÷ first row' : '÷ yardstick';
+  const head = ['decisions/s', yard === empty ? share : '÷ `return 1`', 'p50 µs', share];
+  return table([title, ...head, 'client CPU µs', share, 'server CPU µs', share], rows);
+}
+
+async function turns(children, names, inFlight) {
+  return inRounds(ROUNDS, names, (name) => children[name].call('turn', inFlight, TURN_MS));
+}
+
+async function measure(port, say) {
+  const all = { ...contenders, ...threefold };
+  const children = {};
+  const bytes = {};
+  for (const name of Object.keys(all)) {
+    const args = [name, `${port}`];
+    children[name] = startChild(import.meta.url, './worker.js', { args, core: CLIENT_CORE });
+    bytes[name] = await children[name].call('bytes');
+  }
+  for (const name of Object.keys(all)) await children[name].call('turn', 100, 2 * TURN_MS); // to warm up
+  const parts = [];
+  for (const inFlight of IN_FLIGHT) {
+    say(`Redis, ${inFlight} in flight`);
+    const results = await turns(children, Object.keys(contenders), inFlight);
+    const roles = { yard: 'gcra', empty: 'one', subject: 'apply', targets: TARGETS[inFlight] };
+    parts.push(tableOf(`${inFlight} in flight`, contenders, results, roles));
+  }
+  parts.push('Three limits on one request; a decision is all three:');
+  for (const inFlight of [1, 100]) {
+    say(`Redis, three limits, ${inFlight} in flight`);
+    const results = await turns(children, Object.keys(threefold), inFlight);
+    parts.push(
+      tableOf(`${inFlight} in flight`, threefold, results, { yard: 'three', empty: 'three' }),
+    );
+  }
+  const held = Object.entries(contenders).filter(([name]) => bytes[name] > 10 && name !== 'single');
+  const rows = held.map(([name, { title }]) => [title, digits(bytes[name])]);
+  parts.push(table(['Memory of the server, names included', 'bytes/key'], rows));
+  for (const child of Object.values(children)) child.end();
+  return parts.join('\n\n');
+}
+
+export async function redisTables(say) {
+  const program = findRedis();
+  if (!program) {
+    const missing = '**Not measured: no redis-server or valkey-server was found.**';
+    console.warn(`\n${'!'.repeat(80)}\n${missing}\n${'!'.repeat(80)}\n`);
+    return missing;
+  }
+  const server = await startRedis(program, SERVER_CORE);
+  try {
+    return await measure(server.port, say);
+  } finally {
+    server.stop();
+  }
+}

@@ -1,0 +1,85 @@
+/** One contender on one connection: a closed loop of so many decisions in flight, and what it cost both sides. */
+
+import { Redis } from 'ioredis';
+import { answerCalls } from '../harness/child.js';
+import { cpuUs } from '../harness/cpu.js';
+import { makeKeys, shuffled } from '../harness/keys.js';
+import { median } from '../harness/stats.js';
+import { contenders, threefold } from './contenders.js';
+
+const [name, port] = process.argv.slice(2);
+const client = new Redis({ host: '127.0.0.1', port: Number(port) });
+const decide = await { ...contenders, ...threefold }[name].make(client);
+const keys = makeKeys(10_000);
+const sequence = shuffled(keys, keys.length);
+let next = 0;
+
+async function info(section, ...fields) {
+  const text = await client.info(section);
+  return fields.map((field) => Number(text.match(new RegExp(`${field}:(\\S+)`))[1]));
+}
+
+/** Processor time of the server, user and system. */
+async function serverUs() {
+  const [user, system] = await info('cpu', 'used_cpu_user', 'used_cpu_sys');
+  return (user + system) * 1e6;
+}
+
+async function loop(until, latencies, sampleMask) {
+  let count = 0;
+  for (;;) {
+    const key = sequence[next];
+    next = next + 1 === sequence.length ? 0 : next + 1;
+    const sampled = (count & sampleMask) === 0;
+    const start = sampled ? performance.now() : 0;
+    // Looked at no more often than the time is read.
+    if (start >= until) return count;
+    await decide(key);
+    if (sampled) latencies.push(performance.now() - start);
+    count += 1;
+  }
+}
+
+async function turn(inFlight, ms) {
+  const latencies = [];
+  const server = await serverUs();
+  const own = cpuUs();
+  const start = performance.now();
+  // Reading the clock costs: with many in flight one decision in four is timed.
+  const sampleMask = inFlight > 1 ? 3 : 0;
+  const loops = Array.from({ length: inFlight }, () => loop(start + ms, latencies, sampleMask));
+  const counts = await Promise.all(loops);
+  const elapsed = performance.now() - start;
+  const clientSpent = cpuUs() - own;
+  const serverSpent = (await serverUs()) - server;
+  const count = counts.reduce((sum, part) => sum + part, 0);
+  return {
+    rate: (count * 1000) / elapsed,
+    p50Us: median(latencies) * 1000,
+    clientUs: clientSpent / count,
+    serverUs: serverSpent / count,
+  };
+}
+
+async function askAll() {
+  for (let i = 0; i < keys.length; i += 100) {
+    await Promise.all(keys.slice(i, i + 100).map((key) => decide(key)));
+  }
+}
+
+/** What the server holds beside the buffers of its clients. */
+async function held() {
+  const [used, clients] = await info('memory', 'used_memory', 'mem_clients_normal');
+  return used - clients;
+}
+
+/** Bytes of the server's memory for each key, all of them being new. */
+async function bytes() {
+  await askAll(); // the script is known now
+  await client.flushall('SYNC');
+  const before = await held();
+  await askAll();
+  return ((await held()) - before) / keys.length;
+}
+
+answerCalls({ bytes, turn });

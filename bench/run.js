@@ -1,0 +1,37 @@
+/** Runs every table and prints them; with --write also into docs/benchmarks.md. --only=redis,http runs some, and only prints. */
+
+import { environment } from './harness/environment.js';
+import { findRedis } from './harness/redis-server.js';
+import { summary } from './harness/targets.js';
+import { httpTables } from './http/tables.js';
+import { memoryCpu } from './memory/cpu.js';
+import { memoryHeap } from './memory/heap.js';
+import { redisTables } from './redis/tables.js';
+import { render, writeReport } from './report.js';
+
+const TABLES = {
+  time: { title: 'In memory: time', run: memoryCpu },
+  space: { title: 'In memory: space', run: memoryHeap },
+  redis: { title: 'In Redis', run: redisTables },
+  http: { title: 'In Express 5', run: httpTables },
+};
+
+const say = (text) => process.stderr.write(`… ${text}\n`);
+const option = (name) => process.argv.find((arg) => arg.startsWith(`--${name}`));
+const only = option('only=')?.slice('--only='.length).split(',');
+
+const parts = [];
+for (const [name, { title, run }] of Object.entries(TABLES)) {
+  if (only && !only.includes(name)) continue;
+  const start = performance.now();
+  parts.push(`### ${title}\n\n${await run(say)}`);
+  say(`${name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
+}
+
+const targets = `### Targets\n\n${summary()}`;
+const text = render(environment(findRedis()), [targets, ...parts]);
+console.log(text);
+if (option('write')) {
+  if (only) say('not written: a page holds one whole run');
+  else writeReport(text);
+}
