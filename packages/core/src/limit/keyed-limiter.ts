@@ -6,12 +6,12 @@ import { isLater } from '../host.js';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import { type Rule, shareOf } from '../rule.js';
-import type { Answer, Op, Receipt, Step, Store, SyncStore } from '../store.js';
+import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
 import { bindingOf } from './binding.js';
 import { decide, policyOf } from './decide.js';
+import { GrantedDecision } from './granted-decision.js';
 import { claimName } from './names.js';
 import { checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
-import { receiptFrom } from './receipt.js';
 
 export interface LimiterOptions extends RuleOptions {
   /** With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`. */
@@ -89,15 +89,6 @@ export function createLimiter<S extends Store = MemoryStore>(
   return new Keyed(options, settings) as unknown as KeyedLimiter<S>;
 }
 
-const RECEIPT = Symbol('spillway.receipt');
-
-interface Grant {
-  readonly step: Step;
-  readonly receipt: Receipt;
-  spent: boolean;
-}
-
-type Granted = Decision & { [RECEIPT]?: Grant };
 type Eventually<Value> = Value | Promise<Value>;
 
 class Keyed {
@@ -149,10 +140,8 @@ class Keyed {
   }
 
   refund(decision: Decision): Eventually<boolean> {
-    const grant = (decision as Granted)[RECEIPT];
-    if (!grant || grant.spent || grant.step.limiter !== this.name) return this.ask([], () => false);
-    grant.spent = true;
-    const step: Step = { ...grant.step, op: 'put', receipt: grant.receipt };
+    const step = GrantedDecision.giveBack(decision, this.name);
+    if (!step) return this.ask([], () => false);
     return this.ask([step], ([answer]) => (answer as Answer).allowed);
   }
 
@@ -217,12 +206,9 @@ class Keyed {
   }
 
   private grant(step: Step, answer: Answer): Decision {
-    const decision: Granted = decide(step, answer, this.policy);
-    if (answer.allowed && !answer.failure) {
-      const receipt = receiptFrom(step.rule, answer);
-      // Not enumerable: a decision that is logged or copied shows only what it says.
-      Object.defineProperty(decision, RECEIPT, { value: { step, receipt, spent: false } });
-    }
-    return decision;
+    const decision = decide(step, answer, this.policy);
+    return answer.allowed && !answer.failure
+      ? new GrantedDecision(decision, step, answer)
+      : decision;
   }
 }

@@ -43,7 +43,9 @@ export function stepWindow(
   const { limit, windowUs } = rule;
   const room = limit - state.current - cost;
   const leftUs = windowUs - Math.max(0, nowUs - state.startUs);
-  const passes = room >= 0 && productAtMost(state.previous, leftUs, room, windowUs);
+  // The products, which may need BigInt, only where the count alone does not tell.
+  const passes =
+    room >= 0 && (state.previous <= room || productAtMost(state.previous, leftUs, room, windowUs));
   if (op === 'record' || (op === 'take' && passes && charge)) {
     state.current = Math.min(state.current + cost, Math.max(state.current, limit));
     state.dirty = true;

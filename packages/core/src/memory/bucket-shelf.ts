@@ -58,6 +58,19 @@ export class BucketShelf {
     return this.table.add(this.lo, this.hi, nowUs);
   }
 
+  /** Whether no entry owes a fraction of a microsecond: then `timeAt` and `setTime` tell all. */
+  get isWhole(): boolean {
+    return this.table.isWhole;
+  }
+
+  timeAt(slot: number): number {
+    return this.table.timeAt(slot);
+  }
+
+  setTime(slot: number, us: number): void {
+    this.table.setTime(slot, us);
+  }
+
   load(slot: number, state: BucketState): void {
     this.table.load(slot, state);
   }

@@ -96,6 +96,18 @@ export class BucketTable {
     return slot;
   }
 
+  get isWhole(): boolean {
+    return this.slots.nums === undefined;
+  }
+
+  timeAt(slot: number): number {
+    return this.slots.cells[2 * slot + 1] as number;
+  }
+
+  setTime(slot: number, us: number): void {
+    this.slots.cells[2 * slot + 1] = us;
+  }
+
   load(slot: number, state: BucketState): void {
     const { cells, nums } = this.slots;
     state.tatUs = cells[2 * slot + 1] as number;
