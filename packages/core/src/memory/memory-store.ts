@@ -116,13 +116,23 @@ class Memory implements MemoryStore {
     charge: boolean,
   ): BucketAnswer {
     const { op, cost } = step;
+    const slot = this.buckets.find(step.limiter, step.key, nowUs);
+    return slot >= 0 && op === 'take' && charge && this.buckets.isWhole && isPlain(rule, cost)
+      ? this.takeWhole(slot, rule, cost, nowUs)
+      : this.stepSlot(slot, step, rule, nowUs, charge);
+  }
+
+  private stepSlot(
+    found: number,
+    { op, limiter, key, cost, receipt }: Step,
+    rule: BucketRule,
+    nowUs: number,
+    charge: boolean,
+  ): BucketAnswer {
     const state = this.bucket;
-    let slot = this.buckets.find(step.limiter, step.key, nowUs);
+    let slot = found;
     if (slot < 0 && this.overflows(nowUs)) {
-      slot = this.buckets.find(step.limiter, this.overflowKey(step.key), nowUs);
-    }
-    if (slot >= 0 && op === 'take' && charge && this.buckets.isWhole && isPlain(rule, cost)) {
-      return this.takeWhole(slot, rule, cost, nowUs);
+      slot = this.buckets.find(limiter, this.overflowKey(key), nowUs);
     }
     if (slot < 0) {
       state.tatUs = 0;
@@ -131,7 +141,7 @@ class Memory implements MemoryStore {
       this.buckets.load(slot, state);
     }
     const { tatUs, tatNum } = state;
-    const allowed = stepBucket(rule, state, op, cost, nowUs, charge, step.receipt);
+    const allowed = stepBucket(rule, state, op, cost, nowUs, charge, receipt);
     if (op !== 'look' && (state.tatUs !== tatUs || state.tatNum !== tatNum)) {
       this.buckets.store(slot < 0 ? this.buckets.add(nowUs) : slot, state);
     }
