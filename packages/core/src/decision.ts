@@ -52,4 +52,6 @@ export interface Decision extends Numbers {
   readonly cost: number;
   /** The limit that was applied; absent for shedders, and where the limiter was skipped. */
   readonly policy?: Policy;
+  /** The load signal for which a shedder refused; absent otherwise. */
+  readonly signal?: string;
 }

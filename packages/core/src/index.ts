@@ -51,6 +51,10 @@ export {
   shareOf,
   type WindowRule,
 } from './rule.js';
+export type { LoopSignal, WorkerShedderOptions } from './shed/options.js';
+export type { Classify, Priority, PriorityOptions } from './shed/priority.js';
+export type { Reading, Signal } from './shed/signal.js';
+export { type WorkerShedder, workerShedder } from './shed/worker-shedder.js';
 export type {
   Answer,
   ApplyOptions,

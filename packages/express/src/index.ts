@@ -2,8 +2,11 @@
 
 import {
   rateLimit as coreRateLimit,
+  workerShedder as coreWorkerShedder,
   type RateLimitOptions,
   type StoredLimiter,
+  type WorkerShedder,
+  type WorkerShedderOptions,
 } from '@spillway/core';
 import type { Request } from 'express';
 
@@ -38,14 +41,18 @@ export {
   type Outcome,
   type Per,
   type Policy,
+  type Priority,
   type RateLimitOptions,
   type Reason,
   type RequestOutcome,
+  type Signal,
   SpillwayError,
   type SpillwayErrorCode,
   type Store,
   type StoredLimiter,
   type TrustProxy,
+  type WorkerShedder,
+  type WorkerShedderOptions,
 } from '@spillway/core';
 export { admissionsOf } from './admissions.js';
 export { type SpillwayOptions, spillway } from './middleware.js';
@@ -62,3 +69,17 @@ export { type SpillwayOptions, spillway } from './middleware.js';
  */
 export const rateLimit: (options: RateLimitOptions<Request>) => StoredLimiter<Request> =
   coreRateLimit;
+
+/**
+ * `workerShedder` of core, whose functions are given Express' request as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { eventLoopSignal } from '@spillway/core/node';
+ * import { spillway, workerShedder } from '@spillway/express';
+ *
+ * app.use(spillway(workerShedder({ name: 'workers', signal: eventLoopSignal() })));
+ * ```
+ */
+export const workerShedder: (options: WorkerShedderOptions<Request>) => WorkerShedder<Request> =
+  coreWorkerShedder;

@@ -1,0 +1,31 @@
+/** The little of Node that its signals need. */
+
+/** What `performance.eventLoopUtilization` counts since the process started, in milliseconds. */
+export interface LoopTimes {
+  readonly idle: number;
+  readonly active: number;
+}
+
+declare const performance: {
+  now(): number;
+  eventLoopUtilization?(): LoopTimes;
+};
+declare function setInterval(callback: () => void, ms: number): { unref?(): void };
+declare function clearInterval(timer: unknown): void;
+
+/** Milliseconds of a clock that never runs backwards. */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
+/** How long the event loop was idle and active so far; undefined on a host that does not count it. */
+export function loopTimes(): LoopTimes | undefined {
+  return performance.eventLoopUtilization?.();
+}
+
+/** Calls back each period without keeping the process alive; returns how to stop. */
+export function every(periodMs: number, callback: () => void): () => void {
+  const timer = setInterval(callback, periodMs);
+  timer.unref?.();
+  return () => clearInterval(timer);
+}

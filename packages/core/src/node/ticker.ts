@@ -1,0 +1,41 @@
+/** The timer of a signal: started when it is first needed, told to whoever watches. */
+
+import { every } from './host.js';
+
+export class Ticker {
+  private stop: (() => void) | undefined;
+  private closed = false;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly periodMs: number,
+    private readonly begin: () => void,
+    private readonly measure: () => void,
+  ) {}
+
+  /** Whether it runs; starts it unless it was closed. */
+  running(): boolean {
+    if (this.closed) return false;
+    if (!this.stop) {
+      this.begin();
+      this.stop = every(this.periodMs, () => this.tick());
+    }
+    return true;
+  }
+
+  watch(listener: () => void): void {
+    this.running();
+    this.listeners.push(listener);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.stop?.();
+    this.listeners.length = 0;
+  }
+
+  private tick(): void {
+    this.measure();
+    for (const listener of this.listeners) listener();
+  }
+}

@@ -1,0 +1,82 @@
+/** The signal of the guard: how long work waits for the event loop. */
+
+import { type Duration, toMicroseconds } from '../duration.js';
+import { SpillwayError, show } from '../errors.js';
+import { afterPendingInput } from '../host.js';
+import type { Reading, Signal } from '../shed/signal.js';
+import { TimerDrift } from './drift.js';
+import { monotonicMs } from './host.js';
+import { Ticker } from './ticker.js';
+
+/** How often the timer asks for its turn. */
+const PERIOD_MS = 20;
+
+export interface EventLoopWaitOptions {
+  /** The wait that counts as 1, the mark at which the guard holds the loop. Default `'20ms'`. */
+  readonly target?: Duration;
+}
+
+/** A signal with a timer of its own, which never keeps the process alive. */
+export interface TimedSignal extends Signal {
+  watch(listener: () => void): void;
+  /** Stops the timer for good; shedders that read the signal then hold, and rest. */
+  close(): void;
+}
+
+/**
+ * How late the event loop is, against the target: 1 when work waits 20 ms for its turn.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { workerShedder } from '@spillway/core';
+ * import { eventLoopWaitSignal } from '@spillway/core/node';
+ *
+ * workerShedder({ name: 'guard', ladder: false, guard: { signal: eventLoopWaitSignal({ target: '25ms' }) } });
+ * ```
+ */
+export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
+  const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
+  if (targetMs === 0) {
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      `target must be more than 0ms, got ${show(options.target)}`,
+    );
+  }
+  return new WaitSignal(targetMs);
+}
+
+class WaitSignal implements TimedSignal {
+  readonly name = 'event-loop-wait';
+  private drift = new TimerDrift(PERIOD_MS, 0);
+  private readonly ticker = new Ticker(
+    PERIOD_MS,
+    () => {
+      this.drift = new TimerDrift(PERIOD_MS, monotonicMs());
+    },
+    () => {
+      this.drift.fired(monotonicMs());
+      afterPendingInput(() => this.drift.turned(monotonicMs()));
+    },
+  );
+
+  constructor(private readonly targetMs: number) {}
+
+  read(): Reading | undefined {
+    if (!this.ticker.running()) return undefined;
+    const nowMs = monotonicMs();
+    return {
+      value: this.drift.waitMs(nowMs) / this.targetMs,
+      ageMs: 0,
+      spanMs: this.drift.coveredMs(nowMs),
+    };
+  }
+
+  watch(listener: () => void): void {
+    this.ticker.watch(listener);
+  }
+
+  close(): void {
+    this.ticker.close();
+  }
+}

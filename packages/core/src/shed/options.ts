@@ -1,0 +1,97 @@
+/** What a worker shedder can be told, with its defaults. */
+
+import type { Clock } from '../clock.js';
+import { type Duration, toMicroseconds } from '../duration.js';
+import { SpillwayError, show } from '../errors.js';
+import type { Mode } from '../limit/limiter.js';
+import type { Per } from '../limit/request.js';
+import type { Priority } from './priority.js';
+import type { Signal } from './signal.js';
+
+/** A signal that brings along the one for the guard, as `eventLoopSignal()` of `@spillway/core/node` does. */
+export interface LoopSignal extends Signal {
+  /** The event loop's wait: 1 is at the mark. */
+  readonly wait?: Signal;
+}
+
+export interface WorkerShedderOptions<Raw = unknown> {
+  /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
+  readonly name: string;
+  /** The ladder's signal, and in its `wait` the guard's: `eventLoopSignal()` has both. */
+  readonly signal?: LoopSignal;
+  /** The slow loop: with a signal of its own, or false for none. Default: on, with `signal`. */
+  readonly ladder?: { readonly signal: Signal } | false;
+  /** The fast loop: with a signal of its own, or false for none. Default: on, with `signal.wait`. */
+  readonly guard?: { readonly signal: Signal } | false;
+  /** Classes, from critical to the one shed first. Default: by method, into `critical`, `post`, `get` and `test`. */
+  readonly priority?: Priority<Raw>;
+  /** Whether critical requests are shed too, as the last stage. Default false. */
+  readonly shedCritical?: boolean;
+  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  readonly mode?: Per<Raw, Mode>;
+  /** The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default `'1s'`. */
+  readonly retryAfter?: Duration;
+  /** A number from 0 up to 1, for each decision under load. Default `Math.random`. */
+  readonly random?: () => number;
+  /** Default: the process's monotonic clock. */
+  readonly clock?: Clock;
+}
+
+/** The signals of the two loops, undefined where one is off. */
+export interface Signals {
+  readonly ladder: Signal | undefined;
+  readonly guard: Signal | undefined;
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
+  const { signal, ladder, guard } = options;
+  const signals = {
+    ladder: chosen('ladder', ladder, signal, 'signal: eventLoopSignal()'),
+    guard: chosen('guard', guard, signal?.wait, 'guard: { signal: eventLoopWaitSignal() }'),
+  };
+  if (!signals.ladder && !signals.guard) {
+    throw invalid('ladder and guard must not both be false: such a shedder sheds nothing');
+  }
+  return signals;
+}
+
+function chosen(
+  option: string,
+  own: { readonly signal: Signal } | false | undefined,
+  shared: Signal | undefined,
+  example: string,
+): Signal | undefined {
+  if (own === false) return undefined;
+  const signal = own === undefined ? shared : own?.signal;
+  if (signal === undefined || signal === null) {
+    throw invalid(`${option} needs a signal, as in ${example}, or must be false`);
+  }
+  if (typeof signal.read !== 'function' || typeof signal.name !== 'string') {
+    throw invalid(`${option} needs a signal with a name and read(), got ${show(signal)}`);
+  }
+  return signal;
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function checkRest<Raw>(options: WorkerShedderOptions<Raw>): void {
+  const { shedCritical, random, clock } = options;
+  if (shedCritical !== undefined && typeof shedCritical !== 'boolean') {
+    throw invalid(`shedCritical must be true or false, got ${show(shedCritical)}`);
+  }
+  if (random !== undefined && typeof random !== 'function') {
+    throw invalid(`random must be a function, got ${show(random)}`);
+  }
+  if (clock !== undefined && typeof clock?.nowUs !== 'function') {
+    throw invalid(`clock must have nowUs(), got ${show(clock)}`);
+  }
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function hintMs(retryAfter: Duration = '1s'): number {
+  return toMicroseconds(retryAfter, 'retryAfter') / 1000;
+}
+
+function invalid(message: string): SpillwayError {
+  return new SpillwayError('SPW_OPTION_INVALID', message);
+}

@@ -1,0 +1,98 @@
+/** Which class a request belongs to, and so when it is shed. */
+
+import { SpillwayError, show } from '../errors.js';
+import type { LimitRequest } from '../limit/request.js';
+
+/** The classes, from the one shed last to the one shed first. */
+export const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
+
+/** The class of a request; undefined, or one not listed, means the class by method. */
+export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
+
+/** How requests are told apart. */
+export interface PriorityOptions<Raw = unknown> {
+  /**
+   * At least two names, from the class that is shed last, the critical one, to the one shed first. Default
+   * `['critical', 'post', 'get', 'test']`.
+   */
+  readonly classes?: readonly string[];
+  /** Names a request's class. Default: by method. Whoever can choose what it looks at chooses the class. */
+  readonly classify?: Classify<Raw>;
+  /** Whether a request is test traffic, where `classify` does not say: then its class is `test`. */
+  readonly isTest?: (request: LimitRequest<Raw>) => boolean;
+}
+
+/** A function that names the class of a request, or the classes with how they are told apart. */
+export type Priority<Raw = unknown> = Classify<Raw> | PriorityOptions<Raw>;
+
+/** Ranks requests: 0 is shed first, `classes.length - 1` is critical. */
+export class Ranking<Raw = unknown> {
+  /** From the one shed last to the one shed first. */
+  readonly classes: readonly string[];
+  private readonly ranks = new Map<string, number>();
+  private readonly classify: Classify<Raw> | undefined;
+  private readonly isTest: PriorityOptions<Raw>['isTest'];
+
+  /** @throws SpillwayError `SPW_OPTION_INVALID` */
+  constructor(priority: Priority<Raw> = {}) {
+    const options = typeof priority === 'function' ? { classify: priority } : priority;
+    check(options);
+    this.classes = [...(options.classes ?? DEFAULT_CLASSES)];
+    this.classes.forEach((name, index) => {
+      this.ranks.set(name, this.classes.length - 1 - index);
+    });
+    this.classify = options.classify;
+    this.isTest = options.isTest;
+  }
+
+  rankOf(request: LimitRequest<Raw>): number {
+    try {
+      const own = this.classify?.(request);
+      const rank = own === undefined ? undefined : this.ranks.get(own);
+      if (rank !== undefined) return rank;
+    } catch {
+      // By method, then: an accident neither protects a request nor refuses it.
+    }
+    return this.isTestTraffic(request) ? this.inferred('test') : this.byMethod(request.method);
+  }
+
+  private isTestTraffic(request: LimitRequest<Raw>): boolean {
+    try {
+      return this.isTest?.(request) === true;
+    } catch {
+      return false;
+    }
+  }
+
+  private byMethod(method: string): number {
+    const reads = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+    return this.inferred(reads ? 'get' : 'post');
+  }
+
+  /** The rank of a class that was not named by the user's function: never the critical one; shed first if it is not listed. */
+  private inferred(name: string): number {
+    const rank = this.ranks.get(name) ?? 0;
+    return rank === this.classes.length - 1 ? 0 : rank;
+  }
+}
+
+function check<Raw>(options: PriorityOptions<Raw>): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalid(`priority must be a function, or an object with classes, got ${show(options)}`);
+  }
+  const { classes = DEFAULT_CLASSES, classify, isTest } = options;
+  const names = Array.isArray(classes) ? (classes as readonly unknown[]) : [];
+  const areNames = names.every((name) => typeof name === 'string' && name !== '');
+  if (names.length < 2 || !areNames || new Set(names).size !== names.length) {
+    throw invalid(`priority.classes must be two or more different names, got ${show(classes)}`);
+  }
+  for (const [name, value] of Object.entries({ classify, isTest })) {
+    if (value !== undefined && typeof value !== 'function') {
+      throw invalid(`priority.${name} must be a function, got ${show(value)}`);
+    }
+  }
+}
+
+function invalid(message: string): SpillwayError {
+  return new SpillwayError('SPW_OPTION_INVALID', message);
+}

@@ -1,0 +1,149 @@
+/** The worker shedder: what this process refuses because it is itself overloaded. */
+
+import { type Clock, systemClock } from '../clock.js';
+import type { Decision } from '../decision.js';
+import type { LocalLimiter, Mode } from '../limit/limiter.js';
+import { checkName, checkWord } from '../limit/options.js';
+import type { LimitRequest, Per } from '../limit/request.js';
+import {
+  advanceController,
+  type ControllerState,
+  restingController,
+  TICK_US,
+} from './controller.js';
+import { Follower } from './follower.js';
+import {
+  advanceLadder,
+  LADDER_PERIOD_US,
+  type LadderState,
+  ladderProbability,
+  restingLadder,
+  shedAmountOf,
+} from './ladder.js';
+import { Mix } from './mix.js';
+import { checkRest, hintMs, signalsOf, type WorkerShedderOptions } from './options.js';
+import { Ranking } from './priority.js';
+import type { Signal } from './signal.js';
+
+/** A shedder with its gauges. */
+export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
+  /** How far up the classes the ladder sheds: 0 is nothing, 1 is everything that may be shed. */
+  readonly shedAmount: number;
+  /** The fraction of all requests that the guard means to refuse, 0 to 0.97. */
+  readonly guardFraction: number;
+}
+
+/**
+ * Refuses with 503 what this process is too busy to serve, the least important class first; no store, no I/O. Two loops: the
+ * ladder takes classes off for minutes (Stripe's worker utilization load shedder, P. Tarjan, "Scaling your API with rate
+ * limiters", 2017), the guard holds the event loop's wait at its mark within a second.
+ *
+ * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit, workerShedder } from '@spillway/core';
+ * import { eventLoopSignal } from '@spillway/core/node';
+ *
+ * const guard = createGuard([
+ *   workerShedder({
+ *     name: 'workers',
+ *     signal: eventLoopSignal(),
+ *     priority: (request) => (request.path.startsWith('/charges') ? 'critical' : undefined),
+ *   }),
+ *   rateLimit({ name: 'per-address', limit: 100, window: '1m' }),
+ * ]);
+ * ```
+ */
+export function workerShedder<Raw = unknown>(
+  options: WorkerShedderOptions<Raw>,
+): WorkerShedder<Raw> {
+  return new TwoLoopShedder(options);
+}
+
+class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
+  readonly kind = 'local';
+  readonly name: string;
+  readonly mode: Per<Raw, Mode>;
+  private readonly ranking: Ranking<Raw>;
+  private readonly ladder: Follower<LadderState> | undefined;
+  private readonly guard: Follower<ControllerState> | undefined;
+  private readonly mix: Mix;
+  /** Ranks below this may be shed. */
+  private readonly sheddable: number;
+  private readonly clock: Clock;
+  private readonly random: () => number;
+  private readonly hintMs: number;
+  /** Every request that passes has the same decision. */
+  private readonly passed: Decision;
+
+  constructor(options: WorkerShedderOptions<Raw>) {
+    const { mode, clock = systemClock } = options;
+    this.name = checkName(options.name);
+    this.mode =
+      typeof mode === 'function'
+        ? mode
+        : (checkWord<Mode>('mode', mode, ['enforce', 'shadow', 'off']) ?? 'enforce');
+    checkRest(options);
+    this.hintMs = hintMs(options.retryAfter);
+    this.ranking = new Ranking(options.priority);
+    const classes = this.ranking.classes.length;
+    this.sheddable = options.shedCritical ? classes : classes - 1;
+    this.mix = new Mix(classes);
+    this.clock = clock;
+    // Looked up at each decision, so that a test may replace it.
+    this.random = options.random ?? (() => Math.random());
+    this.passed = Object.freeze({
+      limiter: this.name,
+      allowed: true,
+      outcome: 'allowed',
+      reason: null,
+      cost: 1,
+      remaining: Number.NaN,
+      retryAfterMs: 0,
+      resetMs: Number.NaN,
+    });
+    const { ladder, guard } = signalsOf(options);
+    this.ladder =
+      ladder && new Follower(ladder, clock, LADDER_PERIOD_US, restingLadder, advanceLadder);
+    this.guard = guard && new Follower(guard, clock, TICK_US, restingController, advanceController);
+  }
+
+  get shedAmount(): number {
+    return this.ladder ? shedAmountOf(this.ladder.peek(this.clock.nowUs())) : 0;
+  }
+
+  get guardFraction(): number {
+    return this.guard?.peek(this.clock.nowUs()).fraction ?? 0;
+  }
+
+  decide(request: LimitRequest<Raw>): Decision {
+    const nowUs = this.clock.nowUs();
+    const ladder = this.ladder?.at(nowUs);
+    const fraction = this.guard?.at(nowUs).fraction ?? 0;
+    const rank = this.ranking.rankOf(request);
+    if (this.guard) this.mix.add(rank, nowUs);
+    if (rank >= this.sheddable) return this.decision(undefined);
+    const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
+    const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
+    if (slow === 0 && fast === 0) return this.decision(undefined);
+    // One draw for both: the guard's fraction is of all requests, those that the ladder refuses included.
+    const drawn = this.random();
+    if (drawn < slow) return this.decision(this.ladder?.signal);
+    return this.decision(drawn < fast ? this.guard?.signal : undefined);
+  }
+
+  private decision(refusedBy: Signal | undefined): Decision {
+    if (!refusedBy) return this.passed;
+    return {
+      limiter: this.name,
+      allowed: false,
+      outcome: 'denied',
+      reason: 'overload',
+      cost: 1,
+      remaining: Number.NaN,
+      retryAfterMs: this.hintMs * (1 + this.random()),
+      resetMs: Number.NaN,
+      signal: refusedBy.name,
+    };
+  }
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { advanceController, restingController } from '../../src/shed/controller.js';
+import { Mix } from '../../src/shed/mix.js';
+
+const TICK = 100_000;
+
+function after(ticks: number, value: number, from = restingController(0)) {
+  let state = from;
+  for (let tick = 1; tick <= ticks; tick++) {
+    state = advanceController(state, { value, ageMs: 0 }, from.atUs + tick * TICK);
+  }
+  return state;
+}
+
+describe('the controller', () => {
+  it('refuses nothing while the wait is under its mark', () => {
+    expect(after(1000, 0.9).fraction).toBe(0);
+    expect(after(1000, 1).fraction).toBe(0);
+  });
+
+  it('refuses almost everything within two seconds and a half of a wait far above it, never all', () => {
+    expect(after(10, 100).fraction).toBeCloseTo(0.7, 9);
+    expect(after(25, 100).fraction).toBe(0.97);
+    expect(after(1000, 100).fraction).toBe(0.97);
+  });
+
+  it('is not wound up by a long overload: it lets go as fast as after a short one', () => {
+    const [long, short] = [after(10_000, 100), after(30, 100)];
+    expect(after(45, 0, long).fraction).toBe(after(45, 0, short).fraction);
+    expect(after(45, 0, long).fraction).toBe(0);
+  });
+
+  it('takes a reading into account once a tick, and a late one for all its time', () => {
+    const state = restingController(0);
+    expect(advanceController(state, { value: 9, ageMs: 0 }, TICK - 1)).toBe(state);
+    const late = advanceController(state, { value: 3, ageMs: 0, spanMs: 1000 }, 10 * TICK);
+    expect(late.integral).toBeCloseTo(after(10, 3).integral, 9);
+  });
+
+  it('holds without readings, then refuses nothing', () => {
+    const state = after(20, 3);
+    expect(advanceController(state, undefined, state.atUs + 8_000_000)).toBe(state);
+    expect(advanceController(state, undefined, state.atUs + 8_200_000).fraction).toBe(0);
+  });
+});
+
+describe('a fraction of all traffic', () => {
+  /** Ten test, forty get, thirty post, twenty critical. */
+  function mix(): Mix {
+    const all = new Mix(4);
+    [10, 40, 30, 20].forEach((count, rank) => {
+      for (let i = 0; i < count; i++) all.add(rank, 0);
+    });
+    return all;
+  }
+
+  it.each([
+    [0, [0, 0, 0, 0]],
+    [0.05, [0.5, 0, 0, 0]],
+    [0.1, [1, 0, 0, 0]],
+    [0.3, [1, 0.5, 0, 0]],
+    [0.65, [1, 1, 0.5, 0]],
+    [0.9, [1, 1, 1, 0.5]],
+  ])('of %d is spent on the lowest classes first', (fraction, expected) => {
+    const each = [0, 1, 2, 3].map((rank) => mix().probability(fraction, rank));
+    each.forEach((probability, rank) => {
+      expect(probability).toBeCloseTo(expected[rank]!, 9);
+    });
+  });
+
+  it('follows the traffic: what came long ago has faded', () => {
+    const all = mix();
+    for (let i = 0; i < 100; i++) all.add(1, 30_000_000 + i);
+    expect(all.probability(0.5, 1)).toBeCloseTo(0.5, 2);
+  });
+
+  it('refuses nothing of a class that was never seen', () => {
+    expect(new Mix(4).probability(0.9, 0)).toBe(0);
+  });
+});

@@ -1,0 +1,117 @@
+import { workerShedder } from '@spillway/core';
+import { eventLoopSignal, eventLoopWaitSignal, type TimedSignal } from '@spillway/core/node';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { TimerDrift } from '../../src/node/drift.js';
+import { request } from './stubs.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+/** Keeps the loop busy. */
+function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+function nextSample(signal: TimedSignal): Promise<void> {
+  return new Promise((resolve) => signal.watch(resolve));
+}
+
+describe('signals on a real event loop', () => {
+  it('see a block of 200 ms: while it lasts, and after it', async () => {
+    const signal = eventLoopWaitSignal({ target: '20ms' });
+    signal.read();
+    await nextSample(signal);
+    block(200);
+    expect(signal.read()?.value).toBeGreaterThan(8);
+    await nextSample(signal);
+    // In full: one late sample weighs as the ten that it replaces.
+    expect(signal.read()?.value).toBeGreaterThan(5);
+    expect(signal.read()?.spanMs).toBeGreaterThan(190);
+    signal.close();
+  });
+
+  it('see a busy second in the sample that covers it, and not in the next', async () => {
+    const signal = eventLoopSignal();
+    expect(signal.read()).toBeUndefined();
+    block(1200);
+    await nextSample(signal);
+    const busy = signal.read();
+    expect(busy?.value).toBeGreaterThan(0.8);
+    expect(busy?.spanMs).toBeGreaterThan(1190);
+    await nextSample(signal);
+    expect(signal.read()?.value).toBeLessThan(busy?.value ?? 0);
+    signal.close();
+  });
+
+  it('are started by the first request, and do not keep the process alive', () => {
+    const timers = vi.spyOn(globalThis, 'setInterval');
+    const signal = eventLoopSignal();
+    const shedder = workerShedder({ name: 'workers', signal });
+    expect(timers).not.toHaveBeenCalled();
+    for (let i = 0; i < 3; i++) expect(shedder.decide(request('GET')).allowed).toBe(true);
+    expect(timers).toHaveBeenCalledTimes(2);
+    for (const { value } of timers.mock.results) expect(value.hasRef()).toBe(false);
+    signal.close();
+  });
+
+  it('have no data after close, and start nothing', () => {
+    const signal = eventLoopSignal();
+    signal.read();
+    signal.wait.read();
+    signal.close();
+    const timers = vi.spyOn(globalThis, 'setInterval');
+    expect([signal.read(), signal.wait.read()]).toEqual([undefined, undefined]);
+    expect(timers).not.toHaveBeenCalled();
+  });
+
+  it('have no data where the host does not count utilization', async () => {
+    vi.spyOn(performance, 'eventLoopUtilization').mockReturnValue(undefined as never);
+    const signal = eventLoopSignal();
+    signal.read();
+    await nextSample(signal);
+    expect(signal.read()).toBeUndefined();
+    signal.close();
+  });
+
+  it.each(['0ms', 'soon', -1])('a target of %s is refused', (target) => {
+    expect(() => eventLoopWaitSignal({ target: target as '1ms' })).toThrow(/SPW_OPTION_INVALID/);
+  });
+});
+
+describe('the drift of a timer', () => {
+  /** The timer fires, and the loop comes round `turnMs` later. */
+  function fire(drift: TimerDrift, atMs: number, turnMs = 0): void {
+    drift.fired(atMs);
+    drift.turned(atMs + turnMs);
+  }
+
+  it('is none on time', () => {
+    const drift = new TimerDrift(20, 0);
+    for (let ms = 20; ms <= 200; ms += 20) fire(drift, ms);
+    expect(drift.waitMs(210)).toBe(0);
+  });
+
+  it('is an average of what was, or what is now', () => {
+    const drift = new TimerDrift(20, 0);
+    fire(drift, 30); // 10 ms late; a period and a half weighs 1 - 0.8^1.5
+    expect(drift.waitMs(30)).toBeCloseTo(10 * (1 - 0.8 ** 1.5), 9);
+    expect(drift.waitMs(100)).toBe(50);
+  });
+
+  it('counts a long block in full', () => {
+    const drift = new TimerDrift(20, 0);
+    fire(drift, 1020);
+    expect(drift.waitMs(1020)).toBeGreaterThan(999);
+    expect(drift.coveredMs(1020)).toBe(1020);
+  });
+
+  it('sees a loop whose timers are on time and whose sockets wait', () => {
+    const drift = new TimerDrift(20, 0);
+    for (let ms = 20; ms <= 1000; ms += 20) fire(drift, ms, 18);
+    expect(drift.waitMs(1018)).toBeCloseTo(18, 1);
+    drift.fired(1020);
+    expect(drift.waitMs(1060)).toBe(40); // the turn is not over
+    drift.fired(1100); // nor when the timer fires again
+    expect(drift.waitMs(1100)).toBeGreaterThan(45);
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { EventLoop } from './event-loop.js';
+import { seeded } from './random.js';
+
+describe('the modelled event loop', () => {
+  it('runs events in the order of their time, and equal ones as they came', () => {
+    const loop = new EventLoop();
+    const seen: number[] = [];
+    const random = seeded(3);
+    for (let i = 0; i < 500; i++) {
+      const atMs = Math.floor(random.uniform() * 50);
+      loop.at(atMs, () => seen.push(atMs * 1000 + i));
+    }
+    loop.runUntil(100);
+    expect(seen).toHaveLength(500);
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+  });
+
+  it('runs one task at a time, first come first served, and counts how long it is busy', () => {
+    const loop = new EventLoop();
+    const ends: [string, number][] = [];
+    const task = (name: string, busyMs: number) => () => ({
+      busyMs,
+      after: () => ends.push([name, loop.nowMs]),
+    });
+    loop.at(0, () => loop.enqueue(task('a', 10)));
+    loop.at(2, () => loop.enqueue(task('b', 1)));
+    loop.at(1, () => loop.enqueue(task('c', 5)));
+    loop.at(30, () => loop.enqueue(task('d', 1)));
+    loop.runUntil(100);
+    expect(ends).toEqual([
+      ['a', 10],
+      ['c', 15],
+      ['b', 16],
+      ['d', 31],
+    ]);
+    expect(loop.busyMs).toBe(17);
+  });
+
+  it('makes timers late while it is busy', () => {
+    const loop = new EventLoop();
+    const fired: number[] = [];
+    loop.every(20, 0, () => fired.push(loop.nowMs));
+    loop.at(30, () => loop.enqueue(() => ({ busyMs: 100 })));
+    loop.runUntil(160);
+    expect(fired).toEqual([20, 130, 150]);
+  });
+
+  it('queues as the theory of M/M/1 says: at 0.7 load, seven thirds are in the system', () => {
+    const loop = new EventLoop();
+    const random = seeded(11);
+    let present = 0;
+    let area = 0;
+    let sinceMs = 0;
+    const change = (by: number): void => {
+      area += present * (loop.nowMs - sinceMs);
+      sinceMs = loop.nowMs;
+      present += by;
+    };
+    const next = (): void =>
+      loop.at(loop.nowMs + random.exponential(1 / 0.7), () => {
+        change(1);
+        loop.enqueue(() => ({ busyMs: random.exponential(1), after: () => change(-1) }));
+        next();
+      });
+    next();
+    loop.runUntil(300_000);
+    expect(loop.busyMs / 300_000).toBeCloseTo(0.7, 1);
+    expect(Math.abs(area / 300_000 - 7 / 3)).toBeLessThan(0.15);
+  });
+});

@@ -1,0 +1,114 @@
+/** A discrete-event model of one event loop: events in the order of their time, tasks one at a time in the order they became ready. */
+
+import type { Clock } from '@spillway/core';
+
+interface Event {
+  readonly atMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** Starts, and says how long it keeps the loop busy; `after` happens when it is done. */
+export type Task = () => { readonly busyMs: number; readonly after?: () => void };
+
+/** Time is virtual: a run takes as long as its events take to compute. */
+export class EventLoop implements Clock {
+  nowMs = 0;
+  /** How long the loop was busy so far. */
+  busyMs = 0;
+  private order = 0;
+  private readonly heap: Event[] = [];
+  private ready: Task[] = [];
+  private next = 0;
+  private running = false;
+
+  nowUs(): number {
+    return Math.round(this.nowMs * 1000);
+  }
+
+  /** Calls back at a time, without using the loop: what the world outside does. */
+  at(atMs: number, run: () => void): void {
+    this.push({ atMs, order: this.order++, run });
+  }
+
+  /** Queues a task behind those that are ready. */
+  enqueue(task: Task): void {
+    this.ready.push(task);
+    this.turn();
+  }
+
+  /** Queues a task each period, as an interval timer of Node does: the next period begins when the task has run. */
+  every(periodMs: number, busyMs: number, run: () => void): void {
+    const arm = (): void =>
+      this.at(this.nowMs + periodMs, () =>
+        this.enqueue(() => {
+          run();
+          arm();
+          return { busyMs };
+        }),
+      );
+    arm();
+  }
+
+  /** Runs all events up to a time. */
+  runUntil(endMs: number): void {
+    for (let event = this.heap[0]; event && event.atMs <= endMs; event = this.heap[0]) {
+      this.pop();
+      this.nowMs = event.atMs;
+      event.run();
+    }
+    this.nowMs = endMs;
+  }
+
+  private turn(): void {
+    if (this.running) return;
+    const task = this.ready[this.next];
+    if (!task) return;
+    this.next += 1;
+    if (this.next > 1024 && this.next * 2 > this.ready.length) {
+      this.ready = this.ready.slice(this.next);
+      this.next = 0;
+    }
+    this.running = true;
+    const { busyMs, after } = task();
+    this.at(this.nowMs + busyMs, () => {
+      this.busyMs += busyMs;
+      this.running = false;
+      after?.();
+      this.turn();
+    });
+  }
+
+  private push(event: Event): void {
+    const { heap } = this;
+    let index = heap.length;
+    heap.push(event);
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!before(event, heap[parent]!)) break;
+      heap[index] = heap[parent]!;
+      index = parent;
+    }
+    heap[index] = event;
+  }
+
+  private pop(): void {
+    const { heap } = this;
+    const last = heap.pop()!;
+    if (heap.length === 0) return;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child += 1;
+      if (!before(heap[child]!, last)) break;
+      heap[index] = heap[child]!;
+      index = child;
+    }
+    heap[index] = last;
+  }
+}
+
+function before(a: Event, b: Event): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+}

@@ -1,0 +1,20 @@
+/** Seeded random numbers, so that a run of the model can be repeated. */
+
+export interface Random {
+  /** From 0 up to 1. */
+  uniform(): number;
+  /** Exponentially distributed around a mean. */
+  exponential(mean: number): number;
+}
+
+/** The generator mulberry32 (T. Ettinger): 32 bits of state, good enough for queues. */
+export function seeded(seed: number): Random {
+  let state = seed >>> 0;
+  const uniform = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return { uniform, exponential: (mean) => -mean * Math.log(1 - uniform()) };
+}

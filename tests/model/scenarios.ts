@@ -1,0 +1,148 @@
+/** The overloads that a worker shedder must survive, run on the model. */
+
+import { type Signal, type WorkerShedder, workerShedder } from '@spillway/core';
+import { TimerDrift } from '../../packages/core/src/node/drift.js';
+import { EventLoop } from './event-loop.js';
+import { seeded } from './random.js';
+import { CAPACITY, type Result, serve, type Traffic } from './service.js';
+
+export const SEEDS: readonly number[] = [1, 2, 3];
+
+const USUAL = 0.6 * CAPACITY;
+const FAST = { meanMs: 20 };
+
+export const SCENARIOS = {
+  twice: { seconds: 120, rate: () => 2 * CAPACITY, dependency: FAST },
+  slightly: { seconds: 120, rate: () => 1.2 * CAPACITY, dependency: FAST },
+  'slow dependency': { seconds: 120, rate: () => USUAL, dependency: { meanMs: 400 } },
+  'saturated dependency': {
+    seconds: 120,
+    rate: () => USUAL,
+    dependency: { meanMs: 20, capacity: 107 },
+  },
+  spike: {
+    seconds: 30,
+    rate: (atSeconds) => (atSeconds >= 5 && atSeconds < 10 ? 3 * CAPACITY : USUAL),
+    dependency: FAST,
+  },
+  aftermath: {
+    seconds: 240,
+    rate: (atSeconds) => (atSeconds < 120 ? 2 * CAPACITY : USUAL),
+    dependency: FAST,
+  },
+  pauses: {
+    seconds: 120,
+    rate: () => USUAL,
+    dependency: FAST,
+    pause: { everyMs: 5000, busyMs: 100 },
+  },
+} satisfies Record<string, Traffic>;
+
+export type Scenario = keyof typeof SCENARIOS;
+/** Which loops of the shedder are on. */
+export type Loops = 'none' | 'ladder' | 'guard' | 'both';
+
+export interface Run extends Result {
+  /** The share of critical requests that were served in time. */
+  readonly critical: number;
+  /** How often the refused fraction, over seconds, turned by more than a fifth of all. */
+  readonly turns: number;
+  /** The ladder's amount at the end. */
+  readonly shedAmount: number;
+}
+
+export function run(scenario: Scenario, loops: Loops, seed: number): Run {
+  const random = seeded(seed);
+  const loop = new EventLoop();
+  const shedder = loops === 'none' ? undefined : shedderOn(loop, loops, random.uniform);
+  const result = serve(loop, random, SCENARIOS[scenario], shedder);
+  return {
+    ...result,
+    critical: result.served.critical / result.offered.critical,
+    turns: turnsOf(bySecond(result.refused), 0.2),
+    shedAmount: shedder?.shedAmount ?? 0,
+  };
+}
+
+/** The mean over the runs with each seed, so that a table shows one number. */
+export function mean(runs: readonly Run[], of: (run: Run) => number): number {
+  return runs.reduce((sum, one) => sum + of(one), 0) / runs.length;
+}
+
+function shedderOn(
+  loop: EventLoop,
+  loops: Exclude<Loops, 'none'>,
+  random: () => number,
+): WorkerShedder {
+  return workerShedder({
+    name: 'model',
+    ladder: loops === 'guard' ? false : { signal: utilizationOf(loop) },
+    guard: loops === 'ladder' ? false : { signal: waitOf(loop) },
+    priority: (request) => request.path,
+    clock: loop,
+    random,
+  });
+}
+
+/** The wait as the Node signal measures it: the same arithmetic on the model's timer. */
+function waitOf(loop: EventLoop): Signal {
+  const drift = new TimerDrift(20, 0);
+  const listeners: (() => void)[] = [];
+  loop.every(20, 0.01, () => {
+    drift.fired(loop.nowMs);
+    loop.enqueue(() => {
+      drift.turned(loop.nowMs);
+      return { busyMs: 0 };
+    });
+    for (const listener of listeners) listener();
+  });
+  return {
+    name: 'wait',
+    read: () => ({
+      value: drift.waitMs(loop.nowMs) / 20,
+      ageMs: 0,
+      spanMs: drift.coveredMs(loop.nowMs),
+    }),
+    watch: (listener) => listeners.push(listener),
+  };
+}
+
+function utilizationOf(loop: EventLoop): Signal {
+  let since = { nowMs: 0, busyMs: 0 };
+  let newest: { value: number; spanMs: number } | undefined;
+  const listeners: (() => void)[] = [];
+  loop.every(1000, 0.01, () => {
+    const spanMs = loop.nowMs - since.nowMs;
+    newest = { value: Math.min(1, (loop.busyMs - since.busyMs) / spanMs), spanMs };
+    since = { nowMs: loop.nowMs, busyMs: loop.busyMs };
+    for (const listener of listeners) listener();
+  });
+  return {
+    name: 'utilization',
+    read: () => newest && { ...newest, ageMs: loop.nowMs - since.nowMs },
+    watch: (listener) => listeners.push(listener),
+  };
+}
+
+function bySecond(tenths: readonly number[]): number[] {
+  const seconds = Array.from({ length: Math.floor(tenths.length / 10) }, (_, second) =>
+    tenths.slice(second * 10, second * 10 + 10),
+  );
+  return seconds.map((bins) => bins.reduce((sum, value) => sum + value, 0) / bins.length);
+}
+
+/** How often a series turns back by more than `least` from its last extreme. */
+export function turnsOf(series: readonly number[], least: number): number {
+  let turns = 0;
+  let rising = true;
+  let extreme = series[0] ?? 0;
+  for (const value of series) {
+    if (rising ? value > extreme : value < extreme) extreme = value;
+    else if (Math.abs(value - extreme) > least) {
+      turns += 1;
+      rising = !rising;
+      extreme = value;
+    }
+  }
+  return turns;
+}

@@ -1,0 +1,119 @@
+/** A service on the modelled event loop, its traffic, and what came of it. */
+
+import type { LimitRequest, LocalLimiter } from '@spillway/core';
+import type { EventLoop } from './event-loop.js';
+import type { Random } from './random.js';
+
+/** The traffic's classes with their shares; the path of a request is its class. */
+const MIX = { critical: 0.2, post: 0.3, get: 0.4, test: 0.1 } as const;
+type Class = keyof typeof MIX;
+
+/** Reading a request, and each of the two pieces of its work, in milliseconds of the loop. */
+const PARSE_MS = 0.15;
+const WORK_MS = 1.5;
+const REFUSE_MS = 0.25;
+/** Clients wait so long; what comes later was in vain, yet the work is done. */
+const DEADLINE_MS = 1000;
+
+/** Requests a second that the loop can serve. */
+export const CAPACITY: number = 1000 / (PARSE_MS + 2 * WORK_MS);
+
+export interface Traffic {
+  readonly seconds: number;
+  /** Requests a second at a time in seconds. */
+  rate(atSeconds: number): number;
+  /** How long a request waits for its dependency. */
+  readonly dependency: { readonly meanMs: number; readonly capacity?: number };
+  /** What stops the loop now and then, as a collection of garbage does. */
+  readonly pause?: { readonly everyMs: number; readonly busyMs: number };
+}
+
+export interface Result {
+  /** Requests a second that were served in time. */
+  readonly goodput: number;
+  readonly offered: Record<Class, number>;
+  readonly served: Record<Class, number>;
+  /** The fraction refused, in each tenth of a second. */
+  readonly refused: readonly number[];
+}
+
+/** Sends the traffic through the shedder, if any, to a service with one dependency. */
+export function serve(
+  loop: EventLoop,
+  random: Random,
+  traffic: Traffic,
+  shedder: LocalLimiter | undefined,
+): Result {
+  const offered = { critical: 0, post: 0, get: 0, test: 0 };
+  const served = { critical: 0, post: 0, get: 0, test: 0 };
+  const bins = Array.from({ length: Math.ceil(traffic.seconds * 10) }, () => ({ all: 0, no: 0 }));
+  const wait = dependency(loop, random, traffic.dependency);
+
+  const arrive = (): void => {
+    const arrivedMs = loop.nowMs;
+    const name = draw(random);
+    offered[name] += 1;
+    const bin = bins[Math.floor(arrivedMs / 100)];
+    if (bin) bin.all += 1;
+    const finish = (): void => {
+      if (loop.nowMs - arrivedMs <= DEADLINE_MS) served[name] += 1;
+    };
+    loop.enqueue(() => {
+      if (shedder && !shedder.decide(requestOf(name)).allowed) {
+        if (bin) bin.no += 1;
+        return { busyMs: REFUSE_MS };
+      }
+      const second = (): void =>
+        loop.enqueue(() => ({ busyMs: random.exponential(WORK_MS), after: finish }));
+      return { busyMs: PARSE_MS + random.exponential(WORK_MS), after: () => wait(second) };
+    });
+  };
+  const follow = (): void => {
+    const gapMs = random.exponential(1000 / traffic.rate(loop.nowMs / 1000));
+    loop.at(loop.nowMs + gapMs, () => {
+      arrive();
+      follow();
+    });
+  };
+  follow();
+  const { pause } = traffic;
+  if (pause) loop.every(pause.everyMs, pause.busyMs, () => {});
+  loop.runUntil(traffic.seconds * 1000);
+  const all = served.critical + served.post + served.get + served.test;
+  const refused = bins.map((bin) => (bin.all === 0 ? 0 : bin.no / bin.all));
+  return { goodput: all / traffic.seconds, offered, served, refused };
+}
+
+/** Waits off the loop; with a capacity, requests also queue one behind another. */
+function dependency(
+  loop: EventLoop,
+  random: Random,
+  { meanMs, capacity }: Traffic['dependency'],
+): (done: () => void) => void {
+  let freeMs = 0;
+  return (done) => {
+    if (capacity !== undefined) {
+      freeMs = Math.max(freeMs, loop.nowMs) + random.exponential(1000 / capacity);
+    }
+    loop.at(Math.max(freeMs, loop.nowMs) + random.exponential(meanMs), done);
+  };
+}
+
+function draw(random: Random): Class {
+  let left = random.uniform();
+  for (const [name, share] of Object.entries(MIX)) {
+    left -= share;
+    if (left < 0) return name as Class;
+  }
+  return 'test';
+}
+
+function requestOf(name: Class): LimitRequest {
+  return {
+    method: 'GET',
+    path: name,
+    clientIp: undefined,
+    header: () => undefined,
+    raw: undefined,
+  };
+}
