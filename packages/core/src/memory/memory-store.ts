@@ -148,7 +148,7 @@ class Memory implements MemoryStore {
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
   }
 
-  /** {@link stepBucket} for the take that nearly all are: a third faster by not passing through `this.bucket`. */
+  /** {@link stepBucket} for the take that nearly all are: a quarter faster by not passing through `this.bucket`. */
   private takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;
     const clampedUs = Math.min(this.buckets.timeAt(slot), brimUs);
