@@ -1,0 +1,117 @@
+import { createGuard, type Limiter, type LocalLimiter, rateLimit } from '@spillway/core';
+import { describe, expect, it } from 'vitest';
+import { request, setUp, two } from './guard-set-up.js';
+
+describe('a guard with junk from callbacks', () => {
+  it.each<[string, () => unknown]>([
+    ['undefined', () => undefined],
+    ['an empty key', () => ''],
+    ['a number', () => 7],
+    ['an object', () => ({})],
+    [
+      'a throw',
+      () => {
+        throw new Error('no user');
+      },
+    ],
+  ])('a key function that gives %s counts the client address, and never frees it', (_, key) => {
+    const { admit } = setUp(rateLimit({ ...two, key: key as () => string }));
+    expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+    expect(admit({ clientIp: '203.0.113.8' }).allowed).toBe(true);
+  });
+
+  it('no user can name the bucket of an address', () => {
+    const { admit } = setUp(rateLimit({ ...two, key: (of) => of.header('x-user') }));
+    admit();
+    admit();
+    expect(admit().allowed).toBe(false);
+    expect(admit({ headers: { 'x-user': '@203.0.113.7' } }).allowed).toBe(true);
+  });
+
+  it('an address that cannot be known is one bucket', () => {
+    const { admit } = setUp(rateLimit(two));
+    const seen = [1, 2, 3].map(() => admit({ clientIp: undefined }).allowed);
+    expect(seen).toEqual([true, true, false]);
+  });
+
+  it.each([Number.NaN, -1, 1.5, Infinity, 2 ** 53, '2', {}, null])(
+    'a cost of %s counts 1',
+    (cost) => {
+      const { admit, faults } = setUp(rateLimit({ ...two, cost: () => cost as number }));
+      expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+      expect(faults).toHaveLength(3);
+      expect(faults[0]).toMatchObject({ limiter: 'two', source: 'cost' });
+    },
+  );
+
+  it.each([0, -1, Number.NaN, 1e12, 'x'])('a limit of %s means the default limit', (limit) => {
+    const { admit, faults } = setUp(
+      rateLimit({ ...two, limit: () => limit as number, defaultLimit: 2 }),
+    );
+    expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+    expect(faults[0]).toMatchObject({ source: 'limit' });
+  });
+
+  it('an observer that throws changes nothing', () => {
+    const throwing = () => {
+      throw new Error('observer');
+    };
+    const { guard } = setUp(rateLimit(two), { onDecision: throwing, onFault: throwing });
+    expect(guard.admit(request())).toMatchObject({ allowed: true });
+  });
+});
+
+describe('a guard with a broken limiter', () => {
+  it('lets a request pass a local limiter that throws, and says so', () => {
+    const broken: LocalLimiter = {
+      kind: 'local',
+      name: 'broken',
+      mode: 'enforce',
+      decide: () => {
+        throw new Error('bug');
+      },
+    };
+    const { admit, faults } = setUp(broken);
+    expect(admit().allowed).toBe(true);
+    expect(faults[0]).toMatchObject({ limiter: 'broken', source: 'decide' });
+  });
+
+  it.each([
+    ['step', 'allow', 200],
+    ['step', 'deny', 503],
+    ['decide', 'allow', 200],
+    ['decide', 'deny', 503],
+  ] as const)(
+    'answers for a limiter whose %s throws by onStoreError: %s',
+    (method, policy, status) => {
+      const sound = rateLimit(two);
+      const broken: Limiter = Object.assign(Object.create(sound) as typeof sound, {
+        [method]: () => {
+          throw new Error('bug');
+        },
+      });
+      const { admit, faults, events } = setUp(broken, { onStoreError: policy });
+      expect(admit().status).toBe(status);
+      expect(events[0]?.outcome).toBe('error');
+      expect(faults[0]).toMatchObject({ limiter: 'two', source: method });
+    },
+  );
+
+  it('refuses a limiter whose name cannot stand in a field', () => {
+    const odd = Object.assign(Object.create(rateLimit(two)) as Limiter, { name: 'a\r\nb' });
+    expect(() => createGuard(odd)).toThrow(/SPW_NAME_INVALID/);
+  });
+
+  it('survives a refundIf that throws', () => {
+    const { admit, faults } = setUp(
+      rateLimit({
+        ...two,
+        refundIf: () => {
+          throw new Error('bug');
+        },
+      }),
+    );
+    admit().release({ status: 200 });
+    expect(faults[0]).toMatchObject({ source: 'refundIf' });
+  });
+});

@@ -1,0 +1,48 @@
+/** A guard in memory, on a clock that is moved by hand, with all that its observers are told. */
+
+import {
+  type Admission,
+  createGuard,
+  type DecisionEvent,
+  type Fault,
+  type GuardOptions,
+  type Limiter,
+  type LimitRequest,
+  memoryStore,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+
+export function request(
+  options: Partial<LimitRequest> & { headers?: Record<string, string> } = {},
+): LimitRequest {
+  const { headers = {}, ...rest } = options;
+  return {
+    method: 'GET',
+    path: '/',
+    clientIp: '203.0.113.7',
+    header: (name) => headers[name],
+    raw: undefined,
+    ...rest,
+  };
+}
+
+export function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}) {
+  const clock = new ManualClock();
+  const store = memoryStore({ clock });
+  const events: DecisionEvent[] = [];
+  const faults: Fault[] = [];
+  const guard = createGuard(limiters, {
+    store,
+    onDecision: (event) => events.push(event),
+    onFault: (fault) => faults.push(fault),
+    ...options,
+  });
+  const admit = (of: Parameters<typeof request>[0] = {}): Admission => {
+    const admission = guard.admit(request(of));
+    if (admission instanceof Promise) throw new Error('a promise from a synchronous store');
+    return admission;
+  };
+  return { clock, store, guard, admit, events, faults };
+}
+
+export const two = { name: 'two', limit: 2, window: '1m' } as const;
