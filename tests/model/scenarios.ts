@@ -6,7 +6,8 @@ import { EventLoop } from './event-loop.js';
 import { seeded } from './random.js';
 import { CAPACITY, type Result, serve, type Traffic } from './service.js';
 
-export const SEEDS: readonly number[] = [1, 2, 3];
+/** Not those by which the guard's constants were chosen (1 to 3): what is asserted here was not fitted to. */
+export const SEEDS: readonly number[] = [101, 102, 103];
 
 const USUAL = 0.6 * CAPACITY;
 const FAST = { meanMs: 20 };
