@@ -1,6 +1,6 @@
 /** A service on the modelled event loop, its traffic, and what came of it. */
 
-import type { LimitRequest, LocalLimiter } from '@spillway/core';
+import type { LimitRequest, LocalLimiter, StepContext } from '@spillway/core';
 import type { EventLoop } from './event-loop.js';
 import type { Random } from './random.js';
 
@@ -37,6 +37,13 @@ export interface Result {
   readonly refused: readonly number[];
 }
 
+const NO_FAULTS: StepContext = {
+  onStoreError: 'allow',
+  fault({ error }) {
+    throw error;
+  },
+};
+
 /** Sends the traffic through the shedder, if any, to a service with one dependency. */
 export function serve(
   loop: EventLoop,
@@ -59,7 +66,7 @@ export function serve(
       if (loop.nowMs - arrivedMs <= DEADLINE_MS) served[name] += 1;
     };
     loop.enqueue(() => {
-      if (shedder && !shedder.decide(requestOf(name)).allowed) {
+      if (shedder && !shedder.decide(requestOf(name), NO_FAULTS).allowed) {
         if (bin) bin.no += 1;
         return { busyMs: REFUSE_MS };
       }

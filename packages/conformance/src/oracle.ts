@@ -2,6 +2,7 @@
 
 import type { Answer, Numbers, Rule, Step } from '@spillway/core';
 import { bucketMachine } from './oracle/bucket.js';
+import { leasesMachine } from './oracle/leases.js';
 import { logMachine } from './oracle/log.js';
 import type { Machine } from './oracle/machine.js';
 import { windowMachine } from './oracle/window.js';
@@ -24,7 +25,12 @@ interface Entry {
   readonly state: unknown;
 }
 
-const machines = { gcra: bucketMachine, window: windowMachine, log: logMachine };
+const machines = {
+  gcra: bucketMachine,
+  window: windowMachine,
+  log: logMachine,
+  leases: leasesMachine,
+};
 
 function machineOf(rule: Rule): Machine<Rule, unknown> {
   return machines[rule.machine] as unknown as Machine<Rule, unknown>;
@@ -88,14 +94,14 @@ export class Oracle {
 
   #passes({ step, cost }: Question, now: bigint): boolean {
     if (cost === 0n) return true;
-    const { limiter, key, rule } = step;
+    const { limiter, key, rule, lease } = step;
     const machine = machineOf(rule);
     const state = this.#entry(limiter, key, rule)?.state;
-    return machine.passes(rule, machine.view(rule, state, now), now, cost);
+    return machine.passes(rule, machine.view(rule, state, now), now, cost, lease);
   }
 
   #act({ step, cost }: Question, now: bigint, passes: boolean, refused: boolean): Verdict {
-    const { op, limiter, key, rule, receipt } = step;
+    const { op, limiter, key, rule, receipt, lease } = step;
     const machine = machineOf(rule);
     const view = machine.view(rule, this.#entry(limiter, key, rule)?.state, now);
     const charges = cost > 0n && (op === 'record' || (op === 'take' && passes && !refused));
@@ -105,19 +111,20 @@ export class Oracle {
     if (charges) {
       after =
         op === 'take'
-          ? machine.charge(rule, view, now, cost)
-          : machine.record(rule, view, now, cost);
+          ? machine.charge(rule, view, now, cost, lease)
+          : machine.record(rule, view, now, cost, lease);
     } else if (op === 'put') {
-      after = cost > 0n && receipt ? machine.put(rule, view, now, cost, receipt) : undefined;
+      const named = cost > 0n && (receipt ?? lease);
+      after = named ? machine.put(rule, view, now, cost, receipt, lease) : undefined;
       allowed = after !== undefined;
     } else if (op === 'reset') {
       this.#limiters.get(limiter)?.delete(key);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
     } else if (op === 'take' && !passes && this.isImpossible(step, Number(now))) {
-      after = view; // the one thing that a refusal writes: an impossible state is cut
+      after = machine.repaired?.(rule, view, now) ?? view; // the one thing that a refusal writes
     }
     if (after !== undefined) this.#write(step, after);
-    return verdict(rule, cost, now, after ?? view, allowed, charges);
+    return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
 
   #entry(limiter: string, key: string, rule: Rule): Entry | undefined {
@@ -161,13 +168,14 @@ function verdict(
   charged: boolean,
 ): Verdict {
   const machine = machineOf(rule);
-  const { remaining, retryUs, resetUs } = machine.numbers(rule, view, now, cost);
+  const { remaining, retryUs, resetUs } = machine.numbers(rule, view, now, cost, allowed);
   return {
     allowed,
     charged,
     remaining: Number(remaining),
-    retryAfterMs: retryUs === null ? Number.POSITIVE_INFINITY : Number(retryUs) / 1000,
-    resetMs: Number(resetUs) / 1000,
+    retryAfterMs:
+      retryUs === null ? Number.POSITIVE_INFINITY : Number(retryUs ?? Number.NaN) / 1000,
+    resetMs: Number(resetUs ?? Number.NaN) / 1000,
     answer: { allowed, ...machine.answer(rule, view, Number(now), retryUs) } as Answer,
   };
 }

@@ -22,12 +22,17 @@ export interface Seen extends Numbers {
 }
 
 /** Parts of a step that checks rarely set. */
-export type StepExtras = Partial<Pick<Step, 'binding' | 'receipt'>>;
+export type StepExtras = Partial<Pick<Step, 'binding' | 'receipt' | 'lease'>>;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
   const { limiter, key, rule } = subject;
   return { op, limiter, key, rule, cost, binding: true, ...extras };
+}
+
+/** Names a lease. */
+export function lease(id: string | number, critical = false): StepExtras {
+  return { lease: { id: `lease-${id}`, critical } };
 }
 
 /** The numbers of an answer, as every user of a store derives them. */
@@ -37,6 +42,7 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
 
 /** Names the grant that an answer tells of, for a later `put`. */
 export function receiptOf(answer: Answer): Receipt {
+  if ('critical' in answer) return { atUs: 0, num: 0 };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum };
   return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0 };
 }

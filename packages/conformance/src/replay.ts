@@ -2,7 +2,7 @@
 
 import type { Receipt, Rule, Step } from '@spillway/core';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
-import { type Probe, receiptOf, type Seen, step } from './probe.js';
+import { lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
 import { costOf, destination, type StepPick, type Trace } from './trace.js';
 
@@ -78,15 +78,24 @@ class Replay {
     return [...plans.values()];
   }
 
-  #planStep({ op, rule: index, key, cost: pick, binding }: StepPick): Planned {
-    const chosen = this.#subjects[index % this.#subjects.length] as Subject;
-    const subject = { ...chosen, key: `key-${key}` };
+  #planStep(picked: StepPick): Planned {
+    const { op, key, cost: pick, binding } = picked;
+    const subject = { ...this.#subject(picked), key: `key-${key}` };
+    if (subject.rule.machine === 'leases') {
+      const extras = { binding, ...lease(picked.lease, picked.critical) };
+      return { step: step(op, subject, pick === 'zero' ? 0 : 1, extras) };
+    }
     const look = this.#oracle.apply([step('look', subject)], this.#probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
     return { step: step(op === 'put' ? 'take' : op, subject, cost, { binding }) };
   }
 
+  #subject({ rule }: StepPick): Subject {
+    return this.#subjects[rule % this.#subjects.length] as Subject;
+  }
+
   #planPut(pick: StepPick): Planned {
+    if (this.#subject(pick).rule.machine === 'leases') return this.#planStep(pick);
     const grant = this.#grants.at(-1 - pick.grant);
     if (!grant) return this.#planStep(pick);
     return { step: step('put', grant.subject, grant.cost), grant };
@@ -111,7 +120,7 @@ class Replay {
   async #cutImpossible(plans: readonly Planned[]): Promise<void> {
     for (const plan of plans) {
       if (this.#oracle.isImpossible(plan.step, this.#probe.nowUs)) {
-        await this.#play([{ step: step('take', plan.step) }]);
+        await this.#play([{ step: step('take', plan.step, 1, lease('repair')) }]);
       }
     }
   }
@@ -121,14 +130,17 @@ class Replay {
     this.#steps += 1;
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
     const shadow = asked.binding ? '' : ', shadow';
+    const named = asked.lease
+      ? `, ${asked.lease.id}${asked.lease.critical ? ', critical' : ''}`
+      : '';
     this.#lines.push(
-      `  ${this.#steps}. ${sign}  ${asked.op} ${asked.cost} of ${asked.limiter}/${asked.key}${shadow}`,
+      `  ${this.#steps}. ${sign}  ${asked.op} ${asked.cost} of ${asked.limiter}/${asked.key}${named}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.#fail('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
       if (!Object.is(expected[field], got[field])) this.#fail(field, expected[field], got[field]);
     }
-    if (expected.charged) {
+    if (expected.charged && asked.rule.machine !== 'leases') {
       this.#grants.push({
         subject: asked,
         cost: asked.cost,

@@ -1,6 +1,13 @@
 /** Generated rules: everyday ones, ones that do not divide evenly, and the extremes. */
 
-import { type Algorithm, makeRule, type Rule } from '@spillway/core';
+import {
+  type Algorithm,
+  type LeasesRule,
+  makeLeasesRule,
+  makeRule,
+  type RateRule,
+  type Rule,
+} from '@spillway/core';
 import fc from 'fast-check';
 
 export const ALGORITHMS: readonly Algorithm[] = [
@@ -49,14 +56,14 @@ const bursts = fc.oneof(
 );
 
 /** Rules of one algorithm, valid as a limiter's options would be. */
-export function rulesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
+export function rulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
     .map(([[limit, windowUs], burst]) => makeRule(algorithm, limit, windowUs, burst));
 }
 
 /** Everyday rules: at most 20 units in up to 100 s, so that single units matter. */
-export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
+export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
       fc.integer({ min: 1, max: 20 }),
@@ -66,11 +73,25 @@ export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
     .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
 }
 
-/** A rule of any algorithm. */
-export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf));
+/** A few permits, more or less of them kept for critical holders, under leases that matter within a trace. */
+export const leasesRules: fc.Arbitrary<LeasesRule> = fc
+  .tuple(
+    fc.integer({ min: 1, max: 8 }),
+    fc.constantFrom(1_000_000, 7_000_003, 60_000_000),
+    fc.constantFrom(0, 0, 0.2, 0.5, 1),
+  )
+  .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
+
+/** A rule of any machine. */
+export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
+
+/** The time in which a rule's counts pass: its window, or the length of its leases. */
+export function periodUs(rule: Rule): number {
+  return rule.machine === 'leases' ? rule.leaseUs : rule.windowUs;
+}
 
 /** The extremes of limit and window, all four corners. */
-export function extremesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
+export function extremesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
       fc.constantFrom(1, 1_000_000_000),
@@ -82,6 +103,9 @@ export function extremesOf(algorithm: Algorithm): fc.Arbitrary<Rule> {
 
 /** A rule in one line. */
 export function describe(rule: Rule): string {
+  if (rule.machine === 'leases') {
+    return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;
+  }
   const algorithm = {
     gcra: 'token-bucket',
     window: rule.machine === 'window' && rule.sliding ? 'sliding-window-counter' : 'fixed-window',

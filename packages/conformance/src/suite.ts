@@ -3,6 +3,7 @@
 import { clockChecks } from './checks/clocks.js';
 import { groupChecks } from './checks/groups.js';
 import { keyChecks } from './checks/keys.js';
+import { leaseChecks } from './checks/leases.js';
 import { operationChecks } from './checks/operations.js';
 import { promiseChecks } from './checks/promises.js';
 import { replayChecks } from './checks/replays.js';
@@ -34,6 +35,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...groupChecks(harness, settings),
     ...operationChecks(harness, settings),
     ...clockChecks(harness, settings),
+    ...leaseChecks(harness, settings),
     ...keyChecks(harness),
   ];
 }

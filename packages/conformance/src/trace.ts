@@ -2,6 +2,7 @@
 
 import { capacityOf, type Op, type Rule } from '@spillway/core';
 import fc from 'fast-check';
+import { periodUs } from './rules.js';
 
 /** How the clock moves before a group. `n` counts the kind's own unit; `plus` is off by so many microseconds. */
 export interface Move {
@@ -43,6 +44,9 @@ export interface StepPick {
   readonly binding: boolean;
   /** With `put`: which of the earlier grants, counted from the newest. */
   readonly grant: number;
+  /** Under leases: which of a few, often one that is held. */
+  readonly lease: number;
+  readonly critical: boolean;
 }
 
 export interface Group {
@@ -105,6 +109,8 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
   cost: costs,
   binding: weighted([6, true], [1, false]),
   grant: fc.nat(3),
+  lease: fc.nat(9),
+  critical: weighted([3, false], [1, true]),
 });
 
 /** Traces of up to 30 groups of up to `width` steps. */
@@ -127,7 +133,9 @@ export function destination(
   waitUs: number,
   resetUs: number,
 ): number {
-  const { windowUs, limit } = rules[move.rule % rules.length] as Rule;
+  const rule = rules[move.rule % rules.length] as Rule;
+  const { limit } = rule;
+  const windowUs = periodUs(rule);
   const { n, plus } = move;
   const distance = (): number => {
     switch (move.kind) {

@@ -36,12 +36,12 @@ describe('a failed replay', () => {
     const coarse = mutants.find(({ name }) => name === 'decides in whole milliseconds') as Mutant;
     const [message] = await failures({ ...coarse, caughtBy: 'replays sliding-window-log' });
     expect(message).toMatchInlineSnapshot(`
-      "Error: step 1, retryAfterMs: expected 1, got 0.875
+      "Error: step 1, retryAfterMs: expected 1, got 0.999
       rules:
-        limiter-39: sliding-window-log 1 per 1000 us
+        limiter-45: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000125  take 1 of limiter-39/key-0, shadow
-      (seed 20260101, run 1, shrunk 23 times)"
+        1. at 1767225600000001  take 1 of limiter-45/key-0
+      (seed 20260101, run 1, shrunk 25 times)"
     `);
   });
 });

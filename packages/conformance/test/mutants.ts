@@ -1,6 +1,6 @@
 /** Stores that are wrong in one way each, made from the one that is right. */
 
-import { type Answer, capacityOf, type Step, type Store } from '@spillway/core';
+import { type Answer, capacityOf, type Rule, type Step, type Store } from '@spillway/core';
 import type { OpenStore } from '../src/index.js';
 import { type ReferenceStore, referenceStore } from './reference-store.js';
 
@@ -197,6 +197,67 @@ const keys: readonly Mutant[] = [
   ]),
 ];
 
+/** The rule with a window, or leases, longer by so many microseconds. */
+function longer(rule: Rule, us: number): Rule {
+  return rule.machine === 'leases'
+    ? { ...rule, leaseUs: rule.leaseUs + us }
+    : { ...rule, windowUs: rule.windowUs + us };
+}
+
+/** A store that changes each step on leases before it answers. */
+function leaseSteps(name: string, caughtBy: string, change: (step: Step) => Step): Mutant {
+  return steps(name, caughtBy, (step) => (step.rule.machine === 'leases' ? change(step) : step));
+}
+
+let nextName = 0;
+
+const leases: readonly Mutant[] = [
+  leaseSteps('holds leases a microsecond too long', 'frees a permit exactly', (step) => ({
+    ...step,
+    rule: longer(step.rule, 1),
+  })),
+  leaseSteps('frees leases a microsecond too soon', 'frees a permit exactly', (step) => ({
+    ...step,
+    rule: longer(step.rule, -1),
+  })),
+  leaseSteps('holds one lease too many', 'holds no more leases than the limit', (step) => ({
+    ...step,
+    rule: { ...step.rule, limit: step.rule.limit + 1, open: step.rule.limit + 1 } as Rule,
+  })),
+  leaseSteps('ignores the reserve', 'keeps the reserve', (step) => ({
+    ...step,
+    rule: { ...step.rule, open: step.rule.limit } as Rule,
+  })),
+  leaseSteps('refuses critical holders', 'counts critical holders', (step) => ({
+    ...step,
+    ...(step.lease && { lease: { ...step.lease, critical: false } }),
+  })),
+  leaseSteps('does not count critical holders', 'counts critical holders', (step) => ({
+    ...step,
+    op: step.op === 'take' && step.lease?.critical ? 'look' : step.op,
+  })),
+  leaseSteps('counts a renewal again', 'renews a lease without', (step) =>
+    step.op === 'record' && step.lease
+      ? { ...step, lease: { ...step.lease, id: `${step.lease.id} ${++nextName}` } }
+      : step,
+  ),
+  leaseSteps('does not renew', 'renews a lease without', (step) => ({
+    ...step,
+    op: step.op === 'record' ? 'look' : step.op,
+  })),
+  leaseSteps('trims the ids of leases', 'tells leases apart', (step) => ({
+    ...step,
+    ...(step.lease && { lease: { ...step.lease, id: step.lease.id.trim() } }),
+  })),
+  mutant('frees a permit at each release', 'frees a permit once', (right, group) => {
+    const answers = right.apply(group);
+    return answers.map((answer, at) => {
+      const spare = group[at]?.op === 'put' && 'critical' in answer && !answer.allowed;
+      return spare ? { ...answer, allowed: true, used: Math.max(0, answer.used - 1) } : answer;
+    });
+  }),
+];
+
 const clocks: readonly Mutant[] = [
   clock('trusts a clock that was a year ahead', 'blocks nobody for a year', () => {
     let newest = 0;
@@ -210,11 +271,11 @@ const clocks: readonly Mutant[] = [
   }),
   steps('expires one microsecond late', 'admits after exactly the promised wait', (step) => ({
     ...step,
-    rule: { ...step.rule, windowUs: step.rule.windowUs + 1 },
+    rule: longer(step.rule, 1),
   })),
   steps('expires one microsecond early', 'admits at most the limit in any window', (step) => ({
     ...step,
-    rule: { ...step.rule, windowUs: step.rule.windowUs - 1 },
+    rule: longer(step.rule, -1),
   })),
   steps('refills a little faster', 'admits at most burst', (step) => ({
     ...step,
@@ -227,5 +288,6 @@ export const mutants: readonly Mutant[] = [
   ...groups,
   ...operations,
   ...keys,
+  ...leases,
   ...clocks,
 ];

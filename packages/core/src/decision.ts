@@ -22,9 +22,11 @@ export type Reason = 'rate' | 'concurrency' | 'capacity' | 'overload' | 'never' 
 export interface Policy {
   /** Name of the limiter. */
   readonly name: string;
-  /** Units per window. */
+  /** What is counted: `requests` per window, or `concurrent-requests`, which have no window. */
+  readonly unit: 'requests' | 'concurrent-requests';
+  /** Units per window; of concurrent requests, at once. */
   readonly limit: number;
-  /** Window in milliseconds. */
+  /** Window in milliseconds; `Infinity` where there is none. */
   readonly windowMs: number;
   /** Units at once. */
   readonly burst: number;
@@ -34,9 +36,12 @@ export interface Policy {
 export interface Numbers {
   /** Units left after this decision, rounded down. */
   readonly remaining: number;
-  /** Milliseconds until the same cost would pass, if nobody else comes: 0 if at once, `Infinity` if never. */
+  /**
+   * Milliseconds until the same cost would pass, if nobody else comes: 0 if at once, `Infinity` if never. Of what is in
+   * progress, and of load, nobody can know: there it is a hint, one to two times the `retryAfter` of the limiter.
+   */
   readonly retryAfterMs: number;
-  /** Milliseconds until the key is as if it had never been used. */
+  /** Milliseconds until the key is as if it had never been used; NaN where that cannot be known. */
   readonly resetMs: number;
 }
 
@@ -51,7 +56,7 @@ export interface Decision extends Numbers {
   /** Units asked. */
   readonly cost: number;
   /** The limit that was applied; absent for shedders, and where the limiter was skipped. */
-  readonly policy?: Policy;
+  readonly policy?: Policy | undefined;
   /** The load signal for which a shedder refused; absent otherwise. */
   readonly signal?: string;
 }

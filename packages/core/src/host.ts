@@ -9,6 +9,13 @@ export function after(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** {@link after}, but nothing stays alive for it, where the host can tell. */
+export function afterIdly(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  (timer as { unref?: () => void }).unref?.();
+  return () => clearTimeout(timer);
+}
+
 /** Calls back once the input that has already arrived was handled: after the poll phase on Node, soon elsewhere. */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };

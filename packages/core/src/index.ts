@@ -7,9 +7,14 @@ export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './errors
 export { mulDiv, type Quotient } from './exact.js';
 export { spread, type UniqueGroup, uniqueGroup } from './group.js';
 export type { Admission } from './guard/admission.js';
+export { admissionsOf, rememberAdmission } from './guard/admissions.js';
+export { tellFault } from './guard/faults.js';
 export { createGuard, type DecisionEvent, type Guard, type GuardOptions } from './guard/guard.js';
 export type { HeaderStyle } from './guard/presenter.js';
 export { type Field, mergeFields } from './http/fields.js';
+export type { StoreErrorOptions } from './limit/callbacks.js';
+export { type ConcurrencyLimitOptions, concurrencyLimit } from './limit/concurrency-limit.js';
+export type { HintOptions } from './limit/hint.js';
 export {
   type CostOptions,
   createLimiter,
@@ -19,6 +24,7 @@ export {
   type LimiterOptions,
   type Timely,
 } from './limit/keyed-limiter.js';
+export type { LeaseOptions } from './limit/lease-limiter.js';
 export type {
   Fault,
   Limiter,
@@ -43,14 +49,18 @@ export {
   type Algorithm,
   type BucketRule,
   capacityOf,
+  type LeasesRule,
   type LogRule,
   MAX_TOLERANCE_US,
+  makeLeasesRule,
   makeRule,
+  type RateRule,
   type Rule,
   sameRule,
   shareOf,
   type WindowRule,
 } from './rule.js';
+export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { LoopSignal, WorkerShedderOptions } from './shed/options.js';
 export type { Classify, Priority, PriorityOptions } from './shed/priority.js';
 export type { Reading, Signal } from './shed/signal.js';
@@ -59,6 +69,8 @@ export type {
   Answer,
   ApplyOptions,
   BucketAnswer,
+  Lease,
+  LeasesAnswer,
   LogAnswer,
   Op,
   Receipt,

@@ -2,9 +2,8 @@
 
 import type { Numbers } from './decision.js';
 import { mulAddDiv, mulDiv } from './exact.js';
-import type { BucketRule, LogRule, Rule, WindowRule } from './rule.js';
-
-import type { Answer, BucketAnswer, LogAnswer, WindowAnswer } from './store.js';
+import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from './rule.js';
+import type { Answer, BucketAnswer, LeasesAnswer, LogAnswer, WindowAnswer } from './store.js';
 
 /** Remaining, retryAfterMs and resetMs of a store's answer to a step of `cost` units under `rule`. */
 export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
@@ -15,6 +14,8 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
       return measureWindow(rule, answer as WindowAnswer, cost);
     case 'log':
       return measureLog(rule, answer as LogAnswer, cost);
+    case 'leases':
+      return measureLeases(rule, answer as LeasesAnswer);
   }
 }
 
@@ -96,5 +97,15 @@ function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numbers {
     remaining: Math.max(0, rule.limit - used),
     retryAfterMs,
     resetMs: used > 0 ? (lastUs + rule.windowUs - nowUs) / 1000 : 0,
+  };
+}
+
+/** Nobody can know when a holder will be done: no wait is promised, and no reset. */
+function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
+  const { allowed, used, critical } = answer;
+  return {
+    remaining: Math.max(0, Math.min(rule.limit - used, rule.open - (used - critical))),
+    retryAfterMs: allowed ? 0 : Number.NaN,
+    resetMs: Number.NaN,
   };
 }

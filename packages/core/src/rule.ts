@@ -40,7 +40,24 @@ export interface LogRule {
   readonly windowUs: number;
 }
 
-export type Rule = BucketRule | WindowRule | LogRule;
+/**
+ * Permits for what is in progress, each held under a lease that expires unless it is renewed: at most `limit` at once, and
+ * of those at most `open` for holders that are not critical.
+ */
+export interface LeasesRule {
+  readonly machine: 'leases';
+  /** Permits at once, 1 to 10^9. Critical holders are never refused and may pass it. */
+  readonly limit: number;
+  /** Permits at once for holders that are not critical, 0 to `limit`. */
+  readonly open: number;
+  /** Length of a lease in microseconds. */
+  readonly leaseUs: number;
+}
+
+/** A rule about how much may be done over time. */
+export type RateRule = BucketRule | WindowRule | LogRule;
+
+export type Rule = RateRule | LeasesRule;
 
 /** The names of the algorithms as users write them. */
 export type Algorithm =
@@ -66,7 +83,7 @@ export function makeRule(
   limit: number,
   windowUs: number,
   burst: number = limit,
-): Rule {
+): RateRule {
   switch (algorithm) {
     case 'token-bucket':
       return makeBucketRule(limit, windowUs, burst);
@@ -97,11 +114,27 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
 }
 
 /**
- * The same rule for a share of its rate: the window grows by 1 / share, rounded up. 5 per minute at a share
- * of 1/8 is 5 per 8 minutes, so that eight processes together admit no more than the limit.
+ * Makes the rule of a limit on what is in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`, from 0
+ * to 1 and counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer than
+ * (1 - reserve) x limit of them are in progress.
+ */
+export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
+  // In millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
+  const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
+  return { machine: 'leases', limit, open, leaseUs };
+}
+
+/**
+ * The same rule for a share of its limit. Of a rate: the window grows by 1 / share, rounded up; 5 per minute at a share of 1/8
+ * is 5 per 8 minutes, so that eight processes together admit no more than the limit. Of permits: so many, rounded down,
+ * but at least one.
  */
 export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule;
+  if (rule.machine === 'leases') {
+    const part = (permits: number) => Math.max(1, Math.floor(permits * share));
+    return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
+  }
   const windowUs = Math.ceil(rule.windowUs / share);
   return rule.machine === 'gcra'
     ? makeBucketRule(rule.limit, windowUs, rule.burst)
@@ -110,9 +143,12 @@ export function shareOf(rule: Rule, share: number): Rule {
 
 /** Whether two rules are the same numbers. */
 export function sameRule(a: Rule, b: Rule): boolean {
+  if (a.limit !== b.limit) return false;
+  if (a.machine === 'leases') {
+    return b.machine === 'leases' && a.open === b.open && a.leaseUs === b.leaseUs;
+  }
   return (
     a.machine === b.machine &&
-    a.limit === b.limit &&
     a.windowUs === b.windowUs &&
     capacityOf(a) === capacityOf(b) &&
     (a.machine !== 'window' || a.sliding === (b as WindowRule).sliding)

@@ -18,11 +18,20 @@ export interface Receipt {
   /**
    * - `gcra`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: start of the window that was charged ({@link WindowAnswer.startUs});
-   * - `log`: time of the entry that was added ({@link LogAnswer.lastUs}).
+   * - `log`: time of the entry that was added ({@link LogAnswer.lastUs});
+   * - `leases`: 0, for a permit is named by {@link Step.lease}.
    */
   readonly atUs: number;
   /** `gcra`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
   readonly num: number;
+}
+
+/** Under `leases`: which permit a step is about. */
+export interface Lease {
+  /** Chosen by the holder so that no two meet: 96 random bits or more. */
+  readonly id: string;
+  /** Whether its holder is counted but never refused. */
+  readonly critical: boolean;
 }
 
 /** One question put to a store. */
@@ -38,6 +47,8 @@ export interface Step {
   readonly binding: boolean;
   /** With `put`: which grant to give back. */
   readonly receipt?: Receipt;
+  /** Under `leases`: the permit to take, to renew (`record`) or to give back (`put`). Without it a step only looks. */
+  readonly lease?: Lease;
   /** What answers when the store cannot; see the fallback decorator. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
 }
@@ -81,7 +92,15 @@ export interface LogAnswer extends AnswerBase {
   readonly lastUs: number;
 }
 
-export type Answer = BucketAnswer | WindowAnswer | LogAnswer;
+/** What is in progress after the step. */
+export interface LeasesAnswer extends AnswerBase {
+  /** Permits held now, of all holders. */
+  readonly used: number;
+  /** Of them, those of critical holders. */
+  readonly critical: number;
+}
+
+export type Answer = BucketAnswer | WindowAnswer | LogAnswer | LeasesAnswer;
 
 /** Limits on one call. */
 export interface ApplyOptions {

@@ -1,8 +1,12 @@
-/** @spillway/express: rate limits for Express 4 and 5. */
+/** @spillway/express: rate limits and load shedding for Express 4 and 5. All of core, with Express' request as `raw`. */
 
 import {
+  type ConcurrencyLimitOptions,
+  concurrencyLimit as coreConcurrencyLimit,
+  fleetShedder as coreFleetShedder,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
+  type FleetShedderOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -10,52 +14,8 @@ import {
 } from '@spillway/core';
 import type { Request } from 'express';
 
-export {
-  type Admission,
-  type Algorithm,
-  type Clock,
-  type CostOptions,
-  createGuard,
-  createLimiter,
-  type Decision,
-  type DecisionEvent,
-  type Duration,
-  type Fault,
-  type Field,
-  type GroupDecision,
-  type Guard,
-  type GuardOptions,
-  type HeaderStyle,
-  isSpillwayError,
-  type KeyedLimiter,
-  type KeyedLimiterOptions,
-  type Limiter,
-  type LimiterOptions,
-  type LimitRequest,
-  type LocalLimiter,
-  type MemoryStore,
-  type MemoryStoreOptions,
-  type Mode,
-  memoryStore,
-  type OnStoreError,
-  type Outcome,
-  type Per,
-  type Policy,
-  type Priority,
-  type RateLimitOptions,
-  type Reason,
-  type RequestOutcome,
-  type Signal,
-  SpillwayError,
-  type SpillwayErrorCode,
-  type Store,
-  type StoredLimiter,
-  type TrustProxy,
-  type WorkerShedder,
-  type WorkerShedderOptions,
-} from '@spillway/core';
-export { admissionsOf } from './admissions.js';
-export { type SpillwayOptions, spillway } from './middleware.js';
+export * from '@spillway/core';
+export { type SpillwayHandler, type SpillwayOptions, spillway } from './middleware.js';
 
 /**
  * `rateLimit` of core, whose functions are given Express' request as `raw`.
@@ -69,6 +29,34 @@ export { type SpillwayOptions, spillway } from './middleware.js';
  */
 export const rateLimit: (options: RateLimitOptions<Request>) => StoredLimiter<Request> =
   coreRateLimit;
+
+/**
+ * `concurrencyLimit` of core, whose functions are given Express' request as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { concurrencyLimit, spillway } from '@spillway/express';
+ *
+ * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: (request) => request.raw.get('x-api-key') })));
+ * ```
+ */
+export const concurrencyLimit: (
+  options: ConcurrencyLimitOptions<Request>,
+) => StoredLimiter<Request> = coreConcurrencyLimit;
+
+/**
+ * `fleetShedder` of core, whose functions are given Express' request as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { fleetShedder, spillway } from '@spillway/express';
+ * import { redisStore } from '@spillway/redis';
+ *
+ * app.use(spillway(fleetShedder({ name: 'fleet', capacity: 1000 }), { store: redisStore(redis) }));
+ * ```
+ */
+export const fleetShedder: (options: FleetShedderOptions<Request>) => StoredLimiter<Request> =
+  coreFleetShedder;
 
 /**
  * `workerShedder` of core, whose functions are given Express' request as `raw`.

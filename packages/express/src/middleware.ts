@@ -4,16 +4,18 @@ import {
   type Admission,
   checkIpv6Prefix,
   createGuard,
+  type Guard,
   type GuardOptions,
   isSpillwayError,
   type Limiter,
+  rememberAdmission,
   type SpillwayError,
   type TrustProxy,
+  tellFault,
 } from '@spillway/core';
+import { endRefused, isGone, releaseOnClose, writeHead } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { remember } from './admissions.js';
 import { ExpressRequest } from './request.js';
-import { endRefused, isGone, releaseOnClose, writeHead } from './response.js';
 import { trustFinder } from './trust.js';
 
 export interface SpillwayOptions extends GuardOptions<Request> {
@@ -36,6 +38,9 @@ export interface SpillwayOptions extends GuardOptions<Request> {
   ) => void | Promise<void>;
 }
 
+/** The middleware, with its guard's `close`. */
+export type SpillwayHandler = RequestHandler & Pick<Guard<Request>, 'close'>;
+
 /**
  * Express middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
  *
@@ -51,11 +56,15 @@ export interface SpillwayOptions extends GuardOptions<Request> {
 export function spillway(
   limiters: Limiter<Request> | readonly Limiter<Request>[],
   options: SpillwayOptions = {},
-): RequestHandler {
+): SpillwayHandler {
   const { trustProxy, ipv6Prefix, onRefused } = options;
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
   const trustOf = trustFinder(trustProxy);
   const guard = createGuard<Request>(limiters, options);
+
+  /** An exception of our own must not fail the request, and must not pass in silence. */
+  const report = (error: unknown): void =>
+    tellFault(options.onFault, { limiter: '', source: 'adapter', error });
 
   const ask = (req: Request): Admission | Promise<Admission> | SpillwayError | undefined => {
     try {
@@ -63,7 +72,7 @@ export function spillway(
       if (isSpillwayError(trust)) return trust;
       return guard.admit(new ExpressRequest(req, trust, ipv6Prefix));
     } catch (error) {
-      report(options, error);
+      report(error);
       return undefined;
     }
   };
@@ -71,19 +80,19 @@ export function spillway(
   const apply = (admission: Admission, req: Request, res: Response, next: NextFunction): void => {
     let passes = true;
     try {
-      remember(req, admission);
+      rememberAdmission(req, admission);
       if (admission.pending) releaseOnClose(admission, req, res);
       writeHead(admission, res, onRefused === undefined);
       if (!admission.allowed && !onRefused) endRefused(admission, res);
       passes = admission.allowed;
     } catch (error) {
-      report(options, error);
+      report(error);
     }
     if (passes) next();
     else if (onRefused) answerOwn(onRefused, admission, req, res, next);
   };
 
-  return (req, res, next) => {
+  const handle: RequestHandler = (req, res, next) => {
     const asked = ask(req);
     if (asked === undefined) next();
     else if (isSpillwayError(asked)) next(asked);
@@ -95,12 +104,13 @@ export function spillway(
           else apply(admission, req, res, next);
         },
         (error: unknown) => {
-          report(options, error);
+          report(error);
           next();
         },
       );
     }
   };
+  return Object.assign(handle, { close: () => guard.close() });
 }
 
 /** Runs the app's own answer; what it throws is the app's to handle. */
@@ -116,14 +126,5 @@ function answerOwn(
     if (later instanceof Promise) later.catch(next);
   } catch (error) {
     next(error);
-  }
-}
-
-/** An exception of our own must not fail the request, and must not pass in silence. */
-function report({ onFault }: SpillwayOptions, error: unknown): void {
-  try {
-    onFault?.({ limiter: '', source: 'adapter', error });
-  } catch {
-    // An observer of faults that itself fails has nobody left to tell.
   }
 }

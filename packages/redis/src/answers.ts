@@ -48,6 +48,8 @@ export class ReplyReader {
         const freesUs = this.number();
         return { allowed, nowUs, used: value, freesUs, lastUs: this.number() };
       }
+      case 'leases':
+        return { allowed, nowUs, used: value, critical: this.number() };
     }
   }
 

@@ -5,6 +5,7 @@ import { sha1 } from '@noble/hashes/legacy';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import gcra from './lua/gcra.lua';
 import head from './lua/head.lua';
+import leases from './lua/leases.lua';
 import log from './lua/log.lua';
 import main from './lua/main.lua';
 import shared from './lua/shared.lua';
@@ -41,6 +42,6 @@ export function testScript(): Script {
 }
 
 function assemble(clock: string): Script {
-  const text = [clock, head, takes, shared, gcra, window, log, main].join('\n');
+  const text = [clock, head, takes, shared, gcra, window, log, leases, main].join('\n');
   return { text, sha: bytesToHex(sha1(utf8ToBytes(text))) };
 }

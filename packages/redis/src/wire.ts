@@ -32,6 +32,7 @@ export class Encoder {
       while (to < groups.length && sameShape(shape, groups[to]?.steps ?? [])) to += 1;
       args.push(`${to - from}`);
       for (const word of this.wordsOf(shape)) args.push(word);
+      if (shape.some(namesLease)) encodeLeases(groups.slice(from, to), args);
       from = to;
     }
   }
@@ -58,6 +59,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.cost !== other.cost ||
       one.binding !== other.binding ||
       one.receipt !== other.receipt ||
+      one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
     ) {
       return false;
@@ -87,12 +89,31 @@ function encodeStep(step: Step, args: string[]): void {
       args.push('l', `${code}`, `${costFor(op, cost, rule.limit)}`);
       args.push(`${rule.limit}`, `${rule.windowUs}`);
       if (code === OP_CODES.put) args.push(`${atUs}`);
+      break;
+    case 'leases':
+      args.push('p', `${code}`, step.lease?.critical ? '1' : '0');
+      args.push(`${rule.limit}`, `${rule.open}`, `${rule.leaseUs}`);
+  }
+}
+
+function namesLease({ rule }: Step): boolean {
+  return rule.machine === 'leases';
+}
+
+/** The leases of each group, in the order of its steps: they differ where all else is the same. */
+function encodeLeases(
+  groups: readonly { readonly steps: readonly Step[] }[],
+  args: string[],
+): void {
+  for (const { steps } of groups) {
+    for (const step of steps) if (namesLease(step)) args.push(step.lease?.id ?? '');
   }
 }
 
 /** A cost of 0 passes and writes nothing; a `put` that names no grant gives nothing back. */
-export function onlyLooks({ op, cost, receipt }: Step): boolean {
-  return (cost === 0 && op !== 'reset') || (op === 'put' && receipt === undefined);
+export function onlyLooks({ op, cost, rule, receipt, lease }: Step): boolean {
+  const grant = rule.machine === 'leases' ? lease : receipt;
+  return (cost === 0 && op !== 'reset') || (op === 'put' && grant === undefined);
 }
 
 function codeOf(step: Step): number {

@@ -1,6 +1,12 @@
 /** Checks of what must hold over time: envelopes, and clocks that jump. */
 
-import { type Algorithm, type BucketRule, type LogRule, makeRule } from '@spillway/core';
+import {
+  type Algorithm,
+  type BucketRule,
+  type LogRule,
+  makeRule,
+  type RateRule,
+} from '@spillway/core';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, type Probe } from '../probe.js';
@@ -100,7 +106,7 @@ function arrivals(algorithm: Algorithm) {
 
 async function admittedOf(
   probe: Probe,
-  rule: BucketRule | LogRule | Parameters<typeof describe>[0],
+  rule: RateRule,
   events: readonly Arrival[],
 ): Promise<Event[]> {
   const subject = probe.fresh(rule);

@@ -1,6 +1,6 @@
 /** Checks of single promises: the wait that is told, what a refusal costs, what a cost weighs. */
 
-import { type Algorithm, capacityOf, makeRule, type Rule } from '@spillway/core';
+import { type Algorithm, capacityOf, makeRule, type RateRule } from '@spillway/core';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, type Probe } from '../probe.js';
@@ -23,7 +23,7 @@ interface Arrival {
 }
 
 interface History {
-  readonly rule: Rule;
+  readonly rule: RateRule;
   readonly arrivals: readonly Arrival[];
 }
 

@@ -7,7 +7,7 @@ import { Oracle, type Subject, type Verdict } from '../oracle.js';
 import { check, expectEqual, step } from '../probe.js';
 import { forAll } from '../property.js';
 import { replay } from '../replay.js';
-import { ALGORITHMS, anyRule, extremesOf, rulesOf } from '../rules.js';
+import { ALGORITHMS, anyRule, extremesOf, leasesRules, rulesOf } from '../rules.js';
 import { traces } from '../trace.js';
 
 export function replayChecks(harness: Harness, settings: Settings): Check[] {
@@ -17,6 +17,9 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
       check(`replays ${algorithm} traces exactly as the oracle`, harness, (probe) =>
         forAll(traces(alone(rulesOf(algorithm)), 2), settings, (trace) => replay(probe, trace)),
       ),
+    ),
+    check('replays traces of leases exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(leasesRules), 2), settings, (trace) => replay(probe, trace)),
     ),
     check('replays mixed groups of all algorithms exactly as the oracle', harness, (probe) =>
       forAll(traces(mixed, 4), settings, (trace) => replay(probe, trace)),

@@ -57,6 +57,7 @@ export const bucketMachine: Machine<BucketRule, BucketState> = {
   },
 
   put(rule, view, now, cost, receipt) {
+    if (!receipt) return undefined;
     const after = Fraction.of(receipt.atUs).plus(Fraction.of(receipt.num, denominator(rule)));
     const given = lesser(refill(rule, cost), after.minus(Fraction.of(now)));
     const full = view.tat.atMost(Fraction.of(now));

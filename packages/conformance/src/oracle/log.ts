@@ -69,6 +69,7 @@ export const logMachine: Machine<LogRule, LogState> = {
   },
 
   put(rule, view, now, cost, receipt) {
+    if (!receipt) return undefined;
     const found = live(rule, view, now).findLast(
       (entry) => entry.time === BigInt(receipt.atUs) && entry.cost === cost,
     );

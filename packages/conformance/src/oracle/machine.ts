@@ -1,12 +1,13 @@
 /** What the oracle asks of an algorithm: pure steps over states that never change. */
 
-import type { Answer, Receipt, Rule } from '@spillway/core';
+import type { Answer, Lease, Receipt, Rule } from '@spillway/core';
 
-/** The numbers of a decision in whole microseconds; `retryUs` is null where the cost can never pass. */
+/** The numbers of a decision in whole microseconds, undefined where nobody can know them. */
 export interface ExactNumbers {
   readonly remaining: bigint;
-  readonly retryUs: bigint | null;
-  readonly resetUs: bigint;
+  /** Null where the cost can never pass. */
+  readonly retryUs: bigint | null | undefined;
+  readonly resetUs: bigint | undefined;
 }
 
 /** One algorithm, word for word as docs/algorithms.md defines it. A `view` is a state as the rule sees it at `now`. */
@@ -15,17 +16,31 @@ export interface Machine<R extends Rule, S> {
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` has to cut a state that the rule cannot have at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
+  /** The state without what the rule cannot have, where `view` leaves it in. */
+  repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
-  passes(rule: R, view: S, now: bigint, cost: bigint): boolean;
-  /** The state after a grant of a cost that passes. */
-  charge(rule: R, view: S, now: bigint, cost: bigint): S;
-  /** The state after a charge that may not pass: up to the brim. */
-  record(rule: R, view: S, now: bigint, cost: bigint): S;
+  passes(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): boolean;
+  /** The state after a grant of a cost that passes, or undefined if nothing changes. */
+  charge(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): S | undefined;
+  /** The state after a charge that may not pass: up to the brim; or undefined if nothing changes. */
+  record(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): S | undefined;
   /** The state after a grant was given back, or undefined if nothing is. */
-  put(rule: R, view: S, now: bigint, cost: bigint, receipt: Receipt): S | undefined;
-  numbers(rule: R, view: S, now: bigint, cost: bigint): ExactNumbers;
+  put(
+    rule: R,
+    view: S,
+    now: bigint,
+    cost: bigint,
+    receipt: Receipt | undefined,
+    lease?: Lease,
+  ): S | undefined;
+  numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store would tell it. */
-  answer(rule: R, view: S, nowUs: number, retryUs: bigint | null): Omit<Answer, 'allowed'>;
+  answer(
+    rule: R,
+    view: S,
+    nowUs: number,
+    retryUs: bigint | null | undefined,
+  ): Omit<Answer, 'allowed'>;
   /**
    * Whether part of the state no longer counts at `now` but would again if the clock went back to `earlier`. Stores may
    * forget such a part, or not have yet.

@@ -60,6 +60,7 @@ export const windowMachine: Machine<WindowRule, WindowState> = {
   },
 
   put(_rule, view, _now, cost, receipt) {
+    if (!receipt) return undefined;
     if (BigInt(receipt.atUs) !== view.start || view.current === 0n) return undefined;
     return { ...view, current: larger(0n, view.current - cost) };
   },

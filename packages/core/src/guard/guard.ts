@@ -1,7 +1,7 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
 import type { Decision } from '../decision.js';
-import { SpillwayError, show } from '../errors.js';
+import { show } from '../errors.js';
 import { isLater } from '../host.js';
 import type {
   Fault,
@@ -12,13 +12,15 @@ import type {
   StoredLimiter,
 } from '../limit/limiter.js';
 import { claimName } from '../limit/names.js';
-import { checkName } from '../limit/options.js';
 import type { LimitRequest } from '../limit/request.js';
 import { memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
+import { checkLimiters } from './check.js';
+import { tellFault } from './faults.js';
 import { type Asked, Judgement } from './judgement.js';
+import { LeaseKeeper } from './lease-keeper.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
 
 /** What an observer is told of each decision: fields of few values only, never a key. */
@@ -43,6 +45,11 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
 export interface Guard<Raw = unknown> {
   /** Decides on a request; at once if the store answers at once. Never throws, never rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
+  /**
+   * Gives back the permits of all requests still in progress, so that they need not expire: for a process that ends. Call it
+   * once the server takes no more requests. Never rejects.
+   */
+  close(): Promise<void>;
 }
 
 /**
@@ -75,6 +82,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly store: Store;
   private readonly presenter: Presenter;
   private readonly context: StepContext;
+  private readonly keeper: LeaseKeeper;
 
   constructor(
     private readonly limiters: readonly Limiter<Raw>[],
@@ -83,6 +91,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
     this.store = resilient(store, options);
+    this.keeper = new LeaseKeeper(this.store);
     for (const limiter of limiters) {
       if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
     }
@@ -132,7 +141,18 @@ class ListGuard<Raw> implements Guard<Raw> {
       one.decision ??= skippedDecision(one.limiter.name);
       this.tell(one.decision, one.mode);
     }
-    return new Judgement(asked, this.presenter, (list, outcome) => this.settle(list, outcome));
+    const judgement = new Judgement(asked, this.presenter, (list, outcome) =>
+      this.settle(list, outcome),
+    );
+    if (judgement.pending) {
+      if (judgement.allowed) for (const step of judgement.leases) this.keeper.hold(step);
+      else judgement.release({});
+    }
+    return judgement;
+  }
+
+  close(): Promise<void> {
+    return this.keeper.close();
   }
 
   /** Puts a stored limiter's question into `one`; its decision, if it throws. */
@@ -171,7 +191,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   ): Decision {
     let decision: Decision;
     try {
-      decision = limiter.decide(request);
+      decision = limiter.decide(request, this.context);
     } catch (error) {
       this.fault({ limiter: limiter.name, source: 'decide', error });
       return skippedDecision(limiter.name);
@@ -184,7 +204,9 @@ class ListGuard<Raw> implements Guard<Raw> {
   private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): void {
     const steps: Step[] = [];
     for (const { limiter, step, answer } of asked) {
-      if (limiter.kind !== 'stored' || !limiter.settle || !step || !answer) continue;
+      if (limiter.kind !== 'stored' || !step || !answer) continue;
+      if (step.lease) steps.push(this.keeper.release(step));
+      if (!limiter.settle) continue;
       try {
         const back = limiter.settle(step, answer, outcome);
         if (back) steps.push(back);
@@ -234,11 +256,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   }
 
   private fault(fault: Fault): void {
-    try {
-      this.options.onFault?.(fault);
-    } catch {
-      // An observer of faults that itself fails has nobody left to tell.
-    }
+    tellFault(this.options.onFault, fault);
   }
 }
 
@@ -253,30 +271,4 @@ function skippedDecision(limiter: string): Decision {
     retryAfterMs: 0,
     resetMs: Number.NaN,
   };
-}
-
-function checkLimiters<Raw>(limiters: readonly Limiter<Raw>[], store: Store | undefined): void {
-  const names = new Set<string>();
-  for (const limiter of limiters) {
-    if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
-      throw new SpillwayError(
-        'SPW_LIMITER_INVALID',
-        `limiters must be made by rateLimit() or its like, got ${show(limiter)}`,
-      );
-    }
-    checkName(limiter.name);
-    if (names.has(limiter.name)) {
-      throw new SpillwayError(
-        'SPW_NAME_CONFLICT',
-        `two limiters of one guard have the name "${limiter.name}": give each its own`,
-      );
-    }
-    names.add(limiter.name);
-    if (store && limiter.kind === 'stored' && !limiter.named) {
-      throw new SpillwayError(
-        'SPW_NAME_REQUIRED',
-        'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts',
-      );
-    }
-  }
 }

@@ -41,8 +41,13 @@ export class Judgement<Raw> implements Admission {
     this.status = presented.status;
     this.fields = presented.fields;
     this.body = presented.body;
-    // Nothing was charged by a refusal, so there is nothing to give back.
-    this.held = this.allowed ? asked.filter(settles) : [];
+    // A refusal charged nothing, unless nobody knows what the store did: then a lease may be held all the same.
+    this.held = asked.filter(this.allowed ? settles : mayHold);
+  }
+
+  /** The steps of which leases are held. */
+  get leases(): readonly Step[] {
+    return this.held.flatMap(({ step }) => (step?.lease ? [step] : []));
   }
 
   get pending(): boolean {
@@ -57,11 +62,14 @@ export class Judgement<Raw> implements Admission {
   }
 }
 
-function settles<Raw>({ limiter, answer }: Asked<Raw>): boolean {
-  return (
-    limiter.kind === 'stored' &&
-    limiter.settle !== undefined &&
-    answer?.allowed === true &&
-    !answer.failure
-  );
+function settles<Raw>(one: Asked<Raw>): boolean {
+  const { limiter, step, answer } = one;
+  if (limiter.kind !== 'stored' || !answer) return false;
+  const settled = limiter.settle !== undefined || step?.lease !== undefined;
+  return mayHold(one) || (settled && answer.allowed && !answer.failure);
+}
+
+/** Whether the store may have granted a lease though its answer is lost. */
+function mayHold<Raw>({ step, answer }: Asked<Raw>): boolean {
+  return step?.lease !== undefined && answer?.failure !== undefined;
 }

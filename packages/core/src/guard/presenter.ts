@@ -78,7 +78,8 @@ export class Presenter {
         policies += (policies && ', ') + item;
         limits += (limits && ', ') + limitItem(name, decision);
       }
-      if (this.legacy) tightest = tightest ? bindingOf([tightest, decision]) : decision;
+      if (this.legacy && decision.policy.unit === 'requests')
+        tightest = tightest ? bindingOf([tightest, decision]) : decision;
     }
     if (limits) fields.push(['RateLimit-Policy', policies], ['RateLimit', limits]);
     if (tightest) fields.push(...legacyFields(tightest, wallClockMs()));

@@ -13,7 +13,9 @@ export function retryAfterSeconds(retryAfterMs: number): number {
 
 /** The `RateLimit-Policy` item of a policy. */
 export function policyItem(policy: Policy): string {
-  const { name, limit, burst, windowMs } = policy;
+  const { name, unit, limit, burst, windowMs } = policy;
+  if (unit !== 'requests')
+    return `${stringItem(name)};q=${integerItem(limit)};qu=${stringItem(unit)}`;
   // The quota is what may come at once; its window is the time in which that much refills. Only whole seconds can be told.
   const seconds = (burst * windowMs) / limit / 1000;
   const window = Number.isInteger(seconds) && seconds >= 1 ? `;w=${integerItem(seconds)}` : '';
@@ -25,7 +27,8 @@ export function limitItem(name: string, decision: Decision): string {
   const { allowed, remaining, retryAfterMs, resetMs } = decision;
   const left = allowed ? remaining : 0;
   const item = `${name};r=${integerItem(left)}`;
-  if (retryAfterMs === Infinity) return item;
+  // Where waiting does not help, and where nobody knows how long.
+  if (retryAfterMs === Infinity || Number.isNaN(resetMs)) return item;
   // Exhausted: when to come again. Else: when the quota is whole again.
   const seconds = left === 0 ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
   return `${item};t=${integerItem(seconds)}`;

@@ -1,17 +1,26 @@
 /** From a store's answer to a decision: the same for guards and for direct use. */
 
-import type { Decision, Policy } from '../decision.js';
+import type { Decision, Policy, Reason } from '../decision.js';
 import { measure } from '../measure.js';
 import { capacityOf, type Rule } from '../rule.js';
 import type { Answer, Step } from '../store.js';
 
 /** The numbers of a rule as they are told to clients. */
 export function policyOf(name: string, rule: Rule): Policy {
-  return { name, limit: rule.limit, windowMs: rule.windowUs / 1000, burst: capacityOf(rule) };
+  const { limit } = rule;
+  const burst = capacityOf(rule);
+  return rule.machine === 'leases'
+    ? { name, unit: 'concurrent-requests', limit, windowMs: Infinity, burst }
+    : { name, unit: 'requests', limit, windowMs: rule.windowUs / 1000, burst };
 }
 
-/** The decision of a limiter on one step. */
-export function decide(step: Step, answer: Answer, policy: Policy): Decision {
+/** The decision of a limiter on one step; `reason` is why it refuses, if it does and not for good. */
+export function decide(
+  step: Step,
+  answer: Answer,
+  policy: Policy | undefined,
+  reason: Reason = 'rate',
+): Decision {
   const { limiter, cost, rule, binding } = step;
   const local = typeof step.onStoreError === 'object' ? step.onStoreError : undefined;
   if (answer.failure && !local) {
@@ -37,13 +46,13 @@ export function decide(step: Step, answer: Answer, policy: Policy): Decision {
   let outcome: Decision['outcome'] = 'allowed';
   if (answer.failure) outcome = 'error';
   else if (!passes) outcome = binding ? 'denied' : 'would-deny';
-  let reason: Decision['reason'] = null;
-  if (!passes) reason = cost > capacityOf(rule) ? 'never' : 'rate';
+  let why: Decision['reason'] = null;
+  if (!passes) why = cost > capacityOf(rule) ? 'never' : reason;
   return {
     limiter,
     allowed: passes || !binding,
     outcome,
-    reason,
+    reason: why,
     cost,
     remaining,
     retryAfterMs,

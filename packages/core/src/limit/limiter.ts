@@ -26,6 +26,8 @@ export interface Fault {
     | 'key'
     | 'cost'
     | 'limit'
+    | 'capacity'
+    | 'priority'
     | 'mode'
     | 'skip'
     | 'refundIf'
@@ -70,7 +72,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
 /** A limiter that needs no store. */
 export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly kind: 'local';
-  decide(request: LimitRequest<Raw>): Decision;
+  decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

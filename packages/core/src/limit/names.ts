@@ -26,6 +26,9 @@ export function claimName(store: Store, name: string, rule: Rule): void {
 }
 
 function numbers(rule: Rule): string {
-  const { machine, limit, windowUs } = rule;
-  return `${limit} per ${windowUs / 1000} ms (${machine}, at once ${capacityOf(rule)})`;
+  const { machine, limit } = rule;
+  if (rule.machine === 'leases') {
+    return `${limit} at once (${rule.open} if not critical, leases of ${rule.leaseUs / 1000} ms)`;
+  }
+  return `${limit} per ${rule.windowUs / 1000} ms (${machine}, at once ${capacityOf(rule)})`;
 }

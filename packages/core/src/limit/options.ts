@@ -2,7 +2,7 @@
 
 import { type Duration, windowToMicroseconds } from '../duration.js';
 import { SpillwayError, show } from '../errors.js';
-import { type Algorithm, makeRule, type Rule } from '../rule.js';
+import { type Algorithm, makeRule, type RateRule } from '../rule.js';
 
 /** The numbers of a limit. */
 export interface RuleOptions {
@@ -41,7 +41,7 @@ export function isCost(cost: unknown): cost is number {
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`
  */
-export function ruleFrom(options: RuleOptions): Rule {
+export function ruleFrom(options: RuleOptions): RateRule {
   const { limit, burst, algorithm = 'token-bucket' } = options;
   if (!ALGORITHMS.includes(algorithm)) {
     throw new SpillwayError(

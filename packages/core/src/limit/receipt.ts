@@ -14,5 +14,7 @@ export function receiptFrom(rule: Rule, answer: Answer): Receipt {
       return { atUs: (answer as WindowAnswer).startUs, num: 0 };
     case 'log':
       return { atUs: (answer as LogAnswer).lastUs, num: 0 };
+    case 'leases':
+      return { atUs: 0, num: 0 };
   }
 }

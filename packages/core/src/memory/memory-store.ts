@@ -6,14 +6,23 @@ import { spread, uniqueGroup } from '../group.js';
 import { type BucketState, stepBucket } from '../machines/bucket.js';
 import { type LogState, type LogView, stepLog } from '../machines/log.js';
 import { stepWindow, type WindowState } from '../machines/window.js';
-import type { BucketRule, LogRule, WindowRule } from '../rule.js';
-import type { Answer, BucketAnswer, LogAnswer, Step, SyncStore, WindowAnswer } from '../store.js';
+import type { BucketRule, LeasesRule, LogRule, WindowRule } from '../rule.js';
+import type {
+  Answer,
+  BucketAnswer,
+  LeasesAnswer,
+  LogAnswer,
+  Step,
+  SyncStore,
+  WindowAnswer,
+} from '../store.js';
 import { BucketShelf } from './bucket-shelf.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
+import { LeaseShelf } from './lease-shelf.js';
 
 export interface MemoryStoreOptions {
   /**
-   * The most entries held: one for each bucket and window that is in use, one for each request in a log. Default
+   * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress. Default
    * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts per limiter: they are limited too early,
    * never too late, until entries that equal an unused key have been dropped.
    */
@@ -68,6 +77,7 @@ class Memory implements MemoryStore {
   private readonly buckets = new BucketShelf();
   private readonly windows = new KeyedStates<StoredWindow>();
   private readonly logs = new KeyedStates<StoredLog>();
+  private readonly leases = new LeaseShelf();
   private logEntries = 0;
   // Registers, so that a decision makes no object but its answer.
   private readonly bucket: BucketState = { tatUs: 0, tatNum: 0 };
@@ -79,7 +89,7 @@ class Memory implements MemoryStore {
   }
 
   get size(): number {
-    return this.buckets.size + this.windows.size + this.logEntries;
+    return this.buckets.size + this.windows.size + this.logEntries + this.leases.size;
   }
 
   apply(steps: readonly Step[]): readonly Answer[] {
@@ -106,6 +116,8 @@ class Memory implements MemoryStore {
         return this.performWindow(step, step.rule, nowUs, charge);
       case 'log':
         return this.performLog(step, step.rule, nowUs, charge);
+      case 'leases':
+        return this.performLeases(step, step.rule, nowUs, charge);
     }
   }
 
@@ -223,6 +235,20 @@ class Memory implements MemoryStore {
     return { allowed, nowUs, ...this.view };
   }
 
+  private performLeases(
+    step: Step,
+    rule: LeasesRule,
+    nowUs: number,
+    charge: boolean,
+  ): LeasesAnswer {
+    const { limiter, key } = step;
+    if (this.leases.has(limiter, key)) return this.leases.step(step, rule, key, nowUs, charge);
+    // What was taken while the store was full is found where it was taken.
+    const shares = this.overflows(nowUs) || (step.op !== 'take' && this.overflowed > 0);
+    const place = shares ? this.overflowKey(key, step.op === 'take') : key;
+    return this.leases.step(step, rule, place, nowUs, charge);
+  }
+
   /** Whether there is no room for one more entry, after a look for entries that can be dropped. */
   private overflows(nowUs: number): boolean {
     if (this.size < this.maxEntries) return false;
@@ -231,11 +257,12 @@ class Memory implements MemoryStore {
     this.logs.reclaim(nowUs, (log) => {
       this.logEntries -= log.times.length - log.head;
     });
+    this.leases.reclaim(nowUs);
     return this.size >= this.maxEntries;
   }
 
-  private overflowKey(key: string): string {
-    this.overflowed += 1;
+  private overflowKey(key: string, counts = true): string {
+    if (counts) this.overflowed += 1;
     return `\0overflow ${this.buckets.spread(key, OVERFLOW_COUNTS)}`;
   }
 }

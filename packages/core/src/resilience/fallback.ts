@@ -44,9 +44,10 @@ class FallbackStore implements Store {
     );
     const charges: Step[] = [];
     steps.forEach((step, index) => {
-      if (isLocal(step) && charged(step, answers[index], admitted)) {
-        charges.push(localStep(step, 'record'));
-      }
+      if (!isLocal(step)) return;
+      if (charged(step, answers[index], admitted)) charges.push(localStep(step, 'record'));
+      // A lease has one name here and there; other receipts are the store's own.
+      else if (step.op === 'put' && step.lease) charges.push(localStep(step, 'put'));
     });
     if (charges.length > 0) this.count(charges);
     return answers;

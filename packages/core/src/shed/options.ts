@@ -1,8 +1,8 @@
 /** What a worker shedder can be told, with its defaults. */
 
 import type { Clock } from '../clock.js';
-import { type Duration, toMicroseconds } from '../duration.js';
 import { SpillwayError, show } from '../errors.js';
+import type { HintOptions } from '../limit/hint.js';
 import type { Mode } from '../limit/limiter.js';
 import type { Per } from '../limit/request.js';
 import type { Priority } from './priority.js';
@@ -14,7 +14,7 @@ export interface LoopSignal extends Signal {
   readonly wait?: Signal;
 }
 
-export interface WorkerShedderOptions<Raw = unknown> {
+export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
   /** The ladder's signal, and in its `wait` the guard's: `eventLoopSignal()` has both. */
@@ -29,10 +29,6 @@ export interface WorkerShedderOptions<Raw = unknown> {
   readonly shedCritical?: boolean;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode>;
-  /** The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default `'1s'`. */
-  readonly retryAfter?: Duration;
-  /** A number from 0 up to 1, for each decision under load. Default `Math.random`. */
-  readonly random?: () => number;
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock;
 }
@@ -75,21 +71,13 @@ function chosen(
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkRest<Raw>(options: WorkerShedderOptions<Raw>): void {
-  const { shedCritical, random, clock } = options;
+  const { shedCritical, clock } = options;
   if (shedCritical !== undefined && typeof shedCritical !== 'boolean') {
     throw invalid(`shedCritical must be true or false, got ${show(shedCritical)}`);
-  }
-  if (random !== undefined && typeof random !== 'function') {
-    throw invalid(`random must be a function, got ${show(random)}`);
   }
   if (clock !== undefined && typeof clock?.nowUs !== 'function') {
     throw invalid(`clock must have nowUs(), got ${show(clock)}`);
   }
-}
-
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function hintMs(retryAfter: Duration = '1s'): number {
-  return toMicroseconds(retryAfter, 'retryAfter') / 1000;
 }
 
 function invalid(message: string): SpillwayError {

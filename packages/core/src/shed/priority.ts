@@ -45,21 +45,29 @@ export class Ranking<Raw = unknown> {
     this.isTest = options.isTest;
   }
 
-  rankOf(request: LimitRequest<Raw>): number {
+  /** `fault` is told of a callback that throws: what comes after it decides, so that an accident neither protects a request nor refuses it. */
+  rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
       const own = this.classify?.(request);
       const rank = own === undefined ? undefined : this.ranks.get(own);
       if (rank !== undefined) return rank;
-    } catch {
-      // By method, then: an accident neither protects a request nor refuses it.
+    } catch (error) {
+      fault(error);
     }
-    return this.isTestTraffic(request) ? this.inferred('test') : this.byMethod(request.method);
+    return this.isTestTraffic(request, fault)
+      ? this.inferred('test')
+      : this.byMethod(request.method);
   }
 
-  private isTestTraffic(request: LimitRequest<Raw>): boolean {
+  isCritical(request: LimitRequest<Raw>, fault: (error: unknown) => void): boolean {
+    return this.rankOf(request, fault) === this.classes.length - 1;
+  }
+
+  private isTestTraffic(request: LimitRequest<Raw>, fault: (error: unknown) => void): boolean {
     try {
       return this.isTest?.(request) === true;
-    } catch {
+    } catch (error) {
+      fault(error);
       return false;
     }
   }

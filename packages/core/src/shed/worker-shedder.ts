@@ -2,8 +2,10 @@
 
 import { type Clock, systemClock } from '../clock.js';
 import type { Decision } from '../decision.js';
-import type { LocalLimiter, Mode } from '../limit/limiter.js';
-import { checkName, checkWord } from '../limit/options.js';
+import { checkMode } from '../limit/callbacks.js';
+import { hints, randomOf } from '../limit/hint.js';
+import type { LocalLimiter, Mode, StepContext } from '../limit/limiter.js';
+import { checkName } from '../limit/options.js';
 import type { LimitRequest, Per } from '../limit/request.js';
 import {
   advanceController,
@@ -21,12 +23,13 @@ import {
   shedAmountOf,
 } from './ladder.js';
 import { Mix } from './mix.js';
-import { checkRest, hintMs, signalsOf, type WorkerShedderOptions } from './options.js';
+import { checkRest, signalsOf, type WorkerShedderOptions } from './options.js';
 import { Ranking } from './priority.js';
 import type { Signal } from './signal.js';
 
 /** A shedder with its gauges. */
 export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
+  decide(request: LimitRequest<Raw>, context?: StepContext): Decision;
   /** How far up the classes the ladder sheds: 0 is nothing, 1 is everything that may be shed. */
   readonly shedAmount: number;
   /** The fraction of all requests that the guard means to refuse, 0 to 0.97. */
@@ -72,26 +75,22 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly sheddable: number;
   private readonly clock: Clock;
   private readonly random: () => number;
-  private readonly hintMs: number;
+  private readonly hint: () => number;
   /** Every request that passes has the same decision. */
   private readonly passed: Decision;
 
   constructor(options: WorkerShedderOptions<Raw>) {
-    const { mode, clock = systemClock } = options;
+    const { clock = systemClock } = options;
     this.name = checkName(options.name);
-    this.mode =
-      typeof mode === 'function'
-        ? mode
-        : (checkWord<Mode>('mode', mode, ['enforce', 'shadow', 'off']) ?? 'enforce');
+    this.mode = checkMode(options.mode);
     checkRest(options);
-    this.hintMs = hintMs(options.retryAfter);
+    this.hint = hints(options);
     this.ranking = new Ranking(options.priority);
     const classes = this.ranking.classes.length;
     this.sheddable = options.shedCritical ? classes : classes - 1;
     this.mix = new Mix(classes);
     this.clock = clock;
-    // Looked up at each decision, so that a test may replace it.
-    this.random = options.random ?? (() => Math.random());
+    this.random = randomOf(options);
     this.passed = Object.freeze({
       limiter: this.name,
       allowed: true,
@@ -116,11 +115,13 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     return this.guard?.peek(this.clock.nowUs()).fraction ?? 0;
   }
 
-  decide(request: LimitRequest<Raw>): Decision {
+  decide(request: LimitRequest<Raw>, context?: StepContext): Decision {
     const nowUs = this.clock.nowUs();
     const ladder = this.ladder?.at(nowUs);
     const fraction = this.guard?.at(nowUs).fraction ?? 0;
-    const rank = this.ranking.rankOf(request);
+    const rank = this.ranking.rankOf(request, (error) =>
+      context?.fault({ limiter: this.name, source: 'priority', error }),
+    );
     if (this.guard) this.mix.add(rank, nowUs);
     if (rank >= this.sheddable) return this.decision(undefined);
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
@@ -141,7 +142,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       reason: 'overload',
       cost: 1,
       remaining: Number.NaN,
-      retryAfterMs: this.hintMs * (1 + this.random()),
+      retryAfterMs: this.hint(),
       resetMs: Number.NaN,
       signal: refusedBy.name,
     };

@@ -3,9 +3,14 @@ import { type Priority, Ranking } from '../../src/shed/priority.js';
 import { request } from './stubs.js';
 
 /** The class by name of a request. */
-function classOf(priority: Priority | undefined, method: string, path?: string): string {
+function classOf(
+  priority: Priority | undefined,
+  method: string,
+  path?: string,
+  faults: unknown[] = [],
+): string {
   const ranking = new Ranking(priority);
-  const rank = ranking.rankOf(request(method, path));
+  const rank = ranking.rankOf(request(method, path), (error) => faults.push(error));
   return ranking.classes[ranking.classes.length - 1 - rank]!;
 }
 
@@ -56,6 +61,15 @@ describe('the class of a request', () => {
   ])('is by method when the function answers %s', (_, priority) => {
     expect(classOf(priority, 'GET')).toBe('get');
     expect(classOf(priority, 'POST')).toBe('post');
+  });
+
+  it('tells of a function that throws, and of a hook that throws', () => {
+    const fails = () => {
+      throw new Error('no user');
+    };
+    const faults: unknown[] = [];
+    classOf({ classify: fails, isTest: fails }, 'GET', '/', faults);
+    expect(faults).toEqual([new Error('no user'), new Error('no user')]);
   });
 
   it('may be one of any number of classes; one that is not listed is shed first, never last', () => {

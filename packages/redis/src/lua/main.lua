@@ -1,6 +1,6 @@
 -- Decides what is left, any groups of any steps, each group all or nothing.
 
-local makers = { g = gcra, w = window, l = log }
+local makers = { g = gcra, w = window, l = log, p = leases }
 local machines = {}
 
 -- Made when first needed: to make all of them costs as much as a decision.
@@ -32,15 +32,23 @@ end
 
 while before < #KEYS do
   local groups, count = number(), number()
-  local steps = {}
+  local steps, named = {}, {}
   for i = 1, count do
     at = at + 1
     local machine = machine_of(ARGV[at])
     local step = { op = number(), judge = machine.judge, settle = machine.settle }
     machine.new(step)
     steps[i] = step
+    if step.named then
+      named[#named + 1] = step
+    end
   end
   for _ = 1, groups do
+    -- The one thing in which groups of one shape differ beside their keys.
+    for i = 1, #named do
+      at = at + 1
+      named[i].id = ARGV[at]
+    end
     local start = size
     local ok, fault = pcall(decide, steps, count)
     if not ok then

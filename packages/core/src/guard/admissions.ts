@@ -1,6 +1,6 @@
 /** Keeps with a request what its guards said, for the handlers behind them. */
 
-import type { Admission } from '@spillway/core';
+import type { Admission } from './admission.js';
 
 // A registered symbol: it is found by another copy of this package too.
 const ADMISSIONS = Symbol.for('spillway.admissions');
@@ -9,8 +9,8 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Adds an admission to those of a request. */
-export function remember(request: object, admission: Admission): void {
+/** Adds an admission to those of a request: for adapters. */
+export function rememberAdmission(request: object, admission: Admission): void {
   const known = (request as Holder)[ADMISSIONS];
   if (known) known.push(admission);
   // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
@@ -18,17 +18,8 @@ export function remember(request: object, admission: Admission): void {
 }
 
 /**
- * What the guards that ran said of a request, first to last; empty if none did.
- *
- * @example
- * ```ts
- * import { admissionsOf } from '@spillway/express';
- *
- * app.get('/quota', (req, res) => {
- *   const decisions = admissionsOf(req).flatMap((admission) => admission.decisions);
- *   res.json(decisions.map(({ limiter, remaining, resetMs }) => ({ limiter, remaining, resetMs })));
- * });
- * ```
+ * What the guards that ran said of a request, first to last; empty if none did. Which object stands for the request is said
+ * by each adapter.
  */
 export function admissionsOf(request: object): readonly Admission[] {
   return (request as Holder)[ADMISSIONS] ?? [];

@@ -1,0 +1,95 @@
+/** The oracle's leases: who holds a permit, until when. */
+
+import type { Lease, LeasesRule } from '@spillway/core';
+import { larger, type Machine, smaller } from './machine.js';
+
+interface Held {
+  readonly id: string;
+  readonly expires: bigint;
+  readonly critical: boolean;
+}
+
+export interface LeasesState {
+  readonly held: readonly Held[];
+  /** When the last of those that a grant purged expired, if one did. */
+  readonly purged?: bigint;
+}
+
+function live({ held }: LeasesState, now: bigint): readonly Held[] {
+  return held.filter(({ expires }) => expires > now);
+}
+
+/** No holder has a lease for longer than the rule's length. */
+function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
+  const latest = now + BigInt(rule.leaseUs);
+  const held = state.held.map((one) => ({ ...one, expires: smaller(one.expires, latest) }));
+  return { ...state, held };
+}
+
+function lastOf(held: readonly Held[]): bigint | undefined {
+  return held.reduce<bigint | undefined>(
+    (last, { expires }) => (last === undefined ? expires : larger(last, expires)),
+    undefined,
+  );
+}
+
+function hold(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lease): LeasesState {
+  const dead = lastOf(state.held.filter(({ expires }) => expires <= now));
+  const others = live(cut(rule, state, now), now).filter(({ id }) => id !== lease.id);
+  const held = [...others, { ...lease, expires: now + BigInt(rule.leaseUs) }];
+  const purged = dead === undefined ? state.purged : larger(dead, state.purged ?? dead);
+  return purged === undefined ? { held } : { held, purged };
+}
+
+export const leasesMachine: Machine<LeasesRule, LeasesState> = {
+  view: (_rule, state) => state ?? { held: [] },
+
+  impossible(rule, state, now) {
+    return state.held.some(({ expires }) => expires > now + BigInt(rule.leaseUs));
+  },
+
+  repaired: cut,
+
+  passes(rule, view, now, _cost, lease) {
+    const holders = live(view, now);
+    const ordinary = holders.filter(({ critical }) => !critical).length;
+    return (
+      lease?.critical === true ||
+      holders.some(({ id }) => id === lease?.id) ||
+      (holders.length < rule.limit && ordinary < rule.open)
+    );
+  },
+
+  charge(rule, view, now, _cost, lease) {
+    return lease && hold(rule, view, now, lease);
+  },
+
+  record(rule, view, now, cost, lease) {
+    if (!lease || !leasesMachine.passes(rule, view, now, cost, lease)) return undefined;
+    return hold(rule, view, now, lease);
+  },
+
+  put(_rule, view, now, _cost, _receipt, lease) {
+    const own = live(view, now).find(({ id }) => id === lease?.id);
+    return own && { ...view, held: view.held.filter((one) => one !== own) };
+  },
+
+  numbers(rule, view, now, _cost, allowed) {
+    const holders = live(view, now);
+    const ordinary = holders.filter(({ critical }) => !critical).length;
+    const room = smaller(BigInt(rule.limit - holders.length), BigInt(rule.open - ordinary));
+    return { remaining: larger(0n, room), retryUs: allowed ? 0n : undefined, resetUs: undefined };
+  },
+
+  answer(_rule, view, nowUs) {
+    const holders = live(view, BigInt(nowUs));
+    const critical = holders.filter((one) => one.critical).length;
+    return { nowUs, used: holders.length, critical };
+  },
+
+  forgettable(_rule, state, now, earlier) {
+    const dead = lastOf(state.held.filter(({ expires }) => expires <= now));
+    const gone = dead === undefined ? state.purged : larger(dead, state.purged ?? dead);
+    return gone !== undefined && gone > earlier;
+  },
+};

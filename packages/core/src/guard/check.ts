@@ -1,0 +1,36 @@
+/** What a guard asks of its list of limiters. */
+
+import { SpillwayError, show } from '../errors.js';
+import type { Limiter } from '../limit/limiter.js';
+import { checkName } from '../limit/options.js';
+import type { Store } from '../store.js';
+
+/** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
+export function checkLimiters<Raw>(
+  limiters: readonly Limiter<Raw>[],
+  store: Store | undefined,
+): void {
+  const names = new Set<string>();
+  for (const limiter of limiters) {
+    if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
+      throw new SpillwayError(
+        'SPW_LIMITER_INVALID',
+        `limiters must be made by rateLimit() or its like, got ${show(limiter)}`,
+      );
+    }
+    checkName(limiter.name);
+    if (names.has(limiter.name)) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `two limiters of one guard have the name "${limiter.name}": give each its own`,
+      );
+    }
+    names.add(limiter.name);
+    if (store && limiter.kind === 'stored' && !limiter.named) {
+      throw new SpillwayError(
+        'SPW_NAME_REQUIRED',
+        'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts',
+      );
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** Keeps the leases of requests in progress from expiring, and gives back what is left at the end. */
+
+import { afterIdly } from '../host.js';
+import type { Step, Store } from '../store.js';
+
+/** Renewed so often within its length, a lease survives one renewal that is lost or late. */
+const RENEWALS = 3;
+
+/** Leases of one length, and the one timer for all of them. */
+interface Cycle {
+  readonly held: Set<Step>;
+  cancel: (() => void) | undefined;
+}
+
+/** A lease is named by the step that took it. */
+export class LeaseKeeper {
+  private readonly cycles = new Map<number, Cycle>();
+
+  /** The store must answer for itself: nobody looks at what it says. */
+  constructor(private readonly store: Store) {}
+
+  hold(step: Step): void {
+    const leaseUs = lengthOf(step);
+    let cycle = this.cycles.get(leaseUs);
+    if (!cycle) {
+      cycle = { held: new Set(), cancel: undefined };
+      this.cycles.set(leaseUs, cycle);
+    }
+    cycle.held.add(step);
+    if (!cycle.cancel) this.schedule(cycle, leaseUs);
+  }
+
+  /** The step that gives a lease back. The timer runs on: the next request is near. */
+  release(step: Step): Step {
+    this.cycles.get(lengthOf(step))?.held.delete(step);
+    return { ...step, op: 'put' };
+  }
+
+  /** Gives all leases back; done when the store has answered. */
+  async close(): Promise<void> {
+    const held = [...this.cycles.values()].flatMap((cycle) => [...cycle.held]);
+    for (const { cancel } of this.cycles.values()) cancel?.();
+    this.cycles.clear();
+    await Promise.all(held.map((step) => this.store.apply([{ ...step, op: 'put' }])));
+  }
+
+  private schedule(cycle: Cycle, leaseUs: number): void {
+    cycle.cancel = afterIdly(leaseUs / 1000 / RENEWALS, () => {
+      cycle.cancel = undefined;
+      if (cycle.held.size === 0) return;
+      // Each by itself, so that none fails for another; a store that is far away sends them together.
+      for (const step of cycle.held) void this.store.apply([{ ...step, op: 'record' }]);
+      this.schedule(cycle, leaseUs);
+    });
+  }
+}
+
+function lengthOf({ rule }: Step): number {
+  return rule.machine === 'leases' ? rule.leaseUs : Infinity;
+}

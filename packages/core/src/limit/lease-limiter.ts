@@ -1,0 +1,112 @@
+/** What limits on requests in progress have in common: a permit for each, held under a lease in the store. */
+
+import type { Decision } from '../decision.js';
+import { type Duration, parseDuration } from '../duration.js';
+import { SpillwayError, show } from '../errors.js';
+import { makeLeasesRule, type Rule } from '../rule.js';
+import type { Answer, Step } from '../store.js';
+import {
+  type Asking,
+  checkMode,
+  checkStoreError,
+  declaredLimit,
+  limitOf,
+  type StoreErrorOptions,
+} from './callbacks.js';
+import { decide } from './decide.js';
+import { type HintOptions, hints } from './hint.js';
+import { newLeaseId } from './lease-id.js';
+import type { Mode, StepContext, StoredLimiter } from './limiter.js';
+import { checkName } from './options.js';
+import type { LimitRequest, Per } from './request.js';
+import { type Page, RuleBook } from './rule-book.js';
+
+export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
+  /**
+   * How long a permit is held without a sign of life, 1 s to 24 h: after a crash it is free again so much later. A running
+   * process renews the leases of its requests at each third of it, however long they take. Default `'60s'`.
+   */
+  readonly lease?: Duration;
+  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  readonly mode?: Per<Raw, Mode>;
+}
+
+/** What one kind of such a limit has of its own. */
+export interface LeaseKind<Raw> {
+  readonly name: string;
+  readonly named: boolean;
+  /** Why it refuses. */
+  readonly reason: 'concurrency' | 'capacity';
+  readonly limitOption: 'limit' | 'capacity';
+  readonly limit: Per<Raw, number>;
+  readonly defaultLimit: number | undefined;
+  readonly reserve: number;
+  keyOf(asking: Asking<Raw>): string;
+  isCritical(asking: Asking<Raw>): boolean;
+}
+
+const SHORTEST_US = 1_000_000;
+const LONGEST_US = 86_400_000_000;
+
+export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
+  readonly kind = 'stored';
+  readonly name: string;
+  readonly named: boolean;
+  readonly mode: Per<Raw, Mode>;
+  readonly rule: Rule;
+  private readonly book: RuleBook;
+  private readonly declared: number;
+  private readonly hint: () => number;
+
+  constructor(
+    private readonly of: LeaseKind<Raw>,
+    private readonly options: LeaseOptions<Raw>,
+  ) {
+    this.name = checkName(of.name);
+    this.named = of.named;
+    this.mode = checkMode(options.mode);
+    checkStoreError(options);
+    this.hint = hints(options);
+    this.declared = declaredLimit(of.limitOption, of.limit, of.defaultLimit);
+    const leaseUs = leaseOf(options.lease);
+    this.book = new RuleBook(this.name, options.localShare ?? 1, (limit) =>
+      makeLeasesRule(limit, leaseUs, of.reserve),
+    );
+    this.rule = this.book.page(this.declared).rule;
+  }
+
+  step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
+    const { of, name: limiter } = this;
+    const asking = { limiter, request, context };
+    const { rule, local } = this.page(limitOf(asking, of.limitOption, of.limit));
+    const policy = this.options.onStoreError ?? context.onStoreError;
+    return {
+      op: 'take',
+      limiter,
+      key: of.keyOf(asking),
+      rule,
+      cost: 1,
+      binding,
+      lease: { id: newLeaseId(), critical: of.isCritical(asking) },
+      onStoreError: policy === 'local' ? local : policy,
+    };
+  }
+
+  decide(step: Step, answer: Answer): Decision {
+    const { reason } = this.of;
+    // What a service can carry is nobody else's business: no policy is told.
+    const policy = reason === 'concurrency' ? this.page(step.rule.limit).policy : undefined;
+    const decision = decide(step, answer, policy, reason);
+    return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
+  }
+
+  private page(limit: number | undefined): Page {
+    return this.book.page(limit ?? this.declared);
+  }
+}
+
+function leaseOf(lease: Duration = '60s'): number {
+  const us = parseDuration(lease);
+  if (us >= SHORTEST_US && us <= LONGEST_US) return us;
+  throw new SpillwayError('SPW_OPTION_INVALID', `lease must be from 1s to 24h, got ${show(lease)}`);
+}

@@ -1,0 +1,74 @@
+/** What an admission does to a response of node:http: fields, the answer to a refused request, release when it has closed. */
+
+import type { Admission } from '../guard/admission.js';
+import { mergeFields } from '../http/fields.js';
+
+interface Emitter {
+  once(event: 'close', listener: () => void): unknown;
+  removeListener(event: 'close', listener: () => void): unknown;
+}
+
+/** What is needed of node:http's `IncomingMessage`. */
+export interface NodeRequest {
+  readonly socket: Emitter & { readonly destroyed: boolean };
+}
+
+/** What is needed of node:http's `ServerResponse`. */
+export interface NodeResponse extends Emitter {
+  statusCode: number;
+  readonly headersSent: boolean;
+  readonly writableEnded: boolean;
+  readonly writableFinished: boolean;
+  readonly closed: boolean;
+  readonly destroyed: boolean;
+  readonly socket: unknown;
+  getHeader(name: string): unknown;
+  setHeader(name: string, value: string | number): unknown;
+  end(body?: string): unknown;
+}
+
+/** Sets the fields of an admission and, if it is a refusal, the status. A response that has begun is left as it is. */
+export function writeHead(admission: Admission, res: NodeResponse, withType = true): void {
+  if (res.headersSent) return;
+  for (const [name, value] of mergeFields(admission.fields, (field) => res.getHeader(field))) {
+    if (withType || name !== 'Content-Type') res.setHeader(name, value);
+  }
+  if (!admission.allowed) res.statusCode = admission.status;
+}
+
+/** Ends the response of a refused request. */
+export function endRefused({ body }: Admission, res: NodeResponse): void {
+  if (res.writableEnded) return;
+  if (res.headersSent) {
+    res.end();
+    return;
+  }
+  // Its own texts and names, which are ASCII: as many bytes as characters.
+  res.setHeader('Content-Length', body.length);
+  res.end(body); // Node leaves the body out for HEAD
+}
+
+/** Whether nobody waits for the response any more. */
+export function isGone(req: NodeRequest, res: NodeResponse): boolean {
+  return res.closed || res.destroyed || req.socket.destroyed;
+}
+
+/** Releases an admission when the response has closed, in whatever way, or at once if it has. */
+export function releaseOnClose(admission: Admission, req: NodeRequest, res: NodeResponse): void {
+  const release = (): void => {
+    const aborted = !res.writableFinished;
+    // Until the head was sent, the status is only Node's default.
+    admission.release(res.headersSent ? { status: res.statusCode, aborted } : { aborted });
+  };
+  if (isGone(req, res)) {
+    release();
+    return;
+  }
+  res.once('close', release);
+  // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
+  if (res.socket === null) {
+    const { socket } = req;
+    socket.once('close', release);
+    res.once('close', () => socket.removeListener('close', release));
+  }
+}

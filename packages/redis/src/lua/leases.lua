@@ -1,0 +1,103 @@
+-- Leases on permits (docs/algorithms.md; twin: packages/core/src/machines/leases.ts).
+--
+-- Stored, format 1: a sorted set of lease ids by the instant at which they expire, in microseconds; negative for critical
+-- holders. One key has both counts, and all that has expired lies in one range around 0.
+
+local function leases()
+  local function new(step)
+    step.critical, step.limit, step.open, step.length = number() == 1, number(), number(), number()
+    step.named = true
+  end
+
+  -- Counts who holds a permit; notes whether some have expired (`dead`), or could not be held so long (`cut`).
+  local function count(step, key)
+    local all, ordinary, critical = call('ZCARD', key), 0, 0
+    step.dead, step.cut = false, false
+    if all > 0 then
+      local last = now + step.length
+      ordinary = call('ZCOUNT', key, now + 1, last)
+      if ordinary < all then
+        critical = call('ZCOUNT', key, -last, -now - 1)
+      end
+      if ordinary + critical < all then
+        local late, late_critical = call('ZCOUNT', key, last + 1, '+inf'), call('ZCOUNT', key, '-inf', -last - 1)
+        step.cut = late + late_critical > 0
+        ordinary, critical = ordinary + late, critical + late_critical
+        step.dead = ordinary + critical < all
+      end
+    end
+    step.ordinary, step.held = ordinary, ordinary + critical
+  end
+
+  local function holds(key, id)
+    local expires = id ~= '' and call('ZSCORE', key, id)
+    return expires and math.abs(tonumber(expires)) > now
+  end
+
+  local function judge(step, key)
+    local op = step.op
+    if op == RESET then
+      return true
+    end
+    count(step, key)
+    if op == PUT then
+      return step.held > 0 and holds(key, step.id)
+    end
+    return step.critical or (step.ordinary < step.open and step.held < step.limit) or holds(key, step.id)
+  end
+
+  -- Cuts leases that no holder can have: the clock went back, or leases were longer once.
+  local function cut(step, key)
+    local last = now + step.length
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, last + 1, '+inf')) do
+      call('ZADD', key, last, id)
+    end
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', -last - 1)) do
+      call('ZADD', key, -last, id)
+    end
+  end
+
+  local function hold(step, key)
+    local expires = now + step.length
+    if step.dead then
+      call('ZREMRANGEBYSCORE', key, -now, now)
+    end
+    if step.cut then
+      cut(step, key)
+    end
+    if call('ZADD', key, step.critical and -expires or expires, step.id) == 0 then
+      count(step, key) -- renewed, perhaps in another class
+    elseif step.critical then
+      step.held = step.held + 1
+    else
+      step.held, step.ordinary = step.held + 1, step.ordinary + 1
+    end
+    -- Twice the length, so that most leases need not move it.
+    local ms = lifetime(step.length)
+    if call('PTTL', key) < ms then
+      call('PEXPIRE', key, 2 * ms)
+    end
+  end
+
+  local function settle(step, key, go)
+    local op, passes = step.op, step.passes
+    if op == RESET then
+      call('DEL', key)
+      step.held, step.ordinary = 0, 0
+    elseif op == PUT then
+      if passes then
+        call('ZREM', key, step.id)
+        count(step, key)
+      end
+    elseif passes and step.id ~= '' and (op == RECORD or (op <= SHADOW and go)) then
+      hold(step, key)
+    elseif step.cut and op <= SHADOW then
+      cut(step, key)
+    end
+    reply[size + 1] = step.held * 2 + (passes and 1 or 0)
+    reply[size + 2] = step.held - step.ordinary
+    size = size + 2
+  end
+
+  return { new = new, judge = judge, settle = settle }
+end
