@@ -1,36 +1,11 @@
-import { makeRule, type Step, type WindowAnswer } from '@spillway/core';
+import { makeLeasesRule, makeRule, type Step, type WindowAnswer } from '@spillway/core';
 import slotOf from 'cluster-key-slot';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
-import { delay, redisServer, type Server, startServer, take } from './redis.js';
-
-const SLOTS = 16_384;
-
-/** Three masters, each with a third of the slots. */
-async function startCluster(): Promise<{ servers: Server[]; nodes: Redis[] }> {
-  const servers: Server[] = [];
-  for (let i = 0; i < 3; i += 1) {
-    servers.push(await startServer(undefined, '--cluster-enabled', 'yes'));
-  }
-  const nodes = servers.map(({ port }) => new Redis(port));
-  for (const [i, node] of nodes.entries()) {
-    const from = Math.ceil((i * SLOTS) / 3);
-    const to = Math.ceil(((i + 1) * SLOTS) / 3);
-    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
-    await node.cluster('ADDSLOTS', ...slots);
-    for (const { port } of servers) await node.cluster('MEET', '127.0.0.1', port);
-  }
-  for (const node of nodes) {
-    for (;;) {
-      const info = await node.cluster('INFO');
-      if (/cluster_state:ok/.test(info) && /cluster_known_nodes:3/.test(info)) break;
-      await delay(50);
-    }
-  }
-  return { servers, nodes };
-}
+import { redisServer, type Server, take } from './redis.js';
+import { startCluster } from './redis-cluster.js';
 
 describe.skipIf(redisServer === null)('on Redis Cluster', () => {
   let servers: Server[] = [];
@@ -111,6 +86,29 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
     expect(state(await looks())).toEqual(state(before));
     expect(state(refused.slice(0, 4))).toEqual(state(before.slice(0, 4)));
     expect(await current('record')).toEqual([1]);
+  });
+
+  it('takes no permit of a fleet for what the limit of a subject refuses', async () => {
+    const fleet = { rule: makeLeasesRule(100, 60_000_000, 0.2), limiter: 'fleet' };
+    const ask = (id: string) =>
+      store.apply([
+        take('fleet', { ...fleet, lease: { id, critical: false } }),
+        take('ada', {
+          limiter: 'in-flight',
+          rule: makeLeasesRule(2, 60_000_000),
+          lease: { id, critical: false },
+        }),
+        take('ada'),
+      ]);
+    const used = async () => (await store.apply([take('fleet', { ...fleet, op: 'look' })]))[0];
+    await ask('a');
+    await ask('b');
+    expect(await used()).toMatchObject({ used: 2 });
+    const refused = await ask('c');
+    expect(refused.map(({ allowed }) => allowed)).toEqual([true, false, true]);
+    expect(refused[0]).toMatchObject({ used: 2 });
+    expect(await used()).toMatchObject({ used: 2 });
+    expect(await current('ada')).toEqual([2]);
   });
 
   it('puts back what was taken when a slot fails', async () => {

@@ -46,8 +46,8 @@ export interface Guard<Raw = unknown> {
   /** Decides on a request; at once if the store answers at once. Never throws, never rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Gives back the permits of all requests still in progress, so that they need not expire: for a process that ends. Call it
-   * once the server takes no more requests. Never rejects.
+   * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store has
+   * them: for a process that ends. Call it once the server takes no more requests. Never rejects.
    */
   close(): Promise<void>;
 }
@@ -83,6 +83,8 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly presenter: Presenter;
   private readonly context: StepContext;
   private readonly keeper: LeaseKeeper;
+  /** Those on their way to the store. */
+  private readonly releases = new Set<Promise<void>>();
 
   constructor(
     private readonly limiters: readonly Limiter<Raw>[],
@@ -151,8 +153,9 @@ class ListGuard<Raw> implements Guard<Raw> {
     return judgement;
   }
 
-  close(): Promise<void> {
-    return this.keeper.close();
+  async close(): Promise<void> {
+    await this.keeper.close();
+    await Promise.all(this.releases);
   }
 
   /** Puts a stored limiter's question into `one`; its decision, if it throws. */
@@ -201,7 +204,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /** Gives back what limiters want given back; never awaited by the response. */
-  private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): void {
+  private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): Promise<void> | undefined {
     const steps: Step[] = [];
     for (const { limiter, step, answer } of asked) {
       if (limiter.kind !== 'stored' || !step || !answer) continue;
@@ -214,8 +217,13 @@ class ListGuard<Raw> implements Guard<Raw> {
         this.fault({ limiter: limiter.name, source: 'refundIf', error });
       }
     }
+    if (steps.length === 0) return undefined;
     // The store's decorators answer for it: this neither throws nor rejects.
-    if (steps.length > 0) void this.store.apply(steps);
+    const answers = this.store.apply(steps);
+    if (!isLater(answers)) return undefined;
+    const release = answers.then(() => void this.releases.delete(release));
+    this.releases.add(release);
+    return release;
   }
 
   private skips(request: LimitRequest<Raw>): boolean {

@@ -29,7 +29,10 @@ export class Judgement<Raw> implements Admission {
   constructor(
     asked: readonly Asked<Raw>[],
     presenter: Presenter,
-    private readonly settle: (asked: readonly Asked<Raw>[], outcome: RequestOutcome) => void,
+    private readonly settle: (
+      asked: readonly Asked<Raw>[],
+      outcome: RequestOutcome,
+    ) => Promise<void> | undefined,
   ) {
     this.decisions = asked.map((one) => one.decision as Decision);
     const refusals = this.decisions.filter((decision) => !decision.allowed);
@@ -41,8 +44,8 @@ export class Judgement<Raw> implements Admission {
     this.status = presented.status;
     this.fields = presented.fields;
     this.body = presented.body;
-    // A refusal charged nothing, unless nobody knows what the store did: then a lease may be held all the same.
-    this.held = asked.filter(this.allowed ? settles : mayHold);
+    // A refusal charged nothing, unless the store let it pass and we did not, or nobody knows what the store did.
+    this.held = asked.filter(this.allowed ? settles : storeGranted(asked) ? holds : mayHold);
   }
 
   /** The steps of which leases are held. */
@@ -54,22 +57,30 @@ export class Judgement<Raw> implements Admission {
     return this.held.length > 0;
   }
 
-  release(outcome: RequestOutcome): void {
+  release(outcome: RequestOutcome): Promise<void> | undefined {
     const { held } = this;
-    if (held.length === 0) return;
+    if (held.length === 0) return undefined;
     this.held = [];
-    this.settle(held, outcome);
+    return this.settle(held, outcome);
   }
 }
 
-function settles<Raw>(one: Asked<Raw>): boolean {
-  const { limiter, step, answer } = one;
-  if (limiter.kind !== 'stored' || !answer) return false;
-  const settled = limiter.settle !== undefined || step?.lease !== undefined;
-  return mayHold(one) || (settled && answer.allowed && !answer.failure);
+/** Whether no answer of the store refused the request. */
+function storeGranted<Raw>(asked: readonly Asked<Raw>[]): boolean {
+  return asked.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }
 
-/** Whether the store may have granted a lease though its answer is lost. */
+function settles<Raw>(one: Asked<Raw>): boolean {
+  const { limiter, answer } = one;
+  if (limiter.kind !== 'stored' || !answer) return false;
+  return holds(one) || (limiter.settle !== undefined && answer.allowed && !answer.failure);
+}
+
+/** Whether a lease was granted, or may have been though its answer is lost. */
+function holds<Raw>(one: Asked<Raw>): boolean {
+  return mayHold(one) || (one.step?.lease !== undefined && one.answer?.allowed === true);
+}
+
 function mayHold<Raw>({ step, answer }: Asked<Raw>): boolean {
   return step?.lease !== undefined && answer?.failure !== undefined;
 }

@@ -1,0 +1,46 @@
+/** No permit is left behind, whatever becomes of requests and of the store. */
+
+import {
+  type Admission,
+  concurrencyLimit,
+  createGuard,
+  fleetShedder,
+  rateLimit,
+} from '@spillway/core';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { request } from '../../packages/core/test/guard-set-up.js';
+import { held, MuteStore } from '../../packages/core/test/held.js';
+
+describe('leases', () => {
+  it('leave nothing behind after any mix of requests, failures, refusals and releases', async () => {
+    const event = fc.record({
+      kind: fc.constantFrom('arrive', 'arrive', 'leave', 'mute', 'speak'),
+      pick: fc.nat(20),
+      aborted: fc.boolean(),
+    });
+    const policies = fc.constantFrom('allow', 'deny', 'local');
+    const limiters = () => [
+      fleetShedder({ name: 'fleet', capacity: 5 }),
+      concurrencyLimit({ name: 'two', limit: 2 }),
+      rateLimit({ name: 'rate', limit: 12, window: '1m' }),
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 60 }), policies, async (events, policy) => {
+        const store = new MuteStore();
+        const guard = createGuard(limiters(), { store, onStoreError: policy });
+        const admit = async (): Promise<Admission> => guard.admit(request());
+        const running: Admission[] = [];
+        for (const { kind, pick, aborted } of events) {
+          if (kind === 'mute') store.mute = true;
+          else if (kind === 'speak') store.mute = false;
+          else if (kind === 'arrive') running.push(await admit());
+          else running.splice(pick % (running.length || 1), 1)[0]?.release({ aborted });
+        }
+        for (const admission of running) admission.release({ status: 200 });
+        expect([held(store.memory), held(store.memory, 'fleet', 'fleet')]).toEqual([0, 0]);
+      }),
+      { seed: 3, numRuns: 300 },
+    );
+  });
+});
