@@ -7,6 +7,7 @@ import { digits, ratio, spread } from '../harness/stats.js';
 import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { contenders, threefold } from './contenders.js';
+import { leaseTables } from './leases.js';
 
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 5;
@@ -86,7 +87,7 @@ export async function redisTables(say) {
   }
   const server = await startRedis(program, SERVER_CORE);
   try {
-    return await measure(server.port, say);
+    return [await measure(server.port, say), await leaseTables(server.port, say)].join('\n\n');
   } finally {
     server.stop();
   }

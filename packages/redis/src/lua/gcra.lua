@@ -4,17 +4,6 @@
 -- and a numerator over the rule's denominator. The plain integer is kept by Redis as one machine word.
 
 local function gcra()
-  local function new(step)
-    step.inc, step.tol, step.den = number(), number(), number()
-    step.inc_num, step.tol_num = 0, 0
-    if step.den > 1 then
-      step.inc_num, step.tol_num = number(), number()
-    end
-    if step.op == PUT then
-      step.at, step.at_num = number(), number()
-    end
-  end
-
   local function read(key)
     local text = call('GET', key)
     if not text then
@@ -111,5 +100,18 @@ local function gcra()
     end
   end
 
-  return { new = new, judge = judge, settle = settle }
+  return function(op)
+    local inc, tol, den, inc_num, tol_num, at_us, at_num = number(), number(), number(), 0, 0, 0, 0
+    if den > 1 then
+      inc_num, tol_num = number(), number()
+    end
+    if op == PUT then
+      at_us, at_num = number(), number()
+    end
+    return {
+      op = op, judge = judge, settle = settle, passes = false,
+      inc = inc, tol = tol, den = den, inc_num = inc_num, tol_num = tol_num, at = at_us, at_num = at_num,
+      us = 0, num = 0, cut = false, next = 0, next_num = 0,
+    }
+  end
 end

@@ -2,25 +2,26 @@
 --
 -- Stored, format 1: a sorted set of lease ids by the instant at which they expire, in microseconds; negative for critical
 -- holders. One key has both counts, and all that has expired lies in one range around 0.
+--
+-- Instants are handed to Redis as text made once: to turn a number into an argument takes as long as to look at the set.
 
 local function leases()
-  local function new(step)
-    step.critical, step.limit, step.open, step.length = number() == 1, number(), number(), number()
-    step.named = true
-  end
+  local after = '(' .. format('%d', now)
+  local before_now = '(-' .. format('%d', now)
 
   -- Counts who holds a permit; notes whether some have expired (`dead`), or could not be held so long (`cut`).
   local function count(step, key)
     local all, ordinary, critical = call('ZCARD', key), 0, 0
     step.dead, step.cut = false, false
     if all > 0 then
-      local last = now + step.length
-      ordinary = call('ZCOUNT', key, now + 1, last)
+      local last = step.last
+      ordinary = call('ZCOUNT', key, after, last)
       if ordinary < all then
-        critical = call('ZCOUNT', key, -last, -now - 1)
+        critical = call('ZCOUNT', key, '-' .. last, before_now)
       end
       if ordinary + critical < all then
-        local late, late_critical = call('ZCOUNT', key, last + 1, '+inf'), call('ZCOUNT', key, '-inf', -last - 1)
+        local late = call('ZCOUNT', key, '(' .. last, '+inf')
+        local late_critical = call('ZCOUNT', key, '-inf', '(-' .. last)
         step.cut = late + late_critical > 0
         ordinary, critical = ordinary + late, critical + late_critical
         step.dead = ordinary + critical < all
@@ -48,24 +49,24 @@ local function leases()
 
   -- Cuts leases that no holder can have: the clock went back, or leases were longer once.
   local function cut(step, key)
-    local last = now + step.length
-    for _, id in ipairs(call('ZRANGEBYSCORE', key, last + 1, '+inf')) do
+    local last = step.last
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '(' .. last, '+inf')) do
       call('ZADD', key, last, id)
     end
-    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', -last - 1)) do
-      call('ZADD', key, -last, id)
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', '(-' .. last)) do
+      call('ZADD', key, '-' .. last, id)
     end
   end
 
   local function hold(step, key)
-    local expires = now + step.length
     if step.dead then
       call('ZREMRANGEBYSCORE', key, -now, now)
     end
     if step.cut then
       cut(step, key)
     end
-    if call('ZADD', key, step.critical and -expires or expires, step.id) == 0 then
+    local last = step.last
+    if call('ZADD', key, step.critical and '-' .. last or last, step.id) == 0 then
       count(step, key) -- renewed, perhaps in another class
     elseif step.critical then
       step.held = step.held + 1
@@ -99,5 +100,13 @@ local function leases()
     size = size + 2
   end
 
-  return { new = new, judge = judge, settle = settle }
+  return function(op)
+    local critical, limit, open, length = number() == 1, number(), number(), number()
+    -- All fields at once: a table that grows is laid out anew each time.
+    return {
+      op = op, judge = judge, settle = settle, passes = false,
+      critical = critical, limit = limit, open = open, length = length, last = format('%d', now + length),
+      named = true, id = '', ordinary = 0, held = 0, dead = false, cut = false,
+    }
+  end
 end

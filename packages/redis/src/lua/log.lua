@@ -4,13 +4,6 @@
 -- units in it, so that the two ends of the list tell all that a decision needs.
 
 local function log()
-  local function new(step)
-    step.cost, step.limit, step.window = number(), number(), number()
-    if step.op == PUT then
-      step.at = number()
-    end
-  end
-
   local function encode(us, cost)
     if cost == 1 then
       return format('%d', us)
@@ -190,5 +183,12 @@ local function log()
     size = size + 3
   end
 
-  return { new = new, judge = judge, settle = settle }
+  return function(op)
+    local cost, limit, length = number(), number(), number()
+    return {
+      op = op, judge = judge, settle = settle, passes = false,
+      cost = cost, limit = limit, window = length, at = op == PUT and number() or 0,
+      dead = 0, gone = 0, used = 0, total = 0, last = 0, cut = false, exists = false,
+    }
+  end
 end

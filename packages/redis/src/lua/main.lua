@@ -1,16 +1,16 @@
 -- Decides what is left, any groups of any steps, each group all or nothing.
 
 local makers = { g = gcra, w = window, l = log, p = leases }
-local machines = {}
+local readers = {}
 
--- Made when first needed: to make all of them costs as much as a decision.
-local function machine_of(letter)
-  local machine = machines[letter]
-  if not machine then
-    machine = makers[letter]()
-    machines[letter] = machine
+-- What reads a step of a machine from the arguments. Made when first needed: to make all of them costs as much as a decision.
+local function reader_of(letter)
+  local reader = readers[letter]
+  if not reader then
+    reader = makers[letter]()
+    readers[letter] = reader
   end
-  return machine
+  return reader
 end
 
 -- Every step is judged on the state before; then all are written.
@@ -35,9 +35,8 @@ while before < #KEYS do
   local steps, named = {}, {}
   for i = 1, count do
     at = at + 1
-    local machine = machine_of(ARGV[at])
-    local step = { op = number(), judge = machine.judge, settle = machine.settle }
-    machine.new(step)
+    local read = reader_of(ARGV[at])
+    local step = read(number())
     steps[i] = step
     if step.named then
       named[#named + 1] = step

@@ -3,13 +3,6 @@
 -- Stored, format 1: a string `windowUs:start:current:previous`.
 
 local function window()
-  local function new(step)
-    step.cost, step.limit, step.window, step.sliding = number(), number(), number(), number() == 1
-    if step.op == PUT then
-      step.at = number()
-    end
-  end
-
   -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: a product is compared as two halves.
   local SPLIT = 4194304
   local function product_at_most(a, b, c, d)
@@ -91,5 +84,12 @@ local function window()
     end
   end
 
-  return { new = new, judge = judge, settle = settle }
+  return function(op)
+    local cost, limit, length, sliding = number(), number(), number(), number() == 1
+    return {
+      op = op, judge = judge, settle = settle, passes = false,
+      cost = cost, limit = limit, window = length, sliding = sliding, at = op == PUT and number() or 0,
+      start = 0, current = 0, previous = 0, cut = false,
+    }
+  end
 end
