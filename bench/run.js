@@ -6,6 +6,7 @@ import { summary } from './harness/targets.js';
 import { httpTables } from './http/tables.js';
 import { memoryCpu } from './memory/cpu.js';
 import { memoryHeap } from './memory/heap.js';
+import { overloadTables } from './overload/tables.js';
 import { redisTables } from './redis/tables.js';
 import { render, writeReport } from './report.js';
 
@@ -14,6 +15,7 @@ const TABLES = {
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
   http: { title: 'In Express 5', run: httpTables },
+  overload: { title: 'Overloaded', run: overloadTables },
 };
 
 const say = (text) => process.stderr.write(`… ${text}\n`);

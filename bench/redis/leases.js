@@ -26,25 +26,21 @@ export async function leaseTables(port, say) {
   const results = await inRounds(ROUNDS, names, (name) => child.call('oneByOne', name, 2_000));
   const pick = (name, field) => results.get(name).map((turn) => turn[field]);
   const rows = names.map((name) => {
-    const share = (field) => ratio(pick(name, field), pick('bucket', field));
+    const shareOf = (field) => ratio(pick(name, field), pick('bucket', field));
     return [
       KINDS[name],
       spread(pick(name, 'serverUs')),
-      judged(share('serverUs'), name === 'three' ? TARGETS.serverUs : undefined),
+      judged(shareOf('serverUs'), name === 'three' ? TARGETS.serverUs : undefined),
       spread(pick(name, 'scriptUs')),
-      digits(share('scriptUs')),
+      digits(shareOf('scriptUs')),
       spread(pick(name, 'p50Us')),
-      digits(share('p50Us')),
+      digits(shareOf('p50Us')),
       name === 'bucket' ? '–' : spread(pick(name, 'releaseUs')),
     ];
   });
-  const head = [
-    'server CPU µs',
-    '÷ yardstick',
-    'p50 µs',
-    '÷ yardstick',
-    'release, coalesced: server CPU µs',
-  ];
+  const share = '÷ yardstick';
+  const release = 'release, coalesced: server CPU µs';
+  const head = ['server CPU µs', share, 'of it in the script', share, 'p50 µs', share, release];
   const parts = [
     'Permits, one request at a time (`coalesce: false`), released together afterwards:',
     table(['Guarded by', ...head], rows),
@@ -63,7 +59,7 @@ async function hotKeyTable(child, say) {
     const turns = [];
     for (let round = 0; round < ROUNDS; round += 1) turns.push(await child.call('hotKey', 2_000));
     const cost = turns.map(({ serverUs }) => serverUs);
-    rows.push([digits(size), spread(cost), size === 0 ? '–' : digits(bytes / size)]);
+    rows.push([`${size}`, spread(cost), size === 0 ? '–' : digits(bytes / size)]);
   }
   const head = ['In progress in the fleet', 'admit and release: server CPU µs', 'bytes a permit'];
   return `The one key of a fleet, 100 requests at a time, coalesced:\n\n${table(head, rows)}`;

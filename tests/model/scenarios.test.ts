@@ -1,18 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { type Loops, mean, type Run, run, type Scenario, SEEDS, turnsOf } from './scenarios.js';
+import {
+  type Loops,
+  mean,
+  type Protection,
+  type Run,
+  run,
+  type Scenario,
+  SEEDS,
+  turnsOf,
+} from './scenarios.js';
 import { CAPACITY } from './service.js';
 
 const done = new Map<string, Run[]>();
 
 /** One run with each seed; each is made once. */
-function runs(scenario: Scenario, loops: Loops): Run[] {
+function runs(scenario: Scenario, loops: Protection): Run[] {
   const key = `${scenario}, ${loops}`;
   const known = done.get(key) ?? SEEDS.map((seed) => run(scenario, loops, seed));
   done.set(key, known);
   return known;
 }
 
-function goodput(scenario: Scenario, loops: Loops): number {
+function goodput(scenario: Scenario, loops: Protection): number {
   return mean(runs(scenario, loops), (one) => one.goodput);
 }
 
@@ -70,6 +79,23 @@ describe.each<Loops>(['guard', 'both'])('with %s', (loops) => {
       expect(share('test')).toBeLessThan(0.05);
       expect(share('get')).toBeLessThan(0.05);
       expect(share('post')).toBeGreaterThan(0.6);
+    }
+  });
+});
+
+describe('a saturated dependency, which no signal of the loop can see', () => {
+  it('serves what it can behind a limit on concurrent requests, whoever asks', () => {
+    for (const one of runs('saturated dependency', 'limit')) {
+      expect(one.goodput).toBeGreaterThan(0.9 * 107);
+      expect(one.critical).toBeGreaterThan(0.45);
+      expect(one.critical).toBeLessThan(0.65);
+    }
+  });
+
+  it('serves what is critical behind a fleet shedder', () => {
+    for (const one of runs('saturated dependency', 'fleet')) {
+      expect(one.goodput).toBeGreaterThan(0.9 * 107);
+      expect(one.critical).toBeGreaterThan(0.99);
     }
   });
 });

@@ -1,6 +1,16 @@
 /** The overloads that a worker shedder must survive, run on the model. */
 
-import { type Signal, type WorkerShedder, workerShedder } from '@spillway/core';
+import {
+  concurrencyLimit,
+  createGuard,
+  fleetShedder,
+  type Limiter,
+  type LimitRequest,
+  memoryStore,
+  type Signal,
+  type WorkerShedder,
+  workerShedder,
+} from '@spillway/core';
 import { TimerDrift } from '../../packages/core/src/node/drift.js';
 import { EventLoop } from './event-loop.js';
 import { seeded } from './random.js';
@@ -40,8 +50,13 @@ export const SCENARIOS = {
 } satisfies Record<string, Traffic>;
 
 export type Scenario = keyof typeof SCENARIOS;
-/** Which loops of the shedder are on. */
+/** Which loops of the worker shedder are on. */
 export type Loops = 'none' | 'ladder' | 'guard' | 'both';
+/** What guards the service: loops of a worker shedder, or a limit on what is in progress. */
+export type Protection = Loops | 'limit' | 'fleet';
+
+/** Requests in progress that are let in, where that is limited: twice what the healthy service has. */
+const IN_PROGRESS = 40;
 
 export interface Run extends Result {
   /** The share of critical requests that were served in time. */
@@ -52,17 +67,37 @@ export interface Run extends Result {
   readonly shedAmount: number;
 }
 
-export function run(scenario: Scenario, loops: Loops, seed: number): Run {
+export function run(scenario: Scenario, protection: Protection, seed: number): Run {
   const random = seeded(seed);
   const loop = new EventLoop();
-  const shedder = loops === 'none' ? undefined : shedderOn(loop, loops, random.uniform);
-  const result = serve(loop, random, SCENARIOS[scenario], shedder);
+  const limiter = limiterOn(loop, protection, random.uniform);
+  const guard = limiter && createGuard(limiter, { store: memoryStore({ clock: loop }) });
+  const result = serve(loop, random, SCENARIOS[scenario], guard);
   return {
     ...result,
     critical: result.served.critical / result.offered.critical,
     turns: turnsOf(bySecond(result.refused), 0.2),
-    shedAmount: shedder?.shedAmount ?? 0,
+    shedAmount: limiter && 'shedAmount' in limiter ? limiter.shedAmount : 0,
   };
+}
+
+function limiterOn(
+  loop: EventLoop,
+  protection: Protection,
+  random: () => number,
+): Limiter | WorkerShedder | undefined {
+  const name = 'model';
+  const priority = ({ path }: LimitRequest) => path;
+  switch (protection) {
+    case 'none':
+      return undefined;
+    case 'limit':
+      return concurrencyLimit({ name, limit: IN_PROGRESS, key: 'dependency', lease: '1h', random });
+    case 'fleet':
+      return fleetShedder({ name, capacity: IN_PROGRESS, priority, lease: '1h', random });
+    default:
+      return shedderOn(loop, protection, random);
+  }
 }
 
 /** The mean over the runs with each seed, so that a table shows one number. */

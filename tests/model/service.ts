@@ -1,6 +1,6 @@
 /** A service on the modelled event loop, its traffic, and what came of it. */
 
-import type { LimitRequest, LocalLimiter, StepContext } from '@spillway/core';
+import type { Admission, Guard, LimitRequest } from '@spillway/core';
 import type { EventLoop } from './event-loop.js';
 import type { Random } from './random.js';
 
@@ -37,19 +37,12 @@ export interface Result {
   readonly refused: readonly number[];
 }
 
-const NO_FAULTS: StepContext = {
-  onStoreError: 'allow',
-  fault({ error }) {
-    throw error;
-  },
-};
-
-/** Sends the traffic through the shedder, if any, to a service with one dependency. */
+/** Sends the traffic through a guard in memory, if any, to a service with one dependency. */
 export function serve(
   loop: EventLoop,
   random: Random,
   traffic: Traffic,
-  shedder: LocalLimiter | undefined,
+  guard: Guard | undefined,
 ): Result {
   const offered = { critical: 0, post: 0, get: 0, test: 0 };
   const served = { critical: 0, post: 0, get: 0, test: 0 };
@@ -62,14 +55,16 @@ export function serve(
     offered[name] += 1;
     const bin = bins[Math.floor(arrivedMs / 100)];
     if (bin) bin.all += 1;
-    const finish = (): void => {
-      if (loop.nowMs - arrivedMs <= DEADLINE_MS) served[name] += 1;
-    };
     loop.enqueue(() => {
-      if (shedder && !shedder.decide(requestOf(name), NO_FAULTS).allowed) {
+      const admission = guard?.admit(requestOf(name)) as Admission | undefined;
+      if (admission?.allowed === false) {
         if (bin) bin.no += 1;
         return { busyMs: REFUSE_MS };
       }
+      const finish = (): void => {
+        admission?.release({ status: 200 });
+        if (loop.nowMs - arrivedMs <= DEADLINE_MS) served[name] += 1;
+      };
       const second = (): void =>
         loop.enqueue(() => ({ busyMs: random.exponential(WORK_MS), after: finish }));
       return { busyMs: PARSE_MS + random.exponential(WORK_MS), after: () => wait(second) };

@@ -1,0 +1,96 @@
+/** Clients of an overloaded service, in a process of their own: requests come when they come, whatever became of those before. */
+
+import http from 'node:http';
+import { answerCalls } from '../harness/child.js';
+
+/** Of a hundred requests. */
+const MIX = { critical: 20, post: 30, get: 40, test: 10 };
+const DEADLINE_MS = 1_000;
+/** A client that waits at all ends some time. */
+const PATIENCE_MS = 10_000;
+
+const agent = new http.Agent({ keepAlive: true });
+
+function draw() {
+  let left = Math.random() * 100;
+  for (const [name, share] of Object.entries(MIX)) {
+    if (left < share) return name;
+    left -= share;
+  }
+  return 'test';
+}
+
+/** Resolves with the status and the milliseconds it took; status 0 if there was no answer. */
+function ask(port, name, patienceMs) {
+  const start = performance.now();
+  return new Promise((resolve) => {
+    const end = (status) => resolve({ name, status, ms: performance.now() - start });
+    const method = name === 'post' || name === 'critical' ? 'POST' : 'GET';
+    const request = http.request({
+      port,
+      agent,
+      method,
+      headers: { 'x-class': name, 'content-length': 0 },
+    });
+    const timer = setTimeout(() => request.destroy(), patienceMs);
+    request.once('response', (response) => {
+      response.resume();
+      response.once('close', () => {
+        clearTimeout(timer);
+        end(response.complete ? response.statusCode : 0);
+      });
+    });
+    request.once('error', () => {
+      clearTimeout(timer);
+      end(0);
+    });
+    request.end();
+  });
+}
+
+/** What a closed loop of clients gets served in a second: the capacity. */
+async function capacity(port, ms) {
+  const end = performance.now() + ms;
+  let served = 0;
+  const client = async () => {
+    while (performance.now() < end) {
+      const { status } = await ask(port, 'critical', PATIENCE_MS);
+      if (status === 200) served += 1;
+    }
+  };
+  const start = performance.now();
+  await Promise.all(Array.from({ length: 40 }, client));
+  return (served * 1000) / (performance.now() - start);
+}
+
+/** `rate` requests a second; those of the first `warmMs` are not counted. */
+async function overload(port, rate, ms, warmMs, cancels) {
+  const counts = Object.fromEntries(
+    Object.keys(MIX).map((name) => [name, { offered: 0, served: 0 }]),
+  );
+  const tally = { refused: 0, late: 0, unanswered: 0 };
+  const pending = [];
+  const start = performance.now();
+  let dueMs = 0;
+  while (dueMs < ms) {
+    dueMs += (-1000 / rate) * Math.log(1 - Math.random());
+    const wait = start + dueMs - performance.now();
+    if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
+    const counted = dueMs >= warmMs;
+    const asked = ask(port, draw(), cancels ? DEADLINE_MS : PATIENCE_MS);
+    pending.push(asked.then((answer) => counted && count(answer, counts, tally)));
+  }
+  await Promise.all(pending);
+  agent.destroy();
+  return { counts, ...tally, seconds: (ms - warmMs) / 1000 };
+}
+
+function count({ name, status, ms }, counts, tally) {
+  counts[name].offered += 1;
+  if (status === 503) tally.refused += 1;
+  else if (status !== 200) tally.unanswered += 1;
+  else if (ms > DEADLINE_MS) tally.late += 1;
+  else counts[name].served += 1;
+}
+
+answerCalls({ capacity, overload });
