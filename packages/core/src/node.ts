@@ -1,5 +1,8 @@
-/** @spillway/core/node: load signals that need Node, and what adapters do to a response of node:http. */
+/** @spillway/core/node: load signals that need Node, the adapter for node:http, and what other adapters over it share. */
 
+export { NodeGate, type NodeGateOptions, type Passage } from './node/gate.js';
+export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
+export { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './node/request.js';
 export {
   endRefused,
   isGone,

@@ -1,0 +1,87 @@
+/** Spillway on Koa: limits and load shedders on one small service, in memory or, with REDIS_URL, shared by a fleet. */
+
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import cors from '@koa/cors';
+import Router from '@koa/router';
+import { eventLoopSignal } from '@spillway/core/node';
+import * as spw from '@spillway/koa';
+import { redisStore } from '@spillway/redis';
+import { Redis } from 'ioredis';
+import Koa from 'koa';
+
+const { PORT = 3000, LIMIT = 20, WINDOW: window = '1m' } = process.env;
+const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
+
+const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined;
+redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
+const options = {
+  store: redis ? redisStore(redis) : spw.memoryStore(),
+  trustProxy: Number(TRUST_PROXY),
+  skip: (request) => request.path === '/health',
+  onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+};
+
+const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
+const shedders = [
+  spw.workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
+  spw.fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
+  spw.concurrencyLimit({ name: 'in-flight', limit: 5, key: apiKey }),
+];
+const perAddress = spw.rateLimit({ name: 'per-address', limit: 60, window });
+const trial = spw.rateLimit({ name: 'trial', limit: 1, window, mode: 'shadow' }); // a dark launch
+const front = spw.spillway([...(FOUR === '1' ? shedders : []), perAddress, trial], options);
+const things = spw.rateLimit({ name: 'per-key', limit: Number(LIMIT), window, key: apiKey });
+const perKey = spw.spillway(things, options);
+
+const router = new Router();
+const text = (body) => (ctx) => Object.assign(ctx, { body });
+router.get('/', text('Hello from behind a spillway.\n'));
+router.get('/health', text('ok\n'));
+router.get('/things', perKey, (ctx) => {
+  const decisions = spw.admissionsOf(ctx).flatMap((admission) => admission.decisions);
+  const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
+  ctx.body = { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
+});
+router.post('/charges', (ctx) => Object.assign(ctx, { status: 201, body: { charged: true } }));
+router.get('/report', (ctx) => {
+  const end = performance.now() + Math.min(Number(ctx.query.ms ?? 50), 1000);
+  while (performance.now() < end); // work that keeps the event loop from everyone else
+  ctx.body = 'done\n';
+});
+router.get('/stream', (ctx) => {
+  ctx.type = 'text';
+  ctx.body = Readable.from(lines(Math.min(Number(ctx.query.chunks ?? 5), 600), ctx.socket));
+});
+router.get('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
+
+const app = new Koa();
+app.on('error', (error) => complain(error.message));
+app.use(cors({ exposeHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] }));
+app.use(front).use(router.routes());
+
+const server = app.listen(Number(PORT), () => {
+  console.log(`Listening on port ${server.address().port}, ${redis ? 'in Redis' : 'in memory'}`);
+});
+process.once('SIGTERM', () =>
+  server.close(async () => {
+    await Promise.all([front.close(), perKey.close()]);
+    redis?.disconnect();
+  }),
+);
+
+/** Looks for itself whether the client is there: Koa is not told while the response waits behind another one. */
+async function* lines(count, socket) {
+  for (let line = 1; line <= count && !socket.destroyed; line += 1) {
+    await sleep(100);
+    yield `${line}\n`;
+  }
+}
+
+/** An outage is one line a second, not one for each request. */
+function complain(text) {
+  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
+  complain.lastMs = Date.now();
+  console.error(text);
+}

@@ -1,0 +1,100 @@
+/** The way of a node:http request past a guard, whatever framework is above it. */
+
+import type { Admission } from '../guard/admission.js';
+import { rememberAdmission } from '../guard/admissions.js';
+import { tellFault } from '../guard/faults.js';
+import { createGuard, type Guard, type GuardOptions } from '../guard/guard.js';
+import { isLater } from '../host.js';
+import type { Limiter } from '../limit/limiter.js';
+import type { LimitRequest } from '../limit/request.js';
+import {
+  isGone,
+  type NodeRequest,
+  type NodeResponse,
+  releaseOnClose,
+  writeHead,
+} from './response.js';
+
+/**
+ * What is to be done with a request: `pass` it on; nothing, since its client is `gone`; or answer it with the refusal, whose
+ * status and fields are set.
+ */
+export type Passage = 'pass' | 'gone' | Admission;
+
+export interface NodeGateOptions<Raw> extends GuardOptions<Raw> {
+  /** If there is one, the refusal's `Content-Type` is left to it. */
+  readonly onRefused?: unknown;
+}
+
+/** A guard and what every adapter over node:http does around it; the answer to a refusal is left to the adapter. */
+export class NodeGate<Raw> {
+  private readonly guard: Guard<Raw>;
+
+  /** @throws SpillwayError those of `createGuard` */
+  constructor(
+    limiters: Limiter<Raw> | readonly Limiter<Raw>[],
+    private readonly options: NodeGateOptions<Raw>,
+  ) {
+    this.guard = createGuard(limiters, options);
+  }
+
+  /**
+   * Decides on a request; at once if the store answers at once. Never throws, never rejects: what fails in here is told to
+   * `onFault`, and the request passes.
+   *
+   * @param holder the object for which `admissionsOf` gives the admission
+   */
+  enter(
+    request: LimitRequest<Raw>,
+    req: NodeRequest,
+    res: NodeResponse,
+    holder: object,
+  ): Passage | Promise<Passage> {
+    try {
+      const asked = this.guard.admit(request);
+      return isLater(asked)
+        ? this.wait(asked, req, res, holder)
+        : this.apply(asked, req, res, holder);
+    } catch (error) {
+      return this.excuse(error);
+    }
+  }
+
+  /** Gives back the permits of all requests still in progress. */
+  close(): Promise<void> {
+    return this.guard.close();
+  }
+
+  private async wait(
+    asked: Promise<Admission>,
+    req: NodeRequest,
+    res: NodeResponse,
+    holder: object,
+  ): Promise<Passage> {
+    try {
+      const admission = await asked;
+      if (!isGone(req, res)) return this.apply(admission, req, res, holder);
+      admission.release({ aborted: true });
+      return 'gone';
+    } catch (error) {
+      return this.excuse(error);
+    }
+  }
+
+  private apply(
+    admission: Admission,
+    req: NodeRequest,
+    res: NodeResponse,
+    holder: object,
+  ): Passage {
+    rememberAdmission(holder, admission);
+    if (admission.pending) releaseOnClose(admission, req, res);
+    writeHead(admission, res, this.options.onRefused === undefined);
+    return admission.allowed ? 'pass' : admission;
+  }
+
+  private excuse(error: unknown): Passage {
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+    return 'pass';
+  }
+}

@@ -1,0 +1,81 @@
+/** The adapter for plain node:http: a function that a request listener asks first. */
+
+import type { Admission } from '../guard/admission.js';
+import type { Guard, GuardOptions } from '../guard/guard.js';
+import { isLater } from '../host.js';
+import type { Limiter } from '../limit/limiter.js';
+import { checkIpv6Prefix } from '../net/address.js';
+import { compileTrust } from '../net/trust.js';
+import { NodeGate, type Passage } from './gate.js';
+import { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './request.js';
+import { endRefused, type NodeResponse } from './response.js';
+
+export interface NodeGuardOptions<
+  Req extends NodeIncoming = NodeIncoming,
+  Res extends NodeResponse = NodeResponse,
+> extends GuardOptions<Req>,
+    AddressOptions {
+  /**
+   * Answers a refused request instead of the problem document. The status and the fields are set already, save
+   * `Content-Type`. What it throws, the guard throws.
+   */
+  readonly onRefused?: (admission: Admission, req: Req, res: Res) => void | Promise<void>;
+}
+
+/** What {@link nodeGuard} returns: says whether the listener may go on, and has its guard's `close`. */
+export interface NodeGuard<
+  Req extends NodeIncoming = NodeIncoming,
+  Res extends NodeResponse = NodeResponse,
+> extends Pick<Guard<Req>, 'close'> {
+  (req: Req, res: Res): boolean | Promise<boolean>;
+}
+
+/**
+ * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its client
+ * has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions.
+ *
+ * @throws SpillwayError for wrong options; also those of `createGuard`
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { rateLimit } from '@spillway/core';
+ * import { nodeGuard } from '@spillway/core/node';
+ *
+ * const guard = nodeGuard(rateLimit({ limit: 100, window: '1m' }));
+ * createServer(async (req, res) => {
+ *   if (await guard(req, res)) res.end('Hello');
+ * });
+ * ```
+ */
+export function nodeGuard<
+  Req extends NodeIncoming = NodeIncoming,
+  Res extends NodeResponse = NodeResponse,
+>(
+  limiters: Limiter<Req> | readonly Limiter<Req>[],
+  options: NodeGuardOptions<Req, Res> = {},
+): NodeGuard<Req, Res> {
+  const { trustProxy, ipv6Prefix, onRefused } = options;
+  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+  const trust = compileTrust(trustProxy);
+  const gate = new NodeGate<Req>(limiters, options);
+
+  const settle = (passage: Passage, req: Req, res: Res): boolean | Promise<boolean> => {
+    if (passage === 'pass') return true;
+    if (passage === 'gone') return false;
+    if (onRefused === undefined) endRefused(passage, res);
+    else {
+      const later = onRefused(passage, req, res);
+      if (later) return later.then(() => false);
+    }
+    return false;
+  };
+
+  const handle = (req: Req, res: Res): boolean | Promise<boolean> => {
+    const request = new NodeLimitRequest(req, req, trust, ipv6Prefix);
+    const passage = gate.enter(request, req, res, req);
+    return isLater(passage)
+      ? passage.then((value) => settle(value, req, res))
+      : settle(passage, req, res);
+  };
+  return Object.assign(handle, { close: () => gate.close() });
+}

@@ -1,0 +1,77 @@
+/** The middleware: translates a context, applies what the guard says, and decides nothing itself. */
+
+import {
+  type Admission,
+  checkIpv6Prefix,
+  compileTrust,
+  type Guard,
+  type GuardOptions,
+  type Limiter,
+} from '@spillway/core';
+import { type AddressOptions, endRefused, NodeGate, type Passage } from '@spillway/core/node';
+import type { Context, Next } from 'koa';
+import { keepFieldsOnError } from './errors.js';
+import { KoaRequest } from './request.js';
+
+export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
+  /**
+   * Answers a refused request instead of the problem document. The status and the fields are set already, save
+   * `Content-Type`.
+   */
+  readonly onRefused?: (admission: Admission, ctx: Context, next: Next) => void | Promise<void>;
+}
+
+/** The middleware, with its guard's `close`. */
+export interface SpillwayMiddleware extends Pick<Guard<Context>, 'close'> {
+  (ctx: Context, next: Next): unknown;
+}
+
+/**
+ * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). `admissionsOf(ctx)`
+ * has the decisions.
+ *
+ * @throws SpillwayError for wrong options; also those of `createGuard`
+ * @example
+ * ```ts
+ * import { rateLimit, spillway } from '@spillway/koa';
+ * import Koa from 'koa';
+ *
+ * new Koa().use(spillway(rateLimit({ limit: 100, window: '1m' })));
+ * ```
+ */
+export function spillway(
+  limiters: Limiter<Context> | readonly Limiter<Context>[],
+  options: SpillwayOptions = {},
+): SpillwayMiddleware {
+  const { trustProxy, ipv6Prefix, onRefused } = options;
+  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+  const trust = compileTrust(trustProxy);
+  const gate = new NodeGate<Context>(limiters, options);
+
+  const apply = (passage: Passage, ctx: Context, next: Next): unknown => {
+    if (passage === 'gone') return undefined;
+    keepFieldsOnError(ctx);
+    if (passage === 'pass') return next();
+    ctx.status = passage.status; // Koa's own note of it, or a body would make it 200
+    if (onRefused) return onRefused(passage, ctx, next);
+    refuse(passage, ctx);
+    return undefined;
+  };
+
+  const handle = (ctx: Context, next: Next): unknown => {
+    const request = new KoaRequest(ctx, ctx.req, trust, ipv6Prefix);
+    const passage = gate.enter(request, ctx.req, ctx.res, ctx);
+    // No `instanceof`: an app may have put another Promise in the place of the host's.
+    return typeof passage === 'object' && 'then' in passage
+      ? passage.then((value) => apply(value, ctx, next))
+      : apply(passage, ctx, next);
+  };
+  return Object.assign(handle, { close: () => gate.close() });
+}
+
+/** Answers through Koa, so that middleware before this sees status and body. */
+function refuse(admission: Admission, ctx: Context): void {
+  // Koa would add the body to what was sent already, or is told to send nothing.
+  if (ctx.headerSent || ctx.respond === false) endRefused(admission, ctx.res);
+  else ctx.body = admission.body;
+}

@@ -1,0 +1,16 @@
+/** Koa's context as limiters see it. */
+
+import { NodeLimitRequest } from '@spillway/core/node';
+import type { Context } from 'koa';
+
+export class KoaRequest extends NodeLimitRequest<Context> {
+  override get route(): string | undefined {
+    const path: unknown = this.raw._matchedRoute; // set by @koa/router
+    return typeof path === 'string' ? path : undefined;
+  }
+
+  /** Unlike `ctx.path`, it is the whole path below a mount too. */
+  protected override get url(): string {
+    return this.raw.originalUrl;
+  }
+}

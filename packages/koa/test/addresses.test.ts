@@ -1,0 +1,141 @@
+/** Whom a request is counted for: keys, and the address where there is none. */
+
+import {
+  type Fault,
+  type LimitRequest,
+  rateLimit,
+  type SpillwayOptions,
+  spillway,
+} from '@spillway/koa';
+import type Koa from 'koa';
+import type { Context } from 'koa';
+import { describe, expect, it } from 'vitest';
+import { KOA, serve } from './service.js';
+
+/** Puts a limit of 2 on an app; tells by which addresses it was asked. */
+function watched(app: Koa, options: SpillwayOptions = {}): (string | undefined)[] {
+  const seen: (string | undefined)[] = [];
+  const note = (request: LimitRequest<Context>) => {
+    seen.push(request.clientIp);
+    expect(request.clientIp).toBe(seen.at(-1)); // looked up once
+    return undefined;
+  };
+  app.use(spillway(rateLimit({ limit: 2, window: '1h', key: note }), options));
+  app.use((ctx) => {
+    ctx.status = 200;
+  });
+  return seen;
+}
+
+const forwarded = (value: string) => ({ headers: { 'x-forwarded-for': value } });
+
+describe.each(KOA)('Koa $major', ({ Koa }) => {
+  it("ignores X-Forwarded-For unless a proxy is trusted, whatever Koa's own setting", async () => {
+    const app = new Koa({ proxy: true });
+    const seen = watched(app);
+    const { get } = await serve(app);
+    const statuses = [];
+    for (const claim of ['1.1.1.1', '2.2.2.2', '3.3.3.3']) {
+      statuses.push((await get('/', forwarded(claim))).status);
+    }
+    expect(statuses).toEqual([200, 200, 429]);
+    expect(seen).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+  });
+
+  it.each<[string, SpillwayOptions, string, string | undefined]>([
+    ['a hop count', { trustProxy: 1 }, '6.6.6.6, 192.0.2.1', '192.0.2.1'],
+    ['addresses', { trustProxy: ['loopback'] }, '6.6.6.6, 192.0.2.1', '192.0.2.1'],
+    ['nobody, if it is 0', { trustProxy: 0 }, '2.2.2.2', '127.0.0.1'],
+    ['one IPv6 client for its /64', { trustProxy: 1 }, '2001:db8::1:2:3:4', '2001:db8::/64'],
+    [
+      'IPv6 by another prefix',
+      { trustProxy: 1, ipv6Prefix: 48 },
+      '2001:db8:1:2::3',
+      '2001:db8:1::/48',
+    ],
+    ['IPv4 in IPv6 as IPv4', { trustProxy: 1 }, '::ffff:192.0.2.9', '192.0.2.9'],
+    ['an address with a port', { trustProxy: 1 }, '192.0.2.9:4711', '192.0.2.9'],
+    ['no address where there is none', { trustProxy: 1 }, '<script>', undefined],
+  ])('believes %s', async (_, options, claim, expected) => {
+    const app = new Koa();
+    const seen = watched(app, options);
+    await (await serve(app)).get('/', forwarded(claim));
+    expect(seen).toEqual([expected]);
+  });
+
+  it('counts the addresses of one /64 together, and IPv4 in both spellings', async () => {
+    const app = new Koa();
+    watched(app, { trustProxy: 1 });
+    const { get } = await serve(app);
+    const statusOf = async (claim: string) => (await get('/', forwarded(claim))).status;
+    expect(await statusOf('2001:db8:0:1::1')).toBe(200);
+    expect(await statusOf('2001:db8:0:1:ffff::9')).toBe(200);
+    expect(await statusOf('2001:DB8:0:1::7')).toBe(429);
+    expect(await statusOf('2001:db8:0:2::1')).toBe(200);
+    expect(await statusOf('192.0.2.1')).toBe(200);
+    expect(await statusOf('::ffff:192.0.2.1')).toBe(200);
+    expect(await statusOf('[::ffff:c000:201]:80')).toBe(429);
+  });
+
+  it('has one count for all whose address cannot be known', async () => {
+    const app = new Koa();
+    watched(app, { trustProxy: 1 });
+    const { get } = await serve(app);
+    const statuses = [];
+    for (const claim of ['unknown', '999.1.1.1', '_x']) {
+      statuses.push((await get('/', forwarded(claim))).status);
+    }
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  it('takes an address over IPv6 as it is', async () => {
+    const app = new Koa();
+    const seen = watched(app);
+    await (await serve(app, '::1')).get();
+    expect(seen).toEqual(['::/64']);
+  });
+
+  it.each<[string, (request: LimitRequest<Context>) => unknown, number]>([
+    ['nothing', () => undefined, 0],
+    ['an empty text', () => '', 0],
+    ['a number', () => 7, 1],
+    [
+      'an exception',
+      () => {
+        throw new Error('mine');
+      },
+      1,
+    ],
+  ])('counts by address when a key is %s', async (_, key, faulty) => {
+    const faults: Fault[] = [];
+    const app = new Koa();
+    const limiter = rateLimit({ limit: 2, window: '1h', key: key as () => string });
+    app.use(spillway(limiter, { onFault: (fault) => faults.push(fault) }));
+    const { get } = await serve(app);
+    expect([await get(), await get(), await get()].map(({ status }) => status)).toEqual([
+      404, 404, 429,
+    ]);
+    expect(faults.map(({ source }) => source)).toEqual(Array(3 * faulty).fill('key'));
+  });
+
+  it('cannot be made to count a key as an address', async () => {
+    const app = new Koa();
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', key: (r) => r.header('X-Key') })));
+    const { get } = await serve(app);
+    const by = async (key: string) => (await get('/', { headers: { 'x-key': key } })).status;
+    expect([await by('@127.0.0.1'), (await get()).status]).toEqual([404, 404]);
+    expect([await by('@127.0.0.1'), (await get()).status]).toEqual([429, 429]);
+  });
+});
+
+describe('wrong options', () => {
+  it.each([
+    [{ trustProxy: true }, 'SPW_TRUST_PROXY_UNSAFE'],
+    [{ trustProxy: ['everyone'] }, 'SPW_CIDR_INVALID'],
+    [{ ipv6Prefix: 129 }, 'SPW_OPTION_INVALID'],
+    [{ onStoreError: 'ignore' }, 'SPW_OPTION_INVALID'],
+  ])('%j is refused at once', (options, code) => {
+    const limiter = rateLimit({ limit: 1, window: '1h' });
+    expect(() => spillway(limiter, options as SpillwayOptions)).toThrow(code);
+  });
+});
