@@ -36,24 +36,23 @@ export class Caller {
   private call(questions: readonly Question[], isRetry: boolean): Promise<void> {
     const { client, script } = this;
     let deadlineUs = 0;
-    const words: string[] = [];
+    const keys: string[] = [];
     for (const question of questions) {
-      for (const name of question.names) words.push(name);
+      for (const name of question.names) keys.push(name);
       // The last of them all: a group whose own is sooner may be charged late, none is refused too soon.
       if (question.deadlineUs > deadlineUs) deadlineUs = question.deadlineUs;
     }
-    const keys = words.length;
-    words.push(this.testClock ? '0' : `${this.serverTime.at(deadlineUs)}`);
-    this.encoder.encode(questions, words);
-    if (this.testClock) words.push(`${this.testClock.nowUs()}`);
+    const args = [this.testClock ? '0' : `${this.serverTime.at(deadlineUs)}`];
+    this.encoder.encode(questions, args);
+    if (this.testClock) args.push(`${this.testClock.nowUs()}`);
 
     const settle = (reply: unknown) =>
       this.settle(questions, reply as readonly unknown[], deadlineUs, isRetry);
-    return client.evalsha(script.sha, keys, ...words).then(settle, (error) => {
+    return client.evalsha(script.sha, keys, args).then(settle, (error) => {
       if (!isUnknownScript(error)) throw error;
       // A new server, a new master, SCRIPT FLUSH. Nothing was run: the only error after which a call is repeated.
-      if (client.status !== 'ready') return failAll(questions, unavailable(client.status));
-      return client.eval(script.text, keys, ...words).then(settle);
+      if (client.state !== 'ready') return failAll(questions, unavailable(client.state));
+      return client.eval(script.text, keys, args).then(settle);
     });
   }
 

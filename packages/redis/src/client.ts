@@ -1,16 +1,40 @@
-/** What the store needs of a Redis client: what ioredis 5 and 6 have, standalone, with Sentinel and on Cluster. */
+/** What the store needs of Redis, whichever client brings it there. */
+
+import { SpillwayError } from '@spillway/core';
+import { Ioredis, type IoredisClient } from './ioredis.js';
 
 /**
- * The part of an ioredis client that the store uses: `new Redis()` and `new Cluster()` fit as they are. The client stays
- * yours: the store never closes it, and leaves no listener behind.
+ * The seam between the store and a client. `redisStore` takes ioredis as it is; {@link fromNodeRedis},
+ * {@link fromNodeRedisCluster} and {@link fromUpstash} make one of theirs. The client behind it stays yours: the store
+ * never closes it.
  */
 export interface RedisClient {
-  /** `wait`, `connecting`, `connect`, `ready`, `close`, `reconnecting`, `disconnecting` or `end`. */
-  readonly status: string;
+  /** `ready`: calls are sent. `connecting`: they wait, until their deadline. Any other word: they fail at once, and it says why. */
+  readonly state: string;
+  /** Whether the keys of one call must lie in one hash slot. Default false. */
   readonly isCluster?: boolean;
-  connect(): Promise<unknown>;
-  evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>;
-  eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>;
-  once(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
-  removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
+  /** What the store's option `coalesce` is unless given. Default true; false where requests must not share a promise. */
+  readonly coalesce?: boolean;
+  /** Runs the script of that name once, or rejects with Redis's own words: `NOSCRIPT …` if it does not know it. Integers may come as numbers, strings or bigints. */
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
+  /** The same, for a server that may not know the script. */
+  eval(script: string, keys: string[], args: string[]): Promise<unknown>;
+  /** Calls back once when `state` may have changed; returns what calls that off. */
+  onceChanged(listener: () => void): () => void;
+  /** Told of each call that finds it not ready: the time to connect, if it can. */
+  hurry?(): void;
+}
+
+/**
+ * The client as the store knows it.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function asRedisClient(client: RedisClient | IoredisClient): RedisClient {
+  if ('state' in client) return client;
+  if (typeof client.status === 'string') return new Ioredis(client);
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    'client must be one of ioredis, or what fromNodeRedis, fromNodeRedisCluster or fromUpstash makes of another',
+  );
 }

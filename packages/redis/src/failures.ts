@@ -1,9 +1,10 @@
 /** The errors that a call ends with. Their messages hold no keys, addresses or passwords: those may be in the cause. */
 
-import { SpillwayError } from '@spillway/core';
+import { isSpillwayError, SpillwayError } from '@spillway/core';
 
 /** Redis, or the way to it, failed a call: whether it was charged is not known. */
 export function failedCall(cause: unknown): SpillwayError {
+  if (isSpillwayError(cause)) return cause;
   const text = messageOf(cause);
   // Redis's own errors begin with a code; the rest may name anything.
   const code =
@@ -12,8 +13,8 @@ export function failedCall(cause: unknown): SpillwayError {
 }
 
 /** The client is not connected: nothing was sent. */
-export function unavailable(status: string): SpillwayError {
-  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the Redis client is not ready but ${status}`);
+export function unavailable(state: string): SpillwayError {
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the Redis client is not ready but ${state}`);
 }
 
 /** Nobody waits any more: nothing was charged. */

@@ -13,9 +13,10 @@ import {
 import slotOf from 'cluster-key-slot';
 import { Batches } from './batches.js';
 import { Caller } from './caller.js';
-import type { RedisClient } from './client.js';
+import { asRedisClient, type RedisClient } from './client.js';
 import { askParts, partsOf } from './cross-slot.js';
 import { Gate } from './gate.js';
+import type { IoredisClient } from './ioredis.js';
 import { type KeyNamer, keyNamer } from './keys.js';
 import { productionScript, type Script } from './script.js';
 
@@ -25,7 +26,7 @@ export interface RedisStoreOptions {
   readonly hashKeys?: string | Uint8Array;
   /** The most steps in one script call, so that Redis is never kept long. Default 128. A larger group goes alone, whole. */
   readonly maxSteps?: number;
-  /** Whether decisions asked in one turn of the event loop travel in one script call. Default true. */
+  /** Whether decisions asked in one turn of the event loop travel in one script call. Default true; over HTTP, false. */
   readonly coalesce?: boolean;
 }
 
@@ -37,7 +38,8 @@ export interface RedisStore extends Store {
 
 /**
  * Keeps counts in Redis, for a whole fleet: each group of limits is one atomic step in one script call, by Redis's own
- * clock. The client stays yours: options, errors, `quit()`.
+ * clock. ioredis is taken as it is, the others through {@link fromNodeRedis}, {@link fromNodeRedisCluster} or
+ * {@link fromUpstash}. The client stays yours: options, errors, closing.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -49,8 +51,11 @@ export interface RedisStore extends Store {
  * (await limiter.consume('ada')).remaining; // 4
  * ```
  */
-export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
-  return new Redis(client, productionScript(), options);
+export function redisStore(
+  client: IoredisClient | RedisClient,
+  options: RedisStoreOptions = {},
+): RedisStore {
+  return new Redis(asRedisClient(client), productionScript(), options);
 }
 
 /** The store with another script, and the clock that it asks for. */
@@ -62,7 +67,7 @@ export class Redis implements RedisStore {
   private readonly isCluster: boolean;
 
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
-    const { maxSteps = 128, coalesce = true, hashKeys } = options;
+    const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys } = options;
     if (!Number.isSafeInteger(maxSteps) || maxSteps < 1) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',

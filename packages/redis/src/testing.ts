@@ -1,7 +1,8 @@
 /** The store for tests of code that uses Spillway on a real Redis: time moves only when told. */
 
 import type { Clock } from '@spillway/core';
-import type { RedisClient } from './client.js';
+import { asRedisClient, type RedisClient } from './client.js';
+import type { IoredisClient } from './ioredis.js';
 import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
 import { testScript } from './script.js';
 
@@ -25,9 +26,9 @@ import { testScript } from './script.js';
  * ```
  */
 export function redisStoreAt(
-  client: RedisClient,
+  client: IoredisClient | RedisClient,
   clock: Clock,
   options: RedisStoreOptions = {},
 ): RedisStore {
-  return new Redis(client, testScript(), options, clock);
+  return new Redis(asRedisClient(client), testScript(), options, clock);
 }

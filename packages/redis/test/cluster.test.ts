@@ -44,6 +44,17 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
     return answers.map((answer) => (answer as WindowAnswer).current);
   }
 
+  it('keeps calls to different slots apart that waited for it to connect', async () => {
+    for (const Client of [Cluster, Cluster5]) {
+      const late = new Client([{ host: '127.0.0.1', port: servers[0]?.port ?? 0 }]);
+      const fresh = redisStore(late as Cluster);
+      const keys = ['ada', 'bob', 'eve', 'joe'];
+      const answers = await Promise.all(keys.map((key) => fresh.apply([take(key)])));
+      late.disconnect();
+      expect(answers.every(([answer]) => answer?.allowed)).toBe(true);
+    }
+  });
+
   it('decides all limits of one subject in one call', async () => {
     const group = ['a', 'b', 'c'].map((limiter) => take('ada', { limiter }));
     await store.apply(group);

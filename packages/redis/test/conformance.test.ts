@@ -1,39 +1,90 @@
 import { storeConformance } from '@spillway/conformance';
 import { ManualClock } from '@spillway/core/testing';
+import { Redis as Upstash } from '@upstash/redis';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { afterAll, describe, test } from 'vitest';
+import { createClient } from 'redis';
+import { createClient as createClient5 } from 'redis5';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { fromNodeRedis, fromUpstash, type IoredisClient, type RedisClient } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { redisUrl } from './redis.js';
+import { UpstashServer } from './upstash-server.js';
 
 const url = redisUrl ?? '';
 
+interface Connected {
+  readonly client: IoredisClient | RedisClient;
+  flush(): Promise<unknown>;
+  close(): unknown;
+}
+
 // One logical database for each client, so that no other test is in the way.
-const suites = [
+const suites: { name: string; runs: number; connect(db: number): Promise<Connected> }[] = [
   {
     name: 'ioredis 6',
-    connect: (db: number) => new Redis(url, { db, lazyConnect: true }),
-    db: 1,
     runs: 100,
+    connect: async (db) => {
+      const client = new Redis(url, { db });
+      return { client, flush: () => client.flushdb(), close: () => client.disconnect() };
+    },
   },
   {
     name: 'ioredis 5',
-    connect: (db: number) => new Redis5(url, { db, lazyConnect: true }),
-    db: 2,
     runs: 10,
+    connect: async (db) => {
+      const client = new Redis5(url, { db });
+      return { client, flush: () => client.flushdb(), close: () => client.disconnect() };
+    },
   },
-] as const;
+  {
+    name: 'node-redis 6',
+    runs: 10,
+    connect: async (database) => {
+      const redis = await createClient({ url, database }).connect();
+      const client = fromNodeRedis(redis);
+      return { client, flush: () => redis.flushDb(), close: () => redis.destroy() };
+    },
+  },
+  {
+    name: 'node-redis 5',
+    runs: 10,
+    connect: async (database) => {
+      const redis = await createClient5({ url, database }).connect();
+      const client = fromNodeRedis(redis);
+      return { client, flush: () => redis.flushDb(), close: () => redis.destroy() };
+    },
+  },
+  {
+    name: '@upstash/redis',
+    runs: 5,
+    connect: async (db) => {
+      const redis = new Redis(url, { db });
+      const http = await UpstashServer.start(redis);
+      const client = fromUpstash(new Upstash({ url: http.url, token: http.token }));
+      const close = async () => {
+        await http.stop();
+        redis.disconnect();
+      };
+      return { client, flush: () => redis.flushdb(), close };
+    },
+  },
+];
 
-for (const { name, connect, db, runs } of suites) {
+for (const [at, { name, runs, connect }] of suites.entries()) {
   describe.skipIf(redisUrl === null)(`the Redis store decides exactly (${name})`, () => {
-    const client = connect(db);
+    let connected: Connected;
+    beforeAll(async () => {
+      connected = await connect(at + 1);
+    });
+    afterAll(() => connected.close());
+
     const open = async () => {
-      await client.flushdb();
+      await connected.flush();
       const clock = new ManualClock();
-      const store = redisStoreAt(client, clock);
+      const store = redisStoreAt(connected.client, clock);
       return { store, setTimeUs: (us: number) => clock.setUs(us) };
     };
     for (const { name, run } of storeConformance({ open }, { runs })) test(name, run);
-    afterAll(() => client.disconnect());
   });
 }

@@ -1,50 +1,15 @@
-import { type AddressInfo, createConnection, createServer } from 'node:net';
-import { systemClock, withDeadline } from '@spillway/core';
+import { systemClock } from '@spillway/core';
 import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.js';
+import { ask, slowProxy, untilDecided } from './asking.js';
 import { delay, freePort, redisServer, type Server, startServer, take } from './redis.js';
-
-/**
- * What a request under a deadline of 50 ms comes to, and how long that takes. As a guard does, it stops waiting by itself:
- * a call that is under way when Redis dies is kept by ioredis until Redis is back.
- */
-async function ask(store: ReturnType<typeof redisStore>, key = 'ada') {
-  const fromUs = systemClock.nowUs();
-  const result = await Promise.resolve(withDeadline(store, 50_000).apply([take(key)])).then(
-    ([answer]) => (answer?.allowed ? 'allowed' : 'refused'),
-    (error) => String(error.code),
-  );
-  return { result, tookMs: (systemClock.nowUs() - fromUs) / 1000 };
-}
-
-/** Asks every 20 ms until Redis decides again; how long that took. */
-async function untilDecided(store: ReturnType<typeof redisStore>): Promise<number> {
-  const fromUs = systemClock.nowUs();
-  while (!['allowed', 'refused'].includes((await ask(store)).result)) await delay(20);
-  return (systemClock.nowUs() - fromUs) / 1000;
-}
 
 function quiet<C extends Redis | Redis5 | Cluster>(client: C): C {
   (client as Redis).on('error', () => {}); // ioredis would print them
   onTestFinished(() => client.disconnect());
   return client;
-}
-
-/** A port that holds back what it is sent for a while, then leads to Redis. */
-function slowProxy(port: number, ms: number): Promise<number> {
-  const proxy = createServer(async (socket) => {
-    socket.on('error', () => {});
-    await delay(ms);
-    const redis = createConnection({ port, host: '127.0.0.1' });
-    redis.on('error', () => {});
-    socket.pipe(redis).pipe(socket);
-  });
-  onTestFinished(() => void proxy.close());
-  return new Promise((resolve) => {
-    proxy.listen(0, '127.0.0.1', () => resolve((proxy.address() as AddressInfo).port));
-  });
 }
 
 const clients = [

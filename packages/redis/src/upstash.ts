@@ -1,0 +1,70 @@
+/** The store's way to Redis over HTTP: `@upstash/redis`, and what has its shape. */
+
+import type { RedisClient } from './client.js';
+
+/** The part of an `@upstash/redis` client that the store uses. */
+export interface UpstashClient {
+  pipeline(): UpstashPipeline;
+}
+
+/** Commands that go out together when `exec` is called. */
+export interface UpstashPipeline {
+  evalsha(sha: string, keys: string[], args: string[]): unknown;
+  eval(script: string, keys: string[], args: string[]): unknown;
+  exec(options: { keepErrors: true }): Promise<unknown>;
+}
+
+/**
+ * An Upstash client for `redisStore`: Redis over HTTP, for hosts where a socket cannot outlive a request. Every decision is
+ * a request of its own, and no promise is shared between requests, unless you set `coalesce`.
+ *
+ * @example
+ * ```ts
+ * import { fromUpstash, redisStore } from '@spillway/redis';
+ * import { Redis } from '@upstash/redis';
+ *
+ * const client = new Redis({ url: 'https://example.upstash.io', token: 'secret', retry: { retries: 0 } });
+ * const store = redisStore(fromUpstash(client));
+ * ```
+ */
+export function fromUpstash(client: UpstashClient): RedisClient {
+  return new Upstash(client);
+}
+
+class Upstash implements RedisClient {
+  /** There is no connection to wait for. */
+  readonly state = 'ready';
+  readonly coalesce = false;
+  private readonly client: UpstashClient;
+
+  constructor(client: UpstashClient) {
+    this.client = client;
+  }
+
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
+    const pipeline = this.client.pipeline();
+    pipeline.evalsha(sha, keys, args);
+    return onlyResult(pipeline);
+  }
+
+  eval(script: string, keys: string[], args: string[]): Promise<unknown> {
+    const pipeline = this.client.pipeline();
+    pipeline.eval(script, keys, args);
+    return onlyResult(pipeline);
+  }
+
+  onceChanged(): () => void {
+    return () => {};
+  }
+}
+
+/**
+ * What the one command of a pipeline comes to. Given to the client itself, it would by default travel with those of other
+ * requests, all waiting for one promise.
+ */
+async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {
+  const replies = await pipeline.exec({ keepErrors: true });
+  const [reply] = replies as readonly [{ readonly result?: unknown; readonly error?: string }];
+  if (reply.error) throw new Error(reply.error);
+  return reply.result;
+}

@@ -1,0 +1,84 @@
+/** Asking a store as a guard does, and a network that is slow. */
+
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
+import { systemClock, withDeadline } from '@spillway/core';
+import { onTestFinished } from 'vitest';
+import type { RedisStore } from '../src/index.js';
+import { delay, freePort, take } from './redis.js';
+
+/**
+ * What a request under a deadline of 50 ms comes to, and how long that takes. As a guard does, it stops waiting by itself:
+ * a call that is under way when Redis dies may be kept by the client until Redis is back.
+ */
+export async function ask(
+  store: RedisStore,
+  key = 'ada',
+): Promise<{ result: string; tookMs: number }> {
+  const fromUs = systemClock.nowUs();
+  const result = await Promise.resolve(withDeadline(store, 50_000).apply([take(key)])).then(
+    ([answer]) => (answer?.allowed ? 'allowed' : 'refused'),
+    (error) => String(error.code),
+  );
+  return { result, tookMs: (systemClock.nowUs() - fromUs) / 1000 };
+}
+
+/** Asks every 20 ms until Redis decides again; how long that took. */
+export async function untilDecided(store: RedisStore, key = 'ada'): Promise<number> {
+  const fromUs = systemClock.nowUs();
+  while (!['allowed', 'refused'].includes((await ask(store, key)).result)) await delay(20);
+  return (systemClock.nowUs() - fromUs) / 1000;
+}
+
+/** A port that holds back what it is sent for a while, then leads to Redis. */
+export function slowProxy(port: number, ms: number): Promise<number> {
+  const proxy = createServer(async (socket) => {
+    socket.on('error', () => {});
+    await delay(ms);
+    const redis = createConnection({ port, host: '127.0.0.1' });
+    redis.on('error', () => {});
+    socket.pipe(redis).pipe(socket);
+  });
+  onTestFinished(() => void proxy.close());
+  return new Promise((resolve) => {
+    proxy.listen(0, '127.0.0.1', () => resolve((proxy.address() as AddressInfo).port));
+  });
+}
+
+/** A way to Redis that can be cut: until it is mended, connections are refused. */
+export class Bridge {
+  readonly port: number;
+  private readonly sockets = new Set<Socket>();
+  private readonly server = createServer((socket) => {
+    const redis = createConnection({ port: this.redisPort, host: '127.0.0.1' });
+    for (const each of [socket, redis]) {
+      this.sockets.add(each);
+      each.on('error', () => {});
+      each.on('close', () => this.sockets.delete(each));
+    }
+    socket.pipe(redis).pipe(socket);
+  });
+
+  private constructor(
+    private readonly redisPort: number,
+    port: number,
+  ) {
+    this.port = port;
+  }
+
+  /** Until the test is finished. */
+  static async to(redisPort: number): Promise<Bridge> {
+    const bridge = new Bridge(redisPort, await freePort());
+    onTestFinished(() => bridge.cut());
+    await bridge.mend();
+    return bridge;
+  }
+
+  async cut(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  async mend(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.listen(this.port, '127.0.0.1', resolve));
+  }
+}
