@@ -76,7 +76,7 @@ function mostAtOnce(leases: Iterable<Held>): number {
   }, 0);
 }
 
-beforeAll(checkBuilt);
+beforeAll(() => checkBuilt('core'));
 
 describe.skipIf(redisProgram === null)('four processes that share a limit of permits', () => {
   it('hold no more than the limit at any instant though one is killed, and all of it', async () => {

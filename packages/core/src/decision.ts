@@ -59,4 +59,6 @@ export interface Decision extends Numbers {
   readonly policy?: Policy | undefined;
   /** The load signal for which a shedder refused; absent otherwise. */
   readonly signal?: string;
+  /** The request's class, where a shedder asked for it. */
+  readonly priority?: string | undefined;
 }

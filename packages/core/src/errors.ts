@@ -7,6 +7,7 @@ export type SpillwayErrorCode =
   | 'SPW_BURST_INVALID'
   | 'SPW_CIDR_INVALID'
   | 'SPW_COST_INVALID'
+  | 'SPW_INTERCEPTOR_MISSING'
   | 'SPW_KEY_INVALID'
   | 'SPW_LIMIT_INVALID'
   | 'SPW_LIMITER_INVALID'
@@ -14,6 +15,7 @@ export type SpillwayErrorCode =
   | 'SPW_NAME_INVALID'
   | 'SPW_NAME_REQUIRED'
   | 'SPW_OPTION_INVALID'
+  | 'SPW_REGISTERED_TWICE'
   | 'SPW_STORE_ERROR'
   | 'SPW_STORE_TIMEOUT'
   | 'SPW_STORE_UNAVAILABLE'
@@ -40,11 +42,18 @@ const BRAND = Symbol.for('spillway.error');
 export class SpillwayError extends Error {
   /** Stable across releases; what to test for. */
   readonly code: SpillwayErrorCode;
+  /** Of an error that a store answered with: which, in a word of few values such as `readonly` or `oom`. */
+  readonly kind?: string;
 
-  constructor(code: SpillwayErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(
+    code: SpillwayErrorCode,
+    message: string,
+    options?: { cause?: unknown; kind?: string },
+  ) {
     super(`${message} (${code})`, options);
     this.name = 'SpillwayError';
     this.code = code;
+    if (options?.kind !== undefined) this.kind = options.kind;
     Object.defineProperty(this, BRAND, { value: true });
   }
 }

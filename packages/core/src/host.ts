@@ -27,3 +27,14 @@ export function afterPendingInput(callback: () => void): void {
 export function isLater<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown }).then === 'function';
 }
+
+const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
+
+/** The console, where there is one: always the same object, so that it can be told apart from others. */
+export function consoleLogger(): { warn(message: string): void } {
+  return toConsole;
+}
+
+function globalConsole(): { warn(message: string): void } | undefined {
+  return (globalThis as { console?: { warn(message: string): void } }).console;
+}

@@ -1,6 +1,7 @@
 /** @spillway/core: limiters, the guard that runs them, and the store in memory. */
 
 export { type Clock, systemClock } from './clock.js';
+export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './control/control.js';
 export type { Decision, Numbers, Outcome, Policy, Reason } from './decision.js';
 export { type Duration, toMicroseconds } from './duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './errors.js';
@@ -9,7 +10,8 @@ export { spread, type UniqueGroup, uniqueGroup } from './group.js';
 export type { Admission } from './guard/admission.js';
 export { admissionsOf, rememberAdmission } from './guard/admissions.js';
 export { tellFault } from './guard/faults.js';
-export { createGuard, type DecisionEvent, type Guard, type GuardOptions } from './guard/guard.js';
+export { createGuard, type Guard, type GuardOptions } from './guard/guard.js';
+export type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './guard/observer.js';
 export type { HeaderStyle } from './guard/presenter.js';
 export { type Field, mergeFields } from './http/fields.js';
 export type { StoreErrorOptions } from './limit/callbacks.js';
@@ -44,7 +46,7 @@ export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory
 export * from './net/index.js';
 export { withDeadline } from './resilience/deadline.js';
 export { withFallback } from './resilience/fallback.js';
-export type { ResilienceOptions } from './resilience/stack.js';
+export type { Logger, ResilienceOptions } from './resilience/stack.js';
 export {
   type Algorithm,
   type BucketRule,

@@ -1,7 +1,7 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
+import type { Control } from '../control/control.js';
 import type { Decision } from '../decision.js';
-import { show } from '../errors.js';
 import { isLater } from '../host.js';
 import type {
   Fault,
@@ -12,33 +12,43 @@ import type {
   StoredLimiter,
 } from '../limit/limiter.js';
 import { claimName } from '../limit/names.js';
-import type { LimitRequest } from '../limit/request.js';
+import type { LimitRequest, Per } from '../limit/request.js';
 import { memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
+import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
-import { tellFault } from './faults.js';
+import { Denials } from './denials.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import { Modes } from './modes.js';
+import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
-
-/** What an observer is told of each decision: fields of few values only, never a key. */
-export interface DecisionEvent extends Decision {
-  readonly mode: Mode;
-}
+import { skippedDecision } from './skipped.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** Where counts live. Default: a memory store of this guard's own. */
   readonly store?: Store;
   /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
   readonly headers?: readonly HeaderStyle[];
+  /** `enforce` (default), `shadow` or `off` for all limiters of the guard: none is stricter than this. */
+  readonly mode?: Per<Raw, Mode>;
+  /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
+  readonly control?: Control;
+  /**
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking the store. Default true for
+   * stores that answer later. Refunds and resets by another process are noticed only then.
+   */
+  readonly denialCache?: boolean;
   /** Requests that no limiter sees, beside CORS preflights, which are always passed. */
   readonly skip?: (request: LimitRequest<Raw>) => boolean;
-  /** Told of every decision. */
-  readonly onDecision?: (event: DecisionEvent) => void;
+  /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
+  readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
   /** Told when a callback of yours throws or returns junk, and when the store fails. The request is answered all the same. */
   readonly onFault?: (fault: Fault) => void;
+  /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[];
 }
 
 /** Runs limiters over requests; what {@link createGuard} returns. */
@@ -50,6 +60,8 @@ export interface Guard<Raw = unknown> {
    * them: for a process that ends. Call it once the server takes no more requests. Never rejects.
    */
   close(): Promise<void>;
+  /** Permits that requests of this process hold now: a gauge. */
+  readonly inProgress: number;
 }
 
 /**
@@ -85,6 +97,9 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly keeper: LeaseKeeper;
   /** Those on their way to the store. */
   private readonly releases = new Set<Promise<void>>();
+  private readonly audience: Audience;
+  private readonly modes: Modes<Raw>;
+  private readonly denials: Denials | undefined;
 
   constructor(
     private readonly limiters: readonly Limiter<Raw>[],
@@ -92,7 +107,9 @@ class ListGuard<Raw> implements Guard<Raw> {
   ) {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
-    this.store = resilient(store, options);
+    this.audience = new Audience([options, ...(options.observers ?? [])]);
+    this.store = resilient(store, options, this.audience);
+    this.denials = (options.denialCache ?? !store.sync) ? new Denials() : undefined;
     this.keeper = new LeaseKeeper(this.store);
     for (const limiter of limiters) {
       if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
@@ -100,48 +117,60 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.presenter = new Presenter(options.headers ?? ['draft-11']);
     this.context = {
       onStoreError: options.onStoreError ?? 'allow',
-      fault: (fault) => this.fault(fault),
+      fault: (fault) => this.audience.fault(fault),
+      limitsOf: (limiter) => options.control?.settingsOf(limiter)?.limits,
     };
+    this.modes = new Modes(options.mode, options.control, this.context);
+  }
+
+  get inProgress(): number {
+    return this.keeper.size;
   }
 
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
     const asked: Asked<Raw>[] = [];
     const steps: Step[] = [];
-    const skipped = this.skips(request);
+    const ceiling = this.skips(request) ? 'off' : this.modes.ofGuard(request);
     let refused = false;
     for (const limiter of this.limiters) {
-      const mode = skipped ? 'off' : this.modeOf(limiter, request);
+      const mode = this.modes.of(limiter, request, ceiling);
       const one: Asked<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
-      if (limiter.kind === 'local') {
-        one.decision = this.decideLocally(limiter, mode, request);
-        if (!one.decision.allowed) refused = true;
-      } else {
-        this.askStored(one, limiter, request);
-        if (one.step) steps.push(one.step);
-        else if (!one.decision?.allowed) refused = true;
-      }
+      if (limiter.kind === 'local') one.decision = this.decideLocally(limiter, mode, request);
+      else this.askStored(one, limiter, request);
+      if (one.decision) refused ||= !one.decision.allowed;
+      else if (one.step) steps.push(one.step);
     }
     // What this process refuses by itself costs the store nothing.
-    if (refused || steps.length === 0) return this.judge(asked, undefined);
+    if (refused || steps.length === 0) return this.judge(asked, undefined, 0);
+    const askedUs = this.denials?.now() ?? 0;
     const answers = this.store.apply(steps);
     return isLater(answers)
-      ? answers.then((value) => this.judge(asked, value))
-      : this.judge(asked, answers);
+      ? answers.then((value) => this.judge(asked, value, askedUs))
+      : this.judge(asked, answers, askedUs);
   }
 
-  private judge(asked: Asked<Raw>[], answers: readonly Answer[] | undefined): Admission {
+  private judge(
+    asked: Asked<Raw>[],
+    answers: readonly Answer[] | undefined,
+    askedUs: number,
+  ): Admission {
     let next = 0;
     for (const one of asked) {
-      if (one.step && answers) {
+      if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
+        this.denials?.learn(one.step, one.answer, askedUs);
         one.decision = this.decideStored(one, one.limiter as StoredLimiter<Raw>, one.step);
         const { failure } = one.answer;
-        if (failure) this.fault({ limiter: one.limiter.name, source: 'store', error: failure });
+        if (failure) {
+          this.context.fault({ limiter: one.limiter.name, source: 'store', error: failure });
+        }
       }
       one.decision ??= skippedDecision(one.limiter.name);
-      this.tell(one.decision, one.mode);
+      if (this.audience.hearsDecisions) {
+        this.audience.decision({ ...one.decision, mode: one.mode }, one.step?.key);
+      }
     }
     const judgement = new Judgement(asked, this.presenter, (list, outcome) =>
       this.settle(list, outcome),
@@ -158,7 +187,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     await Promise.all(this.releases);
   }
 
-  /** Puts a stored limiter's question into `one`; its decision, if it throws. */
+  /** Puts a stored limiter's question into `one`, or its decision where that is known without the store. */
   private askStored(
     one: Asked<Raw>,
     limiter: StoredLimiter<Raw>,
@@ -167,16 +196,30 @@ class ListGuard<Raw> implements Guard<Raw> {
     try {
       one.step = limiter.step(request, one.mode === 'enforce', this.context);
     } catch (error) {
-      this.fault({ limiter: limiter.name, source: 'step', error });
+      this.context.fault({ limiter: limiter.name, source: 'step', error });
       one.decision = this.brokenDecision(limiter.name, one.mode);
+      return;
     }
+    const { key } = one.step;
+    const ruling = this.options.control?.rulingOn(limiter.name, key);
+    if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
+    if (one.mode !== 'enforce' || one.decision) return;
+    if (!this.modes.enforces(limiter, key)) {
+      one.mode = 'shadow';
+      one.step = { ...one.step, binding: false };
+      return;
+    }
+    const known = this.denials?.find(one.step);
+    if (!known) return;
+    one.answer = known;
+    one.decision = this.decideStored(one, limiter, one.step);
   }
 
   private decideStored(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): Decision {
     try {
       return limiter.decide(step, one.answer as Answer);
     } catch (error) {
-      this.fault({ limiter: limiter.name, source: 'decide', error });
+      this.context.fault({ limiter: limiter.name, source: 'decide', error });
       return this.brokenDecision(limiter.name, one.mode);
     }
   }
@@ -196,7 +239,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     try {
       decision = limiter.decide(request, this.context);
     } catch (error) {
-      this.fault({ limiter: limiter.name, source: 'decide', error });
+      this.context.fault({ limiter: limiter.name, source: 'decide', error });
       return skippedDecision(limiter.name);
     }
     if (decision.allowed || mode === 'enforce') return decision;
@@ -212,9 +255,12 @@ class ListGuard<Raw> implements Guard<Raw> {
       if (!limiter.settle) continue;
       try {
         const back = limiter.settle(step, answer, outcome);
-        if (back) steps.push(back);
+        if (back) {
+          this.denials?.forget(back);
+          steps.push(back);
+        }
       } catch (error) {
-        this.fault({ limiter: limiter.name, source: 'refundIf', error });
+        this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
       }
     }
     if (steps.length === 0) return undefined;
@@ -234,49 +280,8 @@ class ListGuard<Raw> implements Guard<Raw> {
     try {
       return this.options.skip(request) === true;
     } catch (error) {
-      this.fault({ limiter: '', source: 'skip', error });
+      this.context.fault({ limiter: '', source: 'skip', error });
       return false;
     }
   }
-
-  private modeOf(limiter: Limiter<Raw>, request: LimitRequest<Raw>): Mode {
-    const { mode } = limiter;
-    if (typeof mode !== 'function') return mode;
-    let error: unknown;
-    try {
-      const own = mode(request);
-      if (own === 'enforce' || own === 'shadow' || own === 'off') return own;
-      error = new TypeError(`mode of limiter "${limiter.name}" returned ${show(own)}`);
-    } catch (thrown) {
-      error = thrown;
-    }
-    this.fault({ limiter: limiter.name, source: 'mode', error });
-    return 'enforce'; // no accident switches a limit off
-  }
-
-  private tell(decision: Decision, mode: Mode): void {
-    if (!this.options.onDecision) return;
-    try {
-      this.options.onDecision({ ...decision, mode });
-    } catch (error) {
-      this.fault({ limiter: decision.limiter, source: 'observer', error });
-    }
-  }
-
-  private fault(fault: Fault): void {
-    tellFault(this.options.onFault, fault);
-  }
-}
-
-function skippedDecision(limiter: string): Decision {
-  return {
-    limiter,
-    allowed: true,
-    outcome: 'skipped',
-    reason: null,
-    cost: 0,
-    remaining: Number.NaN,
-    retryAfterMs: 0,
-    resetMs: Number.NaN,
-  };
 }

@@ -11,7 +11,7 @@ import type { Presenter } from './presenter.js';
 /** What one limiter was asked and what came of it. */
 export interface Asked<Raw> {
   readonly limiter: Limiter<Raw>;
-  readonly mode: Mode;
+  mode: Mode;
   step?: Step;
   answer?: Answer;
   decision?: Decision;

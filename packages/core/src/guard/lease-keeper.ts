@@ -36,6 +36,13 @@ export class LeaseKeeper {
     return { ...step, op: 'put' };
   }
 
+  /** Leases held now. */
+  get size(): number {
+    let size = 0;
+    for (const { held } of this.cycles.values()) size += held.size;
+    return size;
+  }
+
   /** Gives all leases back; done when the store has answered. */
   async close(): Promise<void> {
     const held = [...this.cycles.values()].flatMap((cycle) => [...cycle.held]);

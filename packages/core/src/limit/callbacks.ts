@@ -106,6 +106,13 @@ export function checkMode<Raw>(mode: Per<Raw, Mode> | undefined): Per<Raw, Mode>
   return checkWord<Mode>('mode', mode, ['enforce', 'shadow', 'off']) ?? 'enforce';
 }
 
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function checkShare(share: number | undefined): number {
+  if (share === undefined) return 1;
+  if (typeof share === 'number' && share >= 0 && share <= 1) return share;
+  throw new SpillwayError('SPW_OPTION_INVALID', `share must be from 0 to 1, got ${show(share)}`);
+}
+
 /** What a stored limiter does when its store cannot answer. */
 export interface StoreErrorOptions {
   /** What to do when the store cannot answer. Default: the guard's, which is `allow`. */

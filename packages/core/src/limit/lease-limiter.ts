@@ -8,6 +8,7 @@ import type { Answer, Step } from '../store.js';
 import {
   type Asking,
   checkMode,
+  checkShare,
   checkStoreError,
   declaredLimit,
   limitOf,
@@ -19,7 +20,7 @@ import { newLeaseId } from './lease-id.js';
 import type { Mode, StepContext, StoredLimiter } from './limiter.js';
 import { checkName } from './options.js';
 import type { LimitRequest, Per } from './request.js';
-import { type Page, RuleBook } from './rule-book.js';
+import { RuleBook } from './rule-book.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
@@ -29,6 +30,8 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
   readonly lease?: Duration;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode>;
+  /** Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in shadow. Default 1. */
+  readonly share?: number;
 }
 
 /** What one kind of such a limit has of its own. */
@@ -41,6 +44,8 @@ export interface LeaseKind<Raw> {
   readonly limit: Per<Raw, number>;
   readonly defaultLimit: number | undefined;
   readonly reserve: number;
+  /** What the class of critical requests is called. */
+  readonly criticalClass?: string | undefined;
   keyOf(asking: Asking<Raw>): string;
   isCritical(asking: Asking<Raw>): boolean;
 }
@@ -54,6 +59,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly named: boolean;
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
+  readonly share: number;
   private readonly book: RuleBook;
   private readonly declared: number;
   private readonly hint: () => number;
@@ -69,16 +75,20 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     this.hint = hints(options);
     this.declared = declaredLimit(of.limitOption, of.limit, of.defaultLimit);
     const leaseUs = leaseOf(options.lease);
-    this.book = new RuleBook(this.name, options.localShare ?? 1, (limit) =>
-      makeLeasesRule(limit, leaseUs, of.reserve),
-    );
+    this.share = checkShare(options.share);
+    this.book = new RuleBook(this.name, options.localShare ?? 1, ({ limit }) => {
+      const checked = declaredLimit(of.limitOption, limit, undefined);
+      return makeLeasesRule(checked, leaseUs, of.reserve);
+    });
     this.rule = this.book.page(this.declared).rule;
   }
 
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
     const { of, name: limiter } = this;
     const asking = { limiter, request, context };
-    const { rule, local } = this.page(limitOf(asking, of.limitOption, of.limit));
+    const limit = limitOf(asking, of.limitOption, of.limit) ?? this.declared;
+    const live = context.limitsOf?.(limiter);
+    const { rule, local } = live ? this.book.livePage(limit, live, context) : this.book.page(limit);
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
@@ -95,13 +105,10 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   decide(step: Step, answer: Answer): Decision {
     const { reason } = this.of;
     // What a service can carry is nobody else's business: no policy is told.
-    const policy = reason === 'concurrency' ? this.page(step.rule.limit).policy : undefined;
+    const policy = reason === 'concurrency' ? this.book.policyOf(step.rule) : undefined;
     const decision = decide(step, answer, policy, reason);
+    if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
-  }
-
-  private page(limit: number | undefined): Page {
-    return this.book.page(limit ?? this.declared);
   }
 }
 

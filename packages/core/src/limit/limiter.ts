@@ -1,5 +1,6 @@
 /** What a guard runs: limiters that keep counts in a store, and those that know the answer themselves. */
 
+import type { LiveLimits } from '../control/control.js';
 import type { Decision } from '../decision.js';
 import type { Answer, Step } from '../store.js';
 import type { LimitRequest, Per } from './request.js';
@@ -29,6 +30,7 @@ export interface Fault {
     | 'capacity'
     | 'priority'
     | 'mode'
+    | 'control'
     | 'skip'
     | 'refundIf'
     | 'decide'
@@ -44,6 +46,8 @@ export interface Fault {
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
+  /** The numbers that were set live for a limiter, if any were. */
+  limitsOf?(limiter: string): LiveLimits | undefined;
 }
 
 interface LimiterBase<Raw> {
@@ -59,6 +63,8 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly rule: Step['rule'];
   /** True if it was given a name; a shared store needs one. */
   readonly named: boolean;
+  /** The share of keys for which it is enforced, 0 to 1. Default 1. */
+  readonly share?: number;
   /** The question to the store for this request. Must not throw. */
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step;
   /** From the store's answer to the decision. */

@@ -9,6 +9,7 @@ import {
   type Asking,
   checkKey,
   checkMode,
+  checkShare,
   checkStoreError,
   declaredLimit,
   junk,
@@ -46,6 +47,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly cost?: Per<Raw, number>;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode>;
+  /** Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in shadow. Default 1. */
+  readonly share?: number;
   /**
    * After the response: whether to give the cost back. `({ status, aborted }) => status === 200 && !aborted` counts failures
    * only; beware that a client can go away before it is answered.
@@ -80,6 +83,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly named: boolean;
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
+  readonly share: number;
   readonly settle: StoredLimiter<Raw>['settle'];
   private readonly options: RateLimitOptions<Raw>;
   private readonly book: RuleBook;
@@ -92,8 +96,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.named = options.name !== undefined;
     this.mode = checkMode(options.mode);
     checkConstants(options);
-    this.book = new RuleBook(this.name, options.localShare ?? 1, (of) =>
-      ruleFrom({ ...options, limit: of }),
+    this.share = checkShare(options.share);
+    this.book = new RuleBook(this.name, options.localShare ?? 1, (numbers) =>
+      ruleFrom({ ...options, ...numbers }),
     );
     this.declared = this.book.page(limit);
     this.rule = this.declared.rule;
@@ -118,8 +123,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   }
 
   decide(step: Step, answer: Answer): Decision {
-    const page = step.rule === this.rule ? this.declared : this.book.page(step.rule.limit);
-    return decide(step, answer, page.policy);
+    const { rule } = step;
+    const policy = rule === this.rule ? this.declared.policy : this.book.policyOf(rule);
+    return decide(step, answer, policy);
   }
 
   private cost(asking: Asking<Raw>): number {
@@ -133,9 +139,14 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
 
   private numbers(asking: Asking<Raw>): Page {
     const { limit } = this.options;
-    if (typeof limit !== 'function') return this.declared;
-    const own = limitOf(asking, 'limit', limit);
-    return own === undefined ? this.declared : this.book.page(own);
+    const { context } = asking;
+    const live = context.limitsOf?.(this.name);
+    if (typeof limit !== 'function' && !live) return this.declared;
+    const declared = this.rule.limit;
+    const own = typeof limit === 'function' ? limitOf(asking, 'limit', limit) : declared;
+    return live
+      ? this.book.livePage(own ?? declared, live, context)
+      : this.book.page(own ?? declared);
   }
 }
 

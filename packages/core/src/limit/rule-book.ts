@@ -1,10 +1,12 @@
-/** The rules of one limiter by their limit, for limits that differ from request to request. */
+/** The rules of one limiter by their numbers, for limits that differ from request to request or are changed live. */
 
+import type { LiveLimits } from '../control/control.js';
 import type { Policy } from '../decision.js';
 import { type Rule, shareOf } from '../rule.js';
 import { policyOf } from './decide.js';
+import type { StepContext } from './limiter.js';
 
-/** All that follows from a limit. */
+/** All that follows from the numbers of a limit. */
 export interface Page {
   readonly rule: Rule;
   /** The rule for this process alone, when the store fails. */
@@ -12,25 +14,57 @@ export interface Page {
   readonly policy: Policy;
 }
 
+/** The numbers of a limit: as declared, save what was set live. */
+export type Numbers = LiveLimits & { readonly limit: number };
+
 /** How many limits that a function returned are kept ready. */
 const KEPT = 256;
 
 export class RuleBook {
   private readonly pages = new Map<number, Page>();
+  // Those set live go with the settings that they came with.
+  private readonly livePages = new WeakMap<LiveLimits, Map<number, Page>>();
+  private readonly policies = new WeakMap<Rule, Policy>();
 
   constructor(
     private readonly name: string,
     private readonly localShare: number,
-    private readonly make: (limit: number) => Rule,
+    private readonly make: (numbers: Numbers) => Rule,
   ) {}
 
+  /** The page for a limit as declared. */
   page(limit: number): Page {
-    let page = this.pages.get(limit);
+    return this.find(this.pages, { limit });
+  }
+
+  /** The page for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
+  livePage(limit: number, live: LiveLimits, context: StepContext): Page {
+    let pages = this.livePages.get(live);
+    if (!pages) {
+      pages = new Map();
+      this.livePages.set(live, pages);
+    }
+    try {
+      return this.find(pages, { limit, ...live });
+    } catch (error) {
+      context.fault({ limiter: this.name, source: 'control', error });
+      return this.page(limit);
+    }
+  }
+
+  /** What is told of a rule that a page of this book has. */
+  policyOf(rule: Rule): Policy {
+    return this.policies.get(rule) ?? policyOf(this.name, rule);
+  }
+
+  private find(pages: Map<number, Page>, numbers: Numbers): Page {
+    let page = pages.get(numbers.limit);
     if (!page) {
-      const rule = this.make(limit);
+      const rule = this.make(numbers);
       page = { rule, local: shareOf(rule, this.localShare), policy: policyOf(this.name, rule) };
-      if (this.pages.size >= KEPT) this.pages.clear();
-      this.pages.set(limit, page);
+      if (pages.size >= KEPT) pages.clear();
+      pages.set(numbers.limit, page);
+      this.policies.set(rule, page.policy);
     }
     return page;
   }

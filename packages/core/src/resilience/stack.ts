@@ -1,12 +1,16 @@
 /** The decorators that stand between a guard and its store, in their one order. */
 
-import { type Duration, parseDuration } from '../duration.js';
+import { type Duration, parseDuration, toMicroseconds } from '../duration.js';
 import { SpillwayError, show } from '../errors.js';
+import type { Audience } from '../guard/audience.js';
+import { consoleLogger } from '../host.js';
 import type { OnStoreError } from '../limit/limiter.js';
 import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
+import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
 import { withDeadline } from './deadline.js';
 import { withFallback } from './fallback.js';
+import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
   /** How long to wait for the store: 1 ms to 60 s. Default 50 ms. */
@@ -16,22 +20,53 @@ export interface ResilienceOptions {
    * this process.
    */
   readonly onStoreError?: OnStoreError;
+  /**
+   * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request waits for it,
+   * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker serves all
+   * guards of a store; the first sets it. `false`: none.
+   */
+  readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
+  /** Told in one line when the store stops answering, and in another when it is back. Default: the console. */
+  readonly logger?: Logger | false;
+}
+
+/** Where outages are told. */
+export interface Logger {
+  warn(message: string): void;
 }
 
 /**
- * A store that always answers: fallback(deadline(store)).
+ * A store that always answers: fallback(breaker(deadline(store))).
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-export function resilient(store: Store, options: ResilienceOptions): Store {
-  const { storeTimeout = '50ms', onStoreError } = options;
+export function resilient(store: Store, options: ResilienceOptions, audience?: Audience): Store {
+  const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
   checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
   const timeoutUs = parseDuration(storeTimeout);
   if (!(timeoutUs >= 1_000 && timeoutUs <= 60_000_000)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `storeTimeout must be from 1ms to 60s, got ${show(storeTimeout)}`,
-    );
+    throw invalid(`storeTimeout must be from 1ms to 60s, got ${show(storeTimeout)}`);
   }
-  return withFallback(withDeadline(store, timeoutUs));
+  const settings = breakerSettings(options.breaker);
+  if (store.sync) return withFallback(store);
+  let calls = withDeadline(store, timeoutUs);
+  if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
+  if (!settings) return withFallback(calls);
+  const breaker = breakerOf(store, settings);
+  if (audience) breaker.listen((event) => audience.breaker(event));
+  if (logger) breaker.tellOnce(logger);
+  return withFallback(withBreaker(calls, breaker));
+}
+
+function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
+  if (breaker === false) return undefined;
+  const { failures = 5, probeEvery = '100ms' } = breaker;
+  if (!Number.isSafeInteger(failures) || failures < 1) {
+    throw invalid(`breaker.failures must be a positive integer, got ${show(failures)}`);
+  }
+  return { failures, probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery') };
+}
+
+function invalid(message: string): SpillwayError {
+  return new SpillwayError('SPW_OPTION_INVALID', message);
 }

@@ -5,7 +5,7 @@ import { LeaseLimiter, type LeaseOptions } from '../limit/lease-limiter.js';
 import type { StoredLimiter } from '../limit/limiter.js';
 import { type Priority, Ranking } from './priority.js';
 
-export interface FleetShedderOptions<Raw = unknown> extends LeaseOptions<Raw> {
+export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Raw>, 'share'> {
   /** Identifies the fleet in the store, and the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
   /**
@@ -62,6 +62,7 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
       limit: capacity,
       defaultLimit: defaultCapacity,
       reserve,
+      criticalClass: ranking.classes[0],
       keyOf: () => FLEET,
       isCritical: ({ limiter, request, context }) =>
         ranking.isCritical(request, (error) =>

@@ -29,6 +29,8 @@ export type Priority<Raw = unknown> = Classify<Raw> | PriorityOptions<Raw>;
 export class Ranking<Raw = unknown> {
   /** From the one shed last to the one shed first. */
   readonly classes: readonly string[];
+  /** By rank. */
+  readonly names: readonly string[];
   private readonly ranks = new Map<string, number>();
   private readonly classify: Classify<Raw> | undefined;
   private readonly isTest: PriorityOptions<Raw>['isTest'];
@@ -38,6 +40,7 @@ export class Ranking<Raw = unknown> {
     const options = typeof priority === 'function' ? { classify: priority } : priority;
     check(options);
     this.classes = [...(options.classes ?? DEFAULT_CLASSES)];
+    this.names = [...this.classes].reverse();
     this.classes.forEach((name, index) => {
       this.ranks.set(name, this.classes.length - 1 - index);
     });

@@ -76,8 +76,8 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly clock: Clock;
   private readonly random: () => number;
   private readonly hint: () => number;
-  /** Every request that passes has the same decision. */
-  private readonly passed: Decision;
+  /** By rank: every request of a class that passes has the same decision. */
+  private readonly passed: readonly Decision[];
 
   constructor(options: WorkerShedderOptions<Raw>) {
     const { clock = systemClock } = options;
@@ -91,16 +91,19 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     this.mix = new Mix(classes);
     this.clock = clock;
     this.random = randomOf(options);
-    this.passed = Object.freeze({
-      limiter: this.name,
-      allowed: true,
-      outcome: 'allowed',
-      reason: null,
-      cost: 1,
-      remaining: Number.NaN,
-      retryAfterMs: 0,
-      resetMs: Number.NaN,
-    });
+    this.passed = this.ranking.names.map((priority) =>
+      Object.freeze({
+        limiter: this.name,
+        allowed: true,
+        outcome: 'allowed',
+        reason: null,
+        cost: 1,
+        remaining: Number.NaN,
+        retryAfterMs: 0,
+        resetMs: Number.NaN,
+        priority,
+      }),
+    );
     const { ladder, guard } = signalsOf(options);
     this.ladder =
       ladder && new Follower(ladder, clock, LADDER_PERIOD_US, restingLadder, advanceLadder);
@@ -123,18 +126,18 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       context?.fault({ limiter: this.name, source: 'priority', error }),
     );
     if (this.guard) this.mix.add(rank, nowUs);
-    if (rank >= this.sheddable) return this.decision(undefined);
+    if (rank >= this.sheddable) return this.decision(rank, undefined);
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
-    if (slow === 0 && fast === 0) return this.decision(undefined);
+    if (slow === 0 && fast === 0) return this.decision(rank, undefined);
     // One draw for both: the guard's fraction is of all requests, those that the ladder refuses included.
     const drawn = this.random();
-    if (drawn < slow) return this.decision(this.ladder?.signal);
-    return this.decision(drawn < fast ? this.guard?.signal : undefined);
+    if (drawn < slow) return this.decision(rank, this.ladder?.signal);
+    return this.decision(rank, drawn < fast ? this.guard?.signal : undefined);
   }
 
-  private decision(refusedBy: Signal | undefined): Decision {
-    if (!refusedBy) return this.passed;
+  private decision(rank: number, refusedBy: Signal | undefined): Decision {
+    if (!refusedBy) return this.passed[rank] as Decision;
     return {
       limiter: this.name,
       allowed: false,
@@ -145,6 +148,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       retryAfterMs: this.hint(),
       resetMs: Number.NaN,
       signal: refusedBy.name,
+      priority: this.ranking.names[rank],
     };
   }
 }

@@ -43,6 +43,7 @@ describe('a worker shedder', () => {
       remaining: Number.NaN,
       retryAfterMs: 0,
       resetMs: Number.NaN,
+      priority: 'get',
     });
     expect(refused('/test')).toBe(0);
     expect(shedder).toMatchObject({ kind: 'local', shedAmount: 0, guardFraction: 0 });

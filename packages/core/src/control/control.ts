@@ -1,0 +1,37 @@
+/** The seam between a guard and what operators set live. */
+
+import type { Duration } from '../duration.js';
+import type { Mode } from '../limit/limiter.js';
+
+/** Numbers of a limit set live, in place of those it was declared with. */
+export interface LiveLimits {
+  /** Units per window; of a concurrency limit the requests at once, of a fleet shedder the capacity. */
+  readonly limit?: number;
+  /** Rate limits only. */
+  readonly window?: Duration;
+  /** Token buckets only. */
+  readonly burst?: number;
+}
+
+/** What is set live for one limiter; what is left out stays as declared. */
+export interface LimiterSettings {
+  readonly mode?: Mode;
+  /** Of a stored limiter: the share of keys for which it is enforced, 0 to 1; for the others it is in shadow. */
+  readonly share?: number;
+  /** The same object as long as the numbers are the same: rules are made from it once. */
+  readonly limits?: LiveLimits;
+}
+
+/** What was decided about one key of a limiter. */
+export interface KeyRuling {
+  /** `allow`: the limiter does not see it. `block`: it is refused. */
+  readonly verdict: 'allow' | 'block';
+  /** How much longer, in milliseconds. */
+  readonly endsInMs: number;
+}
+
+/** Where live settings come from. Both methods are called for each request: they answer from memory, at once, and never throw. */
+export interface Control {
+  settingsOf(limiter: string): LimiterSettings | undefined;
+  rulingOn(limiter: string, key: string): KeyRuling | undefined;
+}

@@ -1,0 +1,60 @@
+/** How far each limiter of a guard goes for a request: what was declared, what is set live, and for whom. */
+
+import type { Control, KeyRuling } from '../control/control.js';
+import type { Decision } from '../decision.js';
+import { show } from '../errors.js';
+import type { Limiter, Mode, StepContext, StoredLimiter } from '../limit/limiter.js';
+import type { LimitRequest, Per } from '../limit/request.js';
+import { isInShare } from './share.js';
+import { skippedDecision } from './skipped.js';
+
+/** From the weakest on. */
+const ORDER: readonly Mode[] = ['off', 'shadow', 'enforce'];
+
+export class Modes<Raw> {
+  constructor(
+    private readonly guardMode: Per<Raw, Mode> | undefined,
+    private readonly control: Control | undefined,
+    private readonly context: StepContext,
+  ) {}
+
+  /** None of a guard's limiters is stricter than this. */
+  ofGuard(request: LimitRequest<Raw>): Mode {
+    return this.guardMode === undefined ? 'enforce' : this.read('', this.guardMode, request);
+  }
+
+  of(limiter: Limiter<Raw>, request: LimitRequest<Raw>, ceiling: Mode): Mode {
+    if (ceiling === 'off') return 'off';
+    const live = this.control?.settingsOf(limiter.name)?.mode;
+    const own = this.read(limiter.name, live ?? limiter.mode, request);
+    return ORDER.indexOf(own) <= ORDER.indexOf(ceiling) ? own : ceiling;
+  }
+
+  /** Whether a limiter that is enforced is so for `key`, or in shadow because it is being rolled out. */
+  enforces(limiter: StoredLimiter<Raw>, key: string): boolean {
+    const share = this.control?.settingsOf(limiter.name)?.share ?? limiter.share ?? 1;
+    return isInShare(limiter.name, key, share);
+  }
+
+  /** The decision on a key that was allowed or blocked live. */
+  ruled({ name }: Limiter<Raw>, mode: Mode, { verdict, endsInMs }: KeyRuling): Decision {
+    const skipped = skippedDecision(name);
+    if (verdict === 'allow') return skipped;
+    const enforced = mode === 'enforce';
+    const outcome = enforced ? 'denied' : 'would-deny';
+    return { ...skipped, allowed: !enforced, outcome, reason: 'rate', retryAfterMs: endsInMs };
+  }
+
+  private read(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
+    let error: unknown;
+    try {
+      const own = typeof mode === 'function' ? mode(request) : mode;
+      if (ORDER.includes(own)) return own;
+      error = new TypeError(`mode of limiter "${limiter}" is ${show(own)}`);
+    } catch (thrown) {
+      error = thrown;
+    }
+    this.context.fault({ limiter, source: 'mode', error });
+    return 'enforce'; // no accident switches a limit off
+  }
+}

@@ -1,0 +1,34 @@
+/** What guards tell those who watch them. */
+
+import type { Decision } from '../decision.js';
+import type { Fault, Mode } from '../limit/limiter.js';
+
+/** A decision with the mode of its limiter. All its fields have few values, save the numbers: none identifies a caller. */
+export interface DecisionEvent extends Decision {
+  readonly mode: Mode;
+}
+
+/** One call of a store. */
+export interface StoreCallEvent {
+  readonly durationMs: number;
+  /** `ok`, or what went wrong: `timeout`, `unavailable`, or a word for the store's own error, such as `readonly`. */
+  readonly outcome: string;
+}
+
+/** A breaker that opened, because the store does not answer, or closed again. */
+export interface BreakerEvent {
+  readonly state: 'open' | 'closed';
+  /** How long it was open, in milliseconds; 0 when it opens. */
+  readonly openMs: number;
+  /** The error for which it opened. */
+  readonly error?: Error;
+}
+
+/** Watches guards. What it throws is caught and told as a fault. All methods are called on the request's way: they must be quick. */
+export interface Observer {
+  /** `key` is what was counted, for logs that hash it; undefined where nothing was. Never make it a label. */
+  onDecision?(event: DecisionEvent, key: string | undefined): void;
+  onFault?(fault: Fault): void;
+  onStoreCall?(event: StoreCallEvent): void;
+  onBreaker?(event: BreakerEvent): void;
+}
