@@ -3,17 +3,13 @@
 import {
   type Admission,
   checkIpv6Prefix,
-  createGuard,
   type Guard,
   type GuardOptions,
   isSpillwayError,
   type Limiter,
-  rememberAdmission,
-  type SpillwayError,
   type TrustProxy,
-  tellFault,
 } from '@spillway/core';
-import { endRefused, isGone, releaseOnClose, writeHead } from '@spillway/core/node';
+import { endRefused, NodeGate, type Passage } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
 import { trustFinder } from './trust.js';
@@ -60,57 +56,27 @@ export function spillway(
   const { trustProxy, ipv6Prefix, onRefused } = options;
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
   const trustOf = trustFinder(trustProxy);
-  const guard = createGuard<Request>(limiters, options);
+  const gate = new NodeGate<Request>(limiters, options);
 
-  /** An exception of our own must not fail the request, and must not pass in silence. */
-  const report = (error: unknown): void =>
-    tellFault(options.onFault, { limiter: '', source: 'adapter', error });
-
-  const ask = (req: Request): Admission | Promise<Admission> | SpillwayError | undefined => {
-    try {
-      const trust = trustOf(req);
-      if (isSpillwayError(trust)) return trust;
-      return guard.admit(new ExpressRequest(req, trust, ipv6Prefix));
-    } catch (error) {
-      report(error);
-      return undefined;
-    }
-  };
-
-  const apply = (admission: Admission, req: Request, res: Response, next: NextFunction): void => {
-    let passes = true;
-    try {
-      rememberAdmission(req, admission);
-      if (admission.pending) releaseOnClose(admission, req, res);
-      writeHead(admission, res, onRefused === undefined);
-      if (!admission.allowed && !onRefused) endRefused(admission, res);
-      passes = admission.allowed;
-    } catch (error) {
-      report(error);
-    }
-    if (passes) next();
-    else if (onRefused) answerOwn(onRefused, admission, req, res, next);
+  const apply = (passage: Passage, req: Request, res: Response, next: NextFunction): void => {
+    if (passage === 'gone') return;
+    if (passage === 'pass') next();
+    else if (onRefused) answerOwn(onRefused, passage, req, res, next);
+    else endRefused(passage, res);
   };
 
   const handle: RequestHandler = (req, res, next) => {
-    const asked = ask(req);
-    if (asked === undefined) next();
-    else if (isSpillwayError(asked)) next(asked);
-    else if (!('then' in asked)) apply(asked, req, res, next);
-    else {
-      asked.then(
-        (admission) => {
-          if (isGone(req, res)) admission.release({ aborted: true });
-          else apply(admission, req, res, next);
-        },
-        (error: unknown) => {
-          report(error);
-          next();
-        },
-      );
+    const trust = trustOf(req);
+    if (isSpillwayError(trust)) {
+      next(trust);
+      return;
     }
+    const passage = gate.enter(new ExpressRequest(req, trust, ipv6Prefix), req, res, req);
+    if (typeof passage === 'object' && 'then' in passage)
+      passage.then((value) => apply(value, req, res, next));
+    else apply(passage, req, res, next);
   };
-  return Object.assign(handle, { close: () => guard.close() });
+  return Object.assign(handle, { close: () => gate.close() });
 }
 
 /** Runs the app's own answer; what it throws is the app's to handle. */
@@ -123,7 +89,7 @@ function answerOwn(
 ): void {
   try {
     const later = onRefused(admission, req, res, next);
-    if (later instanceof Promise) later.catch(next);
+    if (later) later.then(undefined, next);
   } catch (error) {
     next(error);
   }

@@ -23,7 +23,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     expect(outcomes).toEqual([{ aborted: true }, { aborted: true }, { aborted: true }]);
   });
 
-  it('leaves no listener on a connection that is kept alive', async () => {
+  it('has one listener on a connection, however many requests wait on it', async () => {
     const { outcomes, guard } = noting();
     const app = express();
     let socket: net.Socket | undefined;
@@ -37,9 +37,9 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     client.write(request);
     await until(() => outcomes.length === 1);
     const alone = socket?.listenerCount('close');
-    client.write(request.repeat(8));
-    await until(() => outcomes.length === 9);
-    expect(socket?.listenerCount('close')).toBe(alone);
+    client.write(request.repeat(40));
+    await until(() => outcomes.length === 41);
+    expect(socket?.listenerCount('close')).toBeLessThanOrEqual((alone ?? 0) + 1);
     client.destroy();
   });
 

@@ -67,8 +67,27 @@ export function releaseOnClose(admission: Admission, req: NodeRequest, res: Node
   res.once('close', release);
   // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
   if (res.socket === null) {
-    const { socket } = req;
-    socket.once('close', release);
-    res.once('close', () => socket.removeListener('close', release));
+    const forget = onceClosed(req.socket, release);
+    res.once('close', forget);
   }
+}
+
+const WAITING = Symbol('spillway.waiting');
+
+/** Calls back when a socket closes, by one listener for all: clients choose how many requests wait. Returns how to call it off. */
+function onceClosed(
+  socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
+  callback: () => void,
+): () => void {
+  let waiting = socket[WAITING];
+  if (!waiting) {
+    const callbacks = new Set<() => void>();
+    waiting = callbacks;
+    socket[WAITING] = callbacks;
+    socket.once('close', () => {
+      for (const call of callbacks) call();
+    });
+  }
+  waiting.add(callback);
+  return () => void waiting.delete(callback);
 }
