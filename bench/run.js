@@ -14,7 +14,7 @@ const TABLES = {
   time: { title: 'In memory: time', run: memoryCpu },
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
-  http: { title: 'In Express 5', run: httpTables },
+  http: { title: 'Over HTTP', run: httpTables },
   overload: { title: 'Overloaded', run: overloadTables },
 };
 

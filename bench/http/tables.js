@@ -1,21 +1,32 @@
-/** Table D: what a limiter adds to a request in Express 5. */
+/** Table E: what a limiter adds to a request, in each framework. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
 import { inRounds } from '../harness/rounds.js';
 import { digits, median, quantile, ratio, spread } from '../harness/stats.js';
 import { table } from '../harness/table.js';
-import { contenders } from './contenders.js';
+import { judged } from '../harness/targets.js';
+import { contenders as express } from './frameworks/express.js';
+import { contenders as hono } from './frameworks/hono.js';
+import { contenders as koa } from './frameworks/koa.js';
+import { contenders as nest } from './frameworks/nest.js';
 
-const ROUNDS = 5;
+const ROUNDS = 7;
 /** Requests in a turn; twice as many to warm up. */
 const AMOUNT = 3_000;
 /** The server has a core to itself; the load and Redis share the other. */
 const SERVER_CORE = 0;
 const OTHER_CORE = 1;
+/** Added CPU microseconds to which Spillway in memory is held, and for a refusal a multiple of a bare request. */
+const FRAMEWORKS = {
+  express: { title: 'Express 5', contenders: express, addedUs: 8, refused: 1 },
+  koa: { title: 'Koa 3', contenders: koa, addedUs: 6 },
+  hono: { title: 'Hono 4 on Node', contenders: hono, addedUs: 10 },
+  nest: { title: 'NestJS 11 on Express', contenders: nest, addedUs: 15, refused: 1.15 },
+};
 const KINDS = [
-  { title: 'Requests that pass', limit: 1_000_000, keys: 10_000, db: 0 },
-  { title: 'Requests refused with 429', limit: 1, keys: 1_000, db: 1 },
+  { title: 'requests that pass', limit: 1_000_000, keys: 10_000, db: 0 },
+  { title: 'requests refused with 429', limit: 1, keys: 1_000, db: 1 },
 ];
 
 async function turn(server, load, { keys, limit }, name) {
@@ -30,38 +41,46 @@ async function turn(server, load, { keys, limit }, name) {
   return { rate: (passed + refused) / seconds, cpuUs: spent / (passed + refused), p50Ms };
 }
 
-function tableOf(title, names, results) {
+function tableOf(framework, kind, names, results) {
+  const { title, contenders, addedUs, refused } = FRAMEWORKS[framework];
+  const passes = kind.limit > 1;
   const pick = (name, field) => results.get(name).map((result) => result[field]);
   const rows = names.map((name) => {
     const added = pick(name, 'cpuUs').map((us, round) => us - pick('bare', 'cpuUs')[round]);
+    const share = ratio(pick(name, 'cpuUs'), pick('bare', 'cpuUs'));
+    const held = name === 'ours';
+    const least = held && passes ? [`${title}, memory: added CPU µs`, '<=', addedUs] : undefined;
+    const most =
+      held && !passes && refused ? [`${title}, a refusal ÷ bare`, '<=', refused] : undefined;
     return [
       contenders[name].title,
       spread(pick(name, 'rate')),
       digits(ratio(pick(name, 'rate'), pick('bare', 'rate'))),
       spread(pick(name, 'cpuUs')),
-      digits(ratio(pick(name, 'cpuUs'), pick('bare', 'cpuUs'))),
-      `${digits(median(added))} (${digits(quantile(added, 0.25))} to ${digits(quantile(added, 0.75))})`,
+      judged(share, most),
+      `${judged(median(added), least)} (${digits(quantile(added, 0.25))} to ${digits(quantile(added, 0.75))})`,
       digits(median(pick(name, 'p50Ms'))),
     ];
   });
   const head = ['requests/s', '÷ bare', 'CPU µs/request', '÷ bare', 'added CPU µs', 'p50 ms'];
-  return table([title, ...head], rows);
+  return table([`${title}: ${kind.title}`, ...head], rows);
 }
 
-async function measure(kind, redisPort, say) {
+async function measure(framework, kind, redisPort, say) {
+  const { title, contenders } = FRAMEWORKS[framework];
   const names = Object.keys(contenders).filter((name) => redisPort || !contenders[name].redis);
   const load = startChild(import.meta.url, './load.js', { core: OTHER_CORE });
   const servers = {};
-  say(`Express, ${kind.title.toLowerCase()}`);
+  say(`${title}, ${kind.title}`);
   for (const name of names) {
-    const args = [name, `${kind.limit}`, `${redisPort ?? 0}`, `${kind.db}`];
+    const args = [framework, name, `${kind.limit}`, `${redisPort ?? 0}`, `${kind.db}`];
     servers[name] = startChild(import.meta.url, './server.js', { args, core: SERVER_CORE });
     const port = await servers[name].call('port');
     await load.call('fire', port, kind.keys, 2 * AMOUNT); // to warm up, and to use up the small limit
   }
   const results = await inRounds(ROUNDS, names, (name) => turn(servers[name], load, kind, name));
   for (const child of [load, ...Object.values(servers)]) child.end();
-  return tableOf(kind.title, names, results);
+  return tableOf(framework, kind, names, results);
 }
 
 export async function httpTables(say) {
@@ -70,7 +89,12 @@ export async function httpTables(say) {
   if (!redis) console.warn('No redis-server or valkey-server: the rows with Redis are left out.');
   try {
     const parts = [];
-    for (const kind of KINDS) parts.push(await measure(kind, redis?.port, say));
+    for (const [number, framework] of Object.keys(FRAMEWORKS).entries()) {
+      for (const kind of KINDS) {
+        const own = { ...kind, db: 2 * number + kind.db };
+        parts.push(await measure(framework, own, redis?.port, say));
+      }
+    }
     return parts.join('\n\n');
   } finally {
     redis?.stop();

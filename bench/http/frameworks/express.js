@@ -1,12 +1,22 @@
-/** What protects an Express 5 app: each entry makes a middleware of a limit per day, the key being a header. */
+/** Express 5, and what protects it: a limit per day, the key being a header. */
 
+import { createServer } from 'node:http';
 import { spillway, rateLimit as spillwayRateLimit } from '@spillway/express';
 import { redisStore } from '@spillway/redis';
+import express from 'express';
 import { rateLimit as expressRateLimit } from 'express-rate-limit';
 import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 
 const DAY_MS = 86_400_000;
+/** A server behind what a contender's `make` made; undefined for none. */
+export function serve(middleware) {
+  const app = express();
+  if (middleware) app.use(middleware);
+  app.get('/', (_req, res) => res.json({ hello: 'world' }));
+  return createServer(app);
+}
+
 const keyOf = (req) => req.headers['x-api-key'];
 
 function ours(limit, store) {
@@ -54,7 +64,7 @@ function flexible(limiter, limit) {
 const duration = DAY_MS / 1000;
 
 export const contenders = {
-  bare: { title: '_no limiter_', make: () => (_req, _res, next) => next() },
+  bare: { title: '_no limiter_', make: () => undefined },
   ours: { title: 'Spillway, memory', make: (limit) => ours(limit) },
   expressRate: { title: 'express-rate-limit, memory', make: (limit) => expressRate(limit) },
   flexible: {

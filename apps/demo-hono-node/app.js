@@ -1,0 +1,82 @@
+/** The service, for every runtime of Hono: what differs between them is passed in. */
+
+import { concurrencyLimit, fleetShedder, rateLimit, spillway, workerShedder } from '@spillway/hono';
+import { Hono } from 'hono';
+import { cors } from 'hono/cors';
+import { stream } from 'hono/streaming';
+
+/** `clientIp` names the client of a request, `signal` is the load of this process, where there is a way to know it. */
+export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
+  const { LIMIT = '20', WINDOW = '1m', FOUR, TRUST_PROXY = '0' } = env;
+  const complain = atMostEachSecond((line) => console.error(line));
+  const options = {
+    store,
+    clientIp,
+    trustProxy: Number(TRUST_PROXY),
+    skip: ({ path }) => path === '/health',
+    onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+  };
+  const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+  const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
+
+  const shedders = [
+    ...(signal ? [workerShedder({ name: 'workers', signal, priority })] : []),
+    fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
+    concurrencyLimit({ name: 'in-flight', limit: 5, key: apiKey }),
+  ];
+  const front = spillway(
+    [
+      ...(FOUR === '1' ? shedders : []),
+      rateLimit({ name: 'per-address', limit: 60, window: WINDOW }),
+      rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // clients see nothing of it
+    ],
+    options,
+  );
+  const perKey = spillway(
+    rateLimit({ name: 'per-key', limit: Number(LIMIT), window: WINDOW, key: apiKey }),
+    options,
+  );
+
+  const app = new Hono();
+  app.use(cors({ origin: '*', exposeHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] }));
+  app.use(front);
+  app.get('/', (c) => c.text('Hello from behind a spillway.\n'));
+  app.get('/health', (c) => c.text('ok\n'));
+  app.get('/things', perKey, (c) => {
+    const { remaining } = c.get('spillway').find(({ limiter }) => limiter === 'per-key');
+    return c.json({ things: ['a dam', 'a gate'], remaining });
+  });
+  app.post('/charges', (c) => c.json({ charged: true }, 201));
+  app.get('/report', (c) => {
+    burn(Math.min(Number(c.req.query('ms') ?? 50), 1000));
+    return c.text('done\n');
+  });
+  app.get('/stream', (c) => {
+    const chunks = Math.min(Number(c.req.query('chunks') ?? 5), 600);
+    const fields = { 'Content-Type': 'text/plain; charset=UTF-8', ...streamFields };
+    for (const [name, value] of Object.entries(fields)) c.header(name, value);
+    return stream(c, async (out) => {
+      for (let chunk = 1; chunk <= chunks && !out.aborted; chunk += 1) {
+        await out.write(`${chunk}\n`);
+        await out.sleep(100);
+      }
+    });
+  });
+  app.get('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
+  return { app, close: () => Promise.all([front.close(), perKey.close()]) };
+}
+
+/** Counts too, for a Worker's clock stands still while it computes. */
+function burn(ms) {
+  const end = performance.now() + ms;
+  for (let round = 0; performance.now() < end && round < ms * 20_000; round += 1);
+}
+
+function atMostEachSecond(say) {
+  let lastMs = 0;
+  return (line) => {
+    if (Date.now() - lastMs < 1000) return;
+    lastMs = Date.now();
+    say(line);
+  };
+}

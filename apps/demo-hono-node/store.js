@@ -1,0 +1,12 @@
+/** One store for all guards: in Redis, so that it is the whole fleet's, or in memory. */
+
+import { memoryStore } from '@spillway/hono';
+import { redisStore } from '@spillway/redis';
+import { Redis } from 'ioredis';
+
+export function openStore(url) {
+  if (!url) return { store: memoryStore(), disconnect: () => undefined };
+  const redis = new Redis(url);
+  redis.on('error', () => undefined); // the guards tell of an outage, once a second
+  return { store: redisStore(redis), disconnect: () => redis.disconnect() };
+}

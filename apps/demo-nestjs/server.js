@@ -1,0 +1,116 @@
+/** Spillway on NestJS: limits and load shedders on one small service, in memory or, with REDIS_URL, shared by a fleet. */
+
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as nest from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { eventLoopSignal } from '@spillway/core/node';
+import * as spw from '@spillway/nestjs';
+import { redisStore } from '@spillway/redis';
+import { Redis } from 'ioredis';
+
+const { PORT = 3000, LIMIT = 20, WINDOW: window = '1m', PLATFORM = 'express' } = process.env;
+const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
+
+const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined;
+redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
+
+const key = (request) => request.header('x-api-key'); // none: the client's address counts
+const priority = spw.priorityOf; // what Priority() says of a handler
+const shedders = [
+  spw.workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
+  spw.fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
+  spw.concurrencyLimit({ name: 'in-flight', limit: 5, key }),
+];
+const spillway = spw.SpillwayModule.forRoot({
+  store: redis ? redisStore(redis) : spw.memoryStore(),
+  trustProxy: Number(TRUST_PROXY),
+  onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+  limiters: [
+    ...(FOUR === '1' ? shedders : []),
+    spw.rateLimit({ name: 'per-address', limit: 60, window }),
+    spw.rateLimit({ name: 'trial', limit: 1, window, mode: 'shadow' }), // a dark launch
+  ],
+});
+
+class Demo {
+  hello() {
+    return 'Hello from behind a spillway.\n';
+  }
+  health() {
+    return 'ok\n';
+  }
+  things(request) {
+    const decisions = spw.admissionsOf(request).flatMap((admission) => admission.decisions);
+    const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
+    return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
+  }
+  charge() {
+    return { charged: true };
+  }
+  report(ms = 50) {
+    const end = performance.now() + Math.min(Number(ms), 1000);
+    while (performance.now() < end); // work that keeps the event loop from everyone else
+    return 'done\n';
+  }
+  stream(chunks = 5) {
+    return new nest.StreamableFile(Readable.from(lines(Math.min(Number(chunks), 600))), { type });
+  }
+  fails() {
+    throw new Error('the handler failed; the limits went on');
+  }
+}
+
+// What stands above a class or a method in TypeScript, as @Get('things') @RateLimit({ ... }), is applied by hand in JavaScript.
+const type = 'text/plain; charset=utf-8';
+const text = nest.Header('Content-Type', type);
+nest.Controller()(Demo);
+decorate('hello', nest.Get(), text);
+decorate('health', nest.Get('health'), text, spw.SkipRateLimit());
+const perKey = { name: 'per-key', limit: Number(LIMIT), window, key };
+decorate('things', nest.Get('things'), spw.RateLimit(perKey), parameter(nest.Req()));
+decorate('charge', nest.Post('charges'), spw.Priority('critical'));
+decorate('report', nest.Get('report'), text, parameter(nest.Query('ms')));
+decorate('stream', nest.Get('stream'), parameter(nest.Query('chunks')));
+decorate('fails', nest.Get('fails'));
+
+class App {}
+nest.Module({ imports: [spillway], controllers: [Demo] })(App);
+
+const { ExpressAdapter, FastifyAdapter } = await import(`@nestjs/platform-${PLATFORM}`);
+const adapter = new (PLATFORM === 'fastify' ? FastifyAdapter : ExpressAdapter)();
+const app = await NestFactory.create(App, adapter, { logger: ['error'] });
+app.enableCors({ exposedHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] });
+await app.listen(Number(PORT), '0.0.0.0'); // Fastify would listen on the loopback only
+const { port } = app.getHttpServer().address();
+console.log(`Listening on port ${port}: ${PLATFORM}, ${redis ? 'in Redis' : 'in memory'}`);
+
+process.once('SIGTERM', async () => {
+  await app.close(); // the module gives permits back
+  redis?.disconnect();
+});
+
+/** Nest destroys the stream, and so ends this, when the client goes away. */
+async function* lines(count) {
+  for (let line = 1; line <= count; line += 1) {
+    await sleep(100);
+    yield `${line}\n`;
+  }
+}
+
+function decorate(method, ...decorators) {
+  const descriptor = Object.getOwnPropertyDescriptor(Demo.prototype, method);
+  nest.applyDecorators(...decorators)(Demo.prototype, method, descriptor);
+}
+
+/** Decorates the first parameter of a method. */
+function parameter(decorator) {
+  return (target, method) => decorator(target, method, 0);
+}
+
+/** An outage is one line a second, not one for each request. */
+function complain(message) {
+  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
+  complain.lastMs = Date.now();
+  console.error(message);
+}

@@ -1,0 +1,93 @@
+/** The client's address where no socket tells it: only what the app says counts, and whoever needs it must have said something. */
+
+import { SpillwayError } from '../errors.js';
+import { tellFault } from '../guard/faults.js';
+import type { Fault } from '../limit/limiter.js';
+import type { LimitRequest } from '../limit/request.js';
+import { canonicalAddress, checkIpv6Prefix } from '../net/address.js';
+import { clientAddress, compileTrust, type Trust, type TrustProxy } from '../net/trust.js';
+
+/** How the client's address is found. */
+export interface AddressOptions<Args extends readonly unknown[]> {
+  /**
+   * The address of the peer, as the platform knows it: of the client, or of the last proxy (then with `trustProxy`). Without it a
+   * limiter that needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   */
+  readonly clientIp?: (...args: Args) => string | null | undefined;
+  /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
+  readonly trustProxy?: TrustProxy;
+  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
+  readonly ipv6Prefix?: number;
+  /** Told when `clientIp` throws. */
+  readonly onFault?: (fault: Fault) => void;
+}
+
+/** Finds addresses as an app said; for adapters. */
+export class AddressFinder<Args extends readonly unknown[]> {
+  readonly told: boolean;
+  private readonly trust: Trust;
+
+  /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID` */
+  constructor(private readonly options: AddressOptions<Args>) {
+    const { clientIp, trustProxy, ipv6Prefix } = options;
+    if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+    this.told = clientIp !== undefined;
+    this.trust = compileTrust(trustProxy);
+  }
+
+  /** The canonical address; undefined where it cannot be known. */
+  find(args: Args, header: (name: string) => string | undefined): string | undefined {
+    const { trust } = this;
+    const forwarded = trust.kind === 'none' ? undefined : header('x-forwarded-for');
+    const address = clientAddress(trust, this.peer(args), forwarded);
+    return canonicalAddress(address, this.options.ipv6Prefix);
+  }
+
+  private peer(args: Args): string | undefined {
+    try {
+      return this.options.clientIp?.(...args) ?? undefined;
+    } catch (error) {
+      tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+      return undefined; // everybody whose address cannot be known is counted together
+    }
+  }
+}
+
+/** A request whose address is found on demand; for adapters, which add what their framework knows. */
+export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
+  implements LimitRequest<Raw>
+{
+  abstract readonly raw: Raw;
+  abstract readonly method: string;
+  abstract readonly path: string;
+  private address: string | undefined;
+  private state: 'unasked' | 'found' | 'missing' = 'unasked';
+
+  constructor(
+    private readonly finder: AddressFinder<Args>,
+    private readonly args: Args,
+  ) {}
+
+  abstract header(name: string): string | undefined;
+
+  get clientIp(): string | undefined {
+    if (this.state === 'unasked') {
+      this.state = this.finder.told ? 'found' : 'missing';
+      if (this.finder.told) this.address = this.finder.find(this.args, (name) => this.header(name));
+    }
+    return this.address;
+  }
+
+  /**
+   * The error to throw if the address was needed, and nobody said how to find it: for after the guard, which catches what is
+   * thrown in it.
+   */
+  get complaint(): SpillwayError | undefined {
+    if (this.state !== 'missing') return undefined;
+    return new SpillwayError(
+      'SPW_ADDRESS_REQUIRED',
+      'clientIp is required for a limiter that counts by client address: say where this platform tells it, or give the ' +
+        'limiter a key for every request; it is never guessed from headers',
+    );
+  }
+}

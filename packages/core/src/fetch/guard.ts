@@ -1,0 +1,191 @@
+/** The guard of a fetch handler: `Request` in, `Response` or nothing out. */
+
+import type { Admission } from '../guard/admission.js';
+import { rememberAdmission } from '../guard/admissions.js';
+import { createGuard, type Guard, type GuardOptions } from '../guard/guard.js';
+import { isLater } from '../host.js';
+import type { Limiter } from '../limit/limiter.js';
+import type { TrustProxy } from '../net/trust.js';
+import { AddressedRequest, AddressFinder, type AddressOptions } from './address.js';
+import { type Permit, PermitOffice } from './permit.js';
+import { goneResponse, refusalResponse, withFields } from './response.js';
+import type { HostResponse, WebRequest, WebResponse } from './web.js';
+
+export interface FetchGuardOptions<
+  Req extends WebRequest = WebRequest,
+  Rest extends readonly unknown[] = readonly unknown[],
+> extends GuardOptions<Req> {
+  /**
+   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that needs the
+   * address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   */
+  readonly clientIp?: (request: Req, ...rest: Rest) => string | null | undefined;
+  /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
+  readonly trustProxy?: TrustProxy;
+  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
+  readonly ipv6Prefix?: number;
+  /** Keeps the platform from ending work before a permit is given back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`. */
+  readonly waitUntil?: (promise: Promise<unknown>, request: Req, ...rest: Rest) => void;
+}
+
+/** What a guard says of one request. */
+export interface FetchCheck {
+  readonly admission: Admission;
+  /** The answer to a request that was refused, or whose client is gone; undefined: go on, then `finish` or `fail`. */
+  readonly response: HostResponse | undefined;
+  /** Adds the fields to the final response, and gives back what is held when its body is over. */
+  finish<Res extends WebResponse>(response: Res): Res;
+  /** For a handler that failed: gives back what is held. */
+  fail(): void;
+}
+
+/** What {@link fetchGuard} returns. */
+export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknown[]> {
+  /** The handler behind the limits. What it throws is thrown. */
+  wrap<Args extends Rest, Res extends WebResponse>(
+    handler: (request: Req, ...rest: Args) => Res | Promise<Res>,
+  ): (request: Req, ...rest: Args) => Promise<Res>;
+  /** Decides on a request, for where no handler can be wrapped. */
+  check(request: Req, ...rest: Rest): Promise<FetchCheck>;
+  /** Gives back the permits of all requests still in progress: for a process that ends. */
+  close(): Promise<void>;
+}
+
+/**
+ * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers.
+ *
+ * @throws SpillwayError for wrong options; also those of `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
+ * @example
+ * ```ts
+ * import { rateLimit } from '@spillway/core';
+ * import { fetchGuard } from '@spillway/core/fetch';
+ *
+ * const limits = fetchGuard(rateLimit({ limit: 100, window: '1m' }), {
+ *   clientIp: (request: Request) => request.headers.get('cf-connecting-ip'), // on Cloudflare; else as your platform tells it
+ * });
+ * const handler = limits.wrap(async () => new Response('Hello'));
+ * ```
+ */
+export function fetchGuard<
+  Req extends WebRequest = WebRequest,
+  Rest extends readonly unknown[] = readonly unknown[],
+>(
+  limiters: Limiter<Req> | readonly Limiter<Req>[],
+  options: FetchGuardOptions<Req, Rest> = {},
+): FetchGuard<Req, Rest> {
+  return new RequestGuard(limiters, options);
+}
+
+class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
+  implements FetchGuard<Req, Rest>
+{
+  private readonly guard: Guard<Req>;
+  private readonly permits: PermitOffice;
+  private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
+
+  constructor(
+    limiters: Limiter<Req> | readonly Limiter<Req>[],
+    private readonly options: FetchGuardOptions<Req, Rest>,
+  ) {
+    this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
+    this.permits = new PermitOffice(options.onFault);
+    this.guard = createGuard(limiters, options);
+  }
+
+  wrap<Args extends Rest, Res extends WebResponse>(
+    handler: (request: Req, ...rest: Args) => Res | Promise<Res>,
+  ): (request: Req, ...rest: Args) => Promise<Res> {
+    return async (request, ...rest) => {
+      const check = await this.check(request, ...rest);
+      // The runtime has one class of responses, whatever its types call it.
+      if (check.response) return check.response as WebResponse as Res;
+      let response: Res;
+      try {
+        response = await handler(request, ...rest);
+      } catch (error) {
+        check.fail();
+        throw error;
+      }
+      return check.finish(response);
+    };
+  }
+
+  async check(request: Req, ...rest: Rest): Promise<FetchCheck> {
+    const asking = new FetchRequest(request, this.finder, [request, ...rest]);
+    const asked = this.guard.admit(asking);
+    const waited = isLater(asked);
+    const admission = waited ? await asked : asked;
+    const { complaint } = asking;
+    if (complaint) {
+      admission.release({});
+      throw complaint;
+    }
+    rememberAdmission(request, admission);
+    const isGone = waited && request.signal?.aborted === true;
+    if (isGone) admission.release({ aborted: true });
+    return new Checked(admission, request, isGone, this.permitFor(admission, request, rest));
+  }
+
+  close(): Promise<void> {
+    return this.guard.close();
+  }
+
+  private permitFor(admission: Admission, request: Req, rest: Rest): Permit | undefined {
+    if (!admission.pending) return undefined;
+    const { waitUntil } = this.options;
+    return this.permits.hold(
+      admission,
+      request.signal,
+      waitUntil && ((promise) => waitUntil(promise, request, ...rest)),
+    );
+  }
+}
+
+class Checked implements FetchCheck {
+  readonly response: HostResponse | undefined;
+
+  constructor(
+    readonly admission: Admission,
+    private readonly request: WebRequest,
+    isGone: boolean,
+    private readonly permit: Permit | undefined,
+  ) {
+    if (isGone) this.response = goneResponse();
+    else if (!admission.allowed) this.response = refusalResponse(admission, request.method);
+  }
+
+  finish<Res extends WebResponse>(response: Res): Res {
+    const dressed = withFields(response, this.admission.fields);
+    return this.permit?.follow(dressed, this.request.method !== 'HEAD') ?? dressed;
+  }
+
+  fail(): void {
+    this.permit?.release({ aborted: false });
+  }
+}
+
+class FetchRequest<
+  Req extends WebRequest,
+  Args extends readonly unknown[],
+> extends AddressedRequest<Req, Args> {
+  constructor(
+    readonly raw: Req,
+    finder: AddressFinder<Args>,
+    args: Args,
+  ) {
+    super(finder, args);
+  }
+
+  get method(): string {
+    return this.raw.method.toUpperCase();
+  }
+
+  get path(): string {
+    const [, path = '/'] = /^[^/]*\/\/[^/?#]*([^?#]*)/.exec(this.raw.url) ?? [];
+    return path || '/';
+  }
+
+  header(name: string): string | undefined {
+    return this.raw.headers.get(name) ?? undefined;
+  }
+}

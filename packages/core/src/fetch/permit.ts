@@ -1,0 +1,99 @@
+/** Permits over fetch responses: given back once, when the body has ended, was cancelled or failed, or the client is gone. */
+
+import type { Admission } from '../guard/admission.js';
+import { tellFault } from '../guard/faults.js';
+import type { Fault, RequestOutcome } from '../limit/limiter.js';
+import { Watched } from './watched.js';
+import { type WebResponse, type WebSignal, webClasses } from './web.js';
+
+/** Takes a promise that the platform should wait for though the response is complete. */
+export type WaitUntil = (promise: Promise<unknown>) => void;
+
+/** Holds what admissions of one guard have to give back; for adapters. */
+export class PermitOffice {
+  /** Where another middleware throws a response away unread, nothing else would tell. */
+  private readonly losses: FinalizationRegistry<Permit> | undefined;
+
+  /** @param onFault told when `waitUntil` throws */
+  constructor(private readonly onFault?: (fault: Fault) => void) {
+    if (typeof FinalizationRegistry === 'undefined') return; // a Worker must ask for it
+    this.losses = new FinalizationRegistry((permit) => permit.release({ aborted: true }));
+  }
+
+  /**
+   * @param signal aborts when the client goes away, where the platform tells
+   * @param waitUntil told at once: where the client's going ends all work, it keeps alive what gives the permit back
+   */
+  hold(
+    admission: Admission,
+    signal: WebSignal | null | undefined,
+    waitUntil: WaitUntil | undefined,
+  ): Permit {
+    const permit = new Permit(admission, signal, this.losses);
+    if (!waitUntil) return permit;
+    try {
+      waitUntil(permit.released());
+    } catch (error) {
+      tellFault(this.onFault, { limiter: '', source: 'adapter', error });
+    }
+    return permit;
+  }
+}
+
+/** What one admission has to give back. */
+export class Permit {
+  private done: (() => void) | undefined;
+
+  constructor(
+    private readonly admission: Admission,
+    private readonly signal: WebSignal | null | undefined,
+    private readonly losses: FinalizationRegistry<Permit> | undefined,
+  ) {
+    signal?.addEventListener('abort', this.abort);
+  }
+
+  /** Settles when the store has the permit back; to be asked for before that. */
+  released(): Promise<void> {
+    return new Promise((resolve) => {
+      this.done = resolve;
+    });
+  }
+
+  /** Gives back what is held; the first time only. */
+  release(outcome: RequestOutcome): void {
+    this.signal?.removeEventListener('abort', this.abort);
+    this.losses?.unregister(this);
+    const later = this.admission.release(outcome);
+    if (!this.done) return;
+    if (later) void later.then(this.done);
+    else this.done();
+  }
+
+  /** The response to send, which gives back the permit when it is over; at once if there is nothing to follow. */
+  follow<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
+    const { status, body } = response;
+    if (!this.admission.pending) return response; // the client went away while the handler ran
+    if (!body || !sendsBody) {
+      this.release({ status, aborted: false });
+      return response;
+    }
+    try {
+      return this.watch(response, body);
+    } catch {
+      this.release({ status, aborted: true }); // read already, or locked: it cannot be sent either
+      return response;
+    }
+  }
+
+  private watch<Res extends WebResponse>(response: Res, body: object): Res {
+    const { status } = response;
+    const { Response, ReadableStream } = webClasses();
+    const watched = new Watched(body, (aborted) => this.release({ status, aborted }));
+    // What reads the stream holds its source, whatever becomes of the objects around it.
+    this.losses?.register(watched, this, this);
+    const stream = new ReadableStream(watched, { highWaterMark: 0 }); // reads nothing ahead
+    return new Response(stream, response) as Res;
+  }
+
+  private readonly abort = (): void => this.release({ aborted: true });
+}

@@ -1,0 +1,64 @@
+/** What an admission does to a fetch response: fields added to it, or a whole one for a refused request. */
+
+import type { Admission } from '../guard/admission.js';
+import { type Field, mergeFields } from '../http/fields.js';
+import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
+
+/** The response with the fields set: itself, or a copy where its headers cannot be changed (one that was fetched). */
+export function withFields<Res extends WebResponse>(response: Res, fields: readonly Field[]): Res {
+  if (fields.length === 0) return response;
+  try {
+    setFields(response.headers, fields);
+    return response;
+  } catch {
+    return copyWithFields(response, fields);
+  }
+}
+
+function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Field[]): Res {
+  const { Response } = webClasses();
+  try {
+    const copy = new Response(response.body, response) as Res;
+    setFields(copy.headers, fields);
+    return copy;
+  } catch {
+    return response; // of an error, or read already: no business of ours
+  }
+}
+
+/** The fields of a refusal, with the length of its body: for HEAD too, which is sent none. */
+export function refusalFields({ fields, body }: Admission): Record<string, string> {
+  // Its own texts and names, which are ASCII: as many bytes as characters.
+  const record: Record<string, string> = { 'Content-Length': String(body.length) };
+  for (const [name, value] of fields) record[name] = value;
+  return record;
+}
+
+/** The answer to a refused request. */
+export function refusalResponse(admission: Admission, method: string): HostResponse {
+  const { Response } = webClasses();
+  const body = method === 'HEAD' ? null : admission.body;
+  const init = { status: admission.status, headers: refusalFields(admission) };
+  return new Response(body, init) as HostResponse;
+}
+
+/** The answer that nobody reads, since the client is gone. */
+export function goneResponse(): HostResponse {
+  const { Response } = webClasses();
+  return new Response(null, { status: 499 }) as HostResponse;
+}
+
+/** What the response has already is of guards behind this one: in lists they come after. */
+function setFields(headers: WebHeaders, fields: readonly Field[]): void {
+  const theirs: Field[] = [];
+  for (const [name] of fields) {
+    const value = headers.get(name);
+    if (value) theirs.push([name, value]);
+  }
+  let merged: Iterable<Field> = fields;
+  if (theirs.length > 0) {
+    const own = new Map(fields);
+    merged = new Map([...own, ...mergeFields(theirs, (name) => own.get(name))]);
+  }
+  for (const [name, value] of merged) headers.set(name, value);
+}

@@ -1,0 +1,348 @@
+/** A guard over plain fetch handlers: `Request` in, `Response` out. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import {
+  admissionsOf,
+  concurrencyLimit,
+  memoryStore,
+  type RequestOutcome,
+  rateLimit,
+  type Store,
+} from '@spillway/core';
+import { fetchGuard } from '@spillway/core/fetch';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it } from 'vitest';
+
+const ask = (init?: RequestInit & { path?: string }) =>
+  new Request(`http://a.example${init?.path ?? '/'}`, init);
+
+function noting() {
+  const outcomes: RequestOutcome[] = [];
+  const refundIf = (outcome: RequestOutcome): boolean => {
+    outcomes.push(outcome);
+    return false;
+  };
+  return {
+    outcomes,
+    limiter: rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all', refundIf }),
+  };
+}
+
+/** Answers after one turn. */
+function laterStore(): Store {
+  const memory = memoryStore();
+  return { sync: false, apply: async (steps) => memory.apply(steps) };
+}
+
+/** Collects garbage again and again, until something is so or it must have been. */
+async function collectGarbage(isEnough: () => boolean): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let turn = 0; turn < 20 && !isEnough(); turn += 1) {
+    collect();
+    await new Promise(setImmediate);
+  }
+}
+
+describe('a wrapped handler', () => {
+  it('answers with the fields of the limits, then is not asked any more', async () => {
+    const limiter = rateLimit({ name: 'a', limit: 1, window: '1m', key: 'all' });
+    const limits = fetchGuard(limiter, { store: memoryStore({ clock: new ManualClock() }) });
+    let handled = 0;
+    const handler = limits.wrap(() => {
+      handled += 1;
+      return new Response('hello', { status: 201, headers: { 'x-own': '1' } });
+    });
+    const passed = await handler(ask());
+    expect(passed.status).toBe(201);
+    expect(Object.fromEntries(passed.headers)).toMatchObject({
+      'x-own': '1',
+      'ratelimit-policy': '"a";q=1;w=60',
+      ratelimit: '"a";r=0;t=60',
+    });
+    const refused = await handler(ask());
+    const body = await refused.text();
+    expect(refused.status).toBe(429);
+    expect(Object.fromEntries(refused.headers)).toEqual({
+      'cache-control': 'no-store',
+      'content-length': String(body.length),
+      'content-type': 'application/problem+json',
+      ratelimit: '"a";r=0;t=60',
+      'ratelimit-policy': '"a";q=1;w=60',
+      'retry-after': '60',
+    });
+    expect(JSON.parse(body)).toMatchObject({ status: 429, 'violated-policies': ['a'] });
+    const head = await handler(ask({ method: 'HEAD' }));
+    expect(head.headers.get('content-length')).toBe(String(body.length));
+    expect(await head.text()).toBe('');
+    expect(handled).toBe(1);
+  });
+
+  it('is given all that the platform gave, and so is clientIp', async () => {
+    const limiter = rateLimit({ limit: 1, window: '1h' });
+    const limits = fetchGuard(limiter, {
+      clientIp: (_request: Request, info: { readonly ip: string }) => info.ip,
+    });
+    const handler = limits.wrap((request, info) => new Response(`${request.method} ${info.ip}`));
+    expect(await (await handler(ask(), { ip: '192.0.2.1' })).text()).toBe('GET 192.0.2.1');
+    expect((await handler(ask(), { ip: '192.0.2.2' })).status).toBe(200);
+    expect((await handler(ask(), { ip: '::ffff:192.0.2.1' })).status).toBe(429);
+  });
+
+  it('believes the proxies it is told of, from the peer that clientIp names', async () => {
+    const seen: (string | undefined)[] = [];
+    const key = (request: { clientIp: string | undefined }) => void seen.push(request.clientIp);
+    const limiter = rateLimit({ limit: 9, window: '1h', key: key as () => undefined });
+    const headers = { 'x-forwarded-for': '6.6.6.6, 192.0.2.7' };
+    for (const peer of ['10.0.0.1', '192.0.2.1']) {
+      const limits = fetchGuard(limiter, { clientIp: () => peer, trustProxy: ['10.0.0.0/8'] });
+      await limits.wrap(() => new Response())(ask({ headers }));
+    }
+    expect(seen).toEqual(['192.0.2.7', '192.0.2.1']);
+  });
+
+  it.each([
+    ['at once', undefined],
+    ['later', laterStore()],
+  ])(
+    'fails with a code when the address is needed and nobody named it, answered %s',
+    async (_, store) => {
+      const limiter = rateLimit({ name: 'a', limit: 1, window: '1h' });
+      const limits = fetchGuard(limiter, store ? { store } : {});
+      const handler = limits.wrap(() => new Response());
+      await expect(handler(ask())).rejects.toMatchObject({ code: 'SPW_ADDRESS_REQUIRED' });
+      await expect(handler(ask())).rejects.toThrow('clientIp is required');
+    },
+  );
+
+  it('holds no permit of a request that failed for want of an address', async () => {
+    const store = memoryStore();
+    const one = concurrencyLimit({ name: 'one', limit: 1, key: 'all' });
+    const limits = fetchGuard([one, rateLimit({ name: 'a', limit: 9, window: '1h' })], { store });
+    await expect(limits.check(ask())).rejects.toMatchObject({ code: 'SPW_ADDRESS_REQUIRED' });
+    expect((await fetchGuard(one, { store }).check(ask())).response).toBeUndefined();
+  });
+
+  it('fails as it failed, and leaves nothing held', async () => {
+    const limiter = concurrencyLimit({ limit: 1, key: 'all' });
+    const handler = fetchGuard(limiter).wrap(() => Promise.reject(new Error('mine')));
+    await expect(handler(ask())).rejects.toThrow('mine');
+    await expect(handler(ask())).rejects.toThrow('mine');
+  });
+
+  it('keeps the answer of a guard within a guard, in order', async () => {
+    const options = { store: memoryStore({ clock: new ManualClock() }) };
+    const limit = (name: string, window: '1m' | '1h') =>
+      fetchGuard(rateLimit({ name, limit: 1, window, key: 'all' }), options);
+    const handler = limit('outer', '1m').wrap(limit('inner', '1h').wrap(() => new Response()));
+    const { headers } = await handler(ask());
+    expect(headers.get('ratelimit')).toBe('"outer";r=0;t=60, "inner";r=0;t=3600');
+  });
+
+  it.each([
+    ['http://a.example', '/'],
+    ['http://a.example/a/b?c=/d#e', '/a/b'],
+    ['http://a.example?x', '/'],
+    ['http://[::1]:8080/%2F//a', '/%2F//a'],
+  ])('knows the path of %s', async (url, path) => {
+    const paths: string[] = [];
+    const skip = (request: { path: string }) => paths.push(request.path) > 0;
+    const limits = fetchGuard(rateLimit({ limit: 1, window: '1h' }), { skip });
+    await limits.wrap(() => new Response())({ ...bare, url });
+    await limits.wrap(() => new Response())(new Request(url));
+    expect(paths).toEqual([path, path]);
+  });
+});
+
+/** A request of another kind, with the least there must be. */
+const bare = { method: 'get', url: 'http://a.example/', headers: { get: () => null } };
+
+describe('a permit', () => {
+  const streamOf = (...chunks: string[]) =>
+    new ReadableStream({
+      pull(controller) {
+        const chunk = chunks.shift();
+        if (chunk === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(chunk));
+      },
+    });
+
+  it('ends with the body', async () => {
+    const { outcomes, limiter } = noting();
+    const handler = fetchGuard(limiter).wrap(
+      () => new Response(streamOf('a', 'b'), { status: 202 }),
+    );
+    const response = await handler(ask());
+    expect(outcomes).toEqual([]);
+    expect(await response.text()).toBe('ab');
+    expect(outcomes).toEqual([{ status: 202, aborted: false }]);
+  });
+
+  it('ends at once where there is no body to wait for', async () => {
+    const { outcomes, limiter } = noting();
+    const limits = fetchGuard(limiter);
+    await limits.wrap(() => new Response(null, { status: 204 }))(ask());
+    await limits.wrap(() => new Response('unsent'))(ask({ method: 'HEAD' }));
+    expect(outcomes).toEqual([
+      { status: 204, aborted: false },
+      { status: 200, aborted: false },
+    ]);
+  });
+
+  it('ends once when the client goes away, before the answer or within it', async () => {
+    const { outcomes, limiter } = noting();
+    const limits = fetchGuard(limiter);
+    const client = new AbortController();
+    const early = limits.wrap(async () => {
+      client.abort();
+      return new Response(streamOf('late'));
+    });
+    expect(await (await early(ask({ signal: client.signal }))).text()).toBe('late');
+    expect(outcomes).toEqual([{ aborted: true }]);
+
+    const within = await limits.wrap(() => new Response(streamOf('a', 'b')))(ask());
+    await within.body?.cancel();
+    expect(outcomes.slice(1)).toEqual([{ status: 200, aborted: true }]);
+  });
+
+  it('ends when the body fails, and the reader is told why', async () => {
+    const { outcomes, limiter } = noting();
+    const broken = new ReadableStream({
+      pull: (controller) => controller.error(new Error('the source broke')),
+    });
+    const response = await fetchGuard(limiter).wrap(() => new Response(broken))(ask());
+    await expect(response.text()).rejects.toThrow('the source broke');
+    expect(outcomes).toEqual([{ status: 200, aborted: true }]);
+  });
+
+  it('of a client that went while the store was asked is not used', async () => {
+    const { outcomes, limiter } = noting();
+    const client = new AbortController();
+    const handler = fetchGuard(limiter, { store: laterStore() }).wrap(() => {
+      throw new Error('handled');
+    });
+    const response = handler(ask({ signal: client.signal }));
+    client.abort();
+    expect((await (response as Promise<Response>)).status).toBe(499);
+    expect(outcomes).toEqual([{ aborted: true }]);
+  });
+
+  it('ends when the response is thrown away unread', async () => {
+    const { outcomes, limiter } = noting();
+    const handler = fetchGuard(limiter).wrap(() => new Response(streamOf('unread')));
+    await handler(ask());
+    await collectGarbage(() => outcomes.length > 0);
+    expect(outcomes).toEqual([{ aborted: true }]);
+  });
+
+  it('outlives the response that a reader of its body was taken from', async () => {
+    const { outcomes, limiter } = noting();
+    const handler = fetchGuard(limiter).wrap(() => new Response(streamOf('a', 'b')));
+    const reader = (await handler(ask())).body?.getReader();
+    await collectGarbage(() => outcomes.length > 0);
+    expect(outcomes).toEqual([]);
+    while (!(await reader?.read())?.done);
+    expect(outcomes).toEqual([{ status: 200, aborted: false }]);
+  });
+
+  it('is waited for where the platform must be told', async () => {
+    const promises: Promise<unknown>[] = [];
+    const limiter = concurrencyLimit({ name: 'a', limit: 1, key: 'all' });
+    const limits = fetchGuard(limiter, {
+      store: laterStore(),
+      waitUntil: (promise, _request: Request, ctx: { id: number }) => {
+        expect(ctx.id).toBe(7);
+        promises.push(promise);
+      },
+    });
+    const handler = limits.wrap(() => new Response('hello'));
+    for (let i = 1; i <= 2; i += 1) {
+      const response = await handler(ask(), { id: 7 });
+      expect(response.status).toBe(200);
+      expect(promises.length).toBe(i);
+      await response.text();
+      await Promise.all(promises); // the store has it back
+    }
+  });
+});
+
+describe('what goes wrong around it', () => {
+  it('is told, when waitUntil throws, and the permit ends as ever', async () => {
+    const { outcomes, limiter } = noting();
+    const faults: unknown[] = [];
+    const limits = fetchGuard(limiter, {
+      waitUntil: () => {
+        throw new Error('mine');
+      },
+      onFault: (fault) => faults.push(fault),
+    });
+    expect(await (await limits.wrap(() => new Response('hello'))(ask())).text()).toBe('hello');
+    expect(faults).toMatchObject([{ source: 'adapter', error: { message: 'mine' } }]);
+    expect(outcomes).toEqual([{ status: 200, aborted: false }]);
+  });
+
+  it('leaves a response alone that cannot be copied, and holds nothing for it', async () => {
+    const { outcomes, limiter } = noting();
+    const limits = fetchGuard(limiter);
+    const error = Response.error();
+    expect(await limits.wrap(() => error)(ask())).toBe(error);
+    const read = new Response('read');
+    await read.text();
+    expect(await limits.wrap(() => read)(ask())).toBe(read);
+    expect(outcomes).toEqual([
+      { status: 0, aborted: false },
+      { status: 200, aborted: true },
+    ]);
+  });
+});
+
+describe('a check', () => {
+  it('gives the refusal, or what is to be done with the final response', async () => {
+    const limits = fetchGuard(rateLimit({ name: 'a', limit: 1, window: '1h', key: 'all' }));
+    const first = await limits.check(ask());
+    expect(first.response).toBeUndefined();
+    expect(first.admission.decisions).toMatchObject([{ limiter: 'a', remaining: 0 }]);
+    const fetched = await fetch('data:text/plain,hello'); // headers that cannot be changed
+    const response = first.finish(fetched);
+    expect(response.headers.get('ratelimit')).toBe('"a";r=0;t=3600');
+    expect(await response.text()).toBe('hello');
+    const second = await limits.check(ask());
+    const refusal: Response | undefined = second.response; // the type of those who use it
+    expect(refusal?.status).toBe(429);
+  });
+
+  it('is known to whoever holds the request', async () => {
+    const limits = fetchGuard(rateLimit({ name: 'a', limit: 1, window: '1h', key: 'all' }));
+    const request = ask();
+    const { admission } = await limits.check(request);
+    expect(admissionsOf(request)).toEqual([admission]);
+  });
+
+  it('gives nothing back twice', async () => {
+    const { outcomes, limiter } = noting();
+    const check = await fetchGuard(limiter).check(ask());
+    check.fail();
+    check.fail();
+    check.finish(new Response());
+    expect(outcomes).toEqual([{ aborted: false }]);
+  });
+});
+
+it('gives back at close what requests in progress hold', async () => {
+  const store = memoryStore();
+  const one = () => fetchGuard(concurrencyLimit({ name: 'a', limit: 1, key: 'all' }), { store });
+  const limits = one();
+  await limits.check(ask());
+  expect((await one().check(ask())).response?.status).toBe(429);
+  await limits.close();
+  expect((await one().check(ask())).response).toBeUndefined();
+});
+
+it.each([
+  [{ trustProxy: true }, 'SPW_TRUST_PROXY_UNSAFE'],
+  [{ ipv6Prefix: 1 }, 'SPW_OPTION_INVALID'],
+])('refuses wrong options at once: %j', (options, code) => {
+  const limiter = rateLimit({ limit: 1, window: '1h' });
+  expect(() => fetchGuard(limiter, options as never)).toThrow(code);
+});

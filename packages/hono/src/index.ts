@@ -1,0 +1,87 @@
+/** @spillway/hono: rate limits and load shedding for Hono, on any runtime. All of core, with Hono's context as `raw`. */
+
+import {
+  type ConcurrencyLimitOptions,
+  concurrencyLimit as coreConcurrencyLimit,
+  fleetShedder as coreFleetShedder,
+  rateLimit as coreRateLimit,
+  workerShedder as coreWorkerShedder,
+  type FleetShedderOptions,
+  type RateLimitOptions,
+  type StoredLimiter,
+  type WorkerShedder,
+  type WorkerShedderOptions,
+} from '@spillway/core';
+import type { Context } from 'hono';
+
+export * from '@spillway/core';
+export {
+  type SpillwayHandler,
+  type SpillwayOptions,
+  type SpillwayVariables,
+  spillway,
+} from './middleware.js';
+export type { OnRefused } from './reply.js';
+
+/**
+ * `rateLimit` of core, whose functions are given Hono's context as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { rateLimit, spillway } from '@spillway/hono';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: (request) => request.raw.req.header('x-api-key') })));
+ * ```
+ */
+export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Context> =
+  coreRateLimit;
+
+/**
+ * `concurrencyLimit` of core, whose functions are given Hono's context as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { concurrencyLimit, spillway } from '@spillway/hono';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: (request) => request.raw.req.header('x-api-key') })));
+ * ```
+ */
+export const concurrencyLimit: (
+  options: ConcurrencyLimitOptions<Context>,
+) => StoredLimiter<Context> = coreConcurrencyLimit;
+
+/**
+ * `fleetShedder` of core, whose functions are given Hono's context as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { fleetShedder, spillway } from '@spillway/hono';
+ * import { redisStore } from '@spillway/redis';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(spillway(fleetShedder({ name: 'fleet', capacity: 1000 }), { store: redisStore(redis) }));
+ * ```
+ */
+export const fleetShedder: (options: FleetShedderOptions<Context>) => StoredLimiter<Context> =
+  coreFleetShedder;
+
+/**
+ * `workerShedder` of core, whose functions are given Hono's context as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { eventLoopSignal } from '@spillway/core/node';
+ * import { spillway, workerShedder } from '@spillway/hono';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(spillway(workerShedder({ name: 'workers', signal: eventLoopSignal() })));
+ * ```
+ */
+export const workerShedder: (options: WorkerShedderOptions<Context>) => WorkerShedder<Context> =
+  coreWorkerShedder;

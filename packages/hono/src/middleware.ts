@@ -1,0 +1,145 @@
+/** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
+
+import {
+  type Admission,
+  createGuard,
+  type Decision,
+  type Guard,
+  type GuardOptions,
+  type Limiter,
+  rememberAdmission,
+  type TrustProxy,
+  tellFault,
+} from '@spillway/core';
+import { AddressFinder, goneResponse, PermitOffice } from '@spillway/core/fetch';
+import type { Context, MiddlewareHandler, Next } from 'hono';
+import { FetchReply } from './over-fetch.js';
+import { NodeReply } from './over-node.js';
+import type { OnRefused } from './reply.js';
+import { HonoRequest } from './request.js';
+
+export interface SpillwayOptions extends GuardOptions<Context> {
+  /**
+   * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it a limiter
+   * that needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   */
+  readonly clientIp?: (c: Context) => string | null | undefined;
+  /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
+  readonly trustProxy?: TrustProxy;
+  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
+  readonly ipv6Prefix?: number;
+  /** Answers a refused request instead of the problem document. The status and the fields are set, save `Content-Type`. */
+  readonly onRefused?: OnRefused;
+}
+
+/** What the middleware puts into Hono's context. */
+export interface SpillwayVariables {
+  /** The decisions of all limiters that ran, first to last; undefined where no guard did. */
+  spillway: readonly Decision[] | undefined;
+}
+
+declare module 'hono' {
+  interface ContextVariableMap extends SpillwayVariables {}
+}
+
+type Handled = Response | ReturnType<MiddlewareHandler>;
+
+/** The middleware, with its guard's `close`. */
+export type SpillwayHandler = MiddlewareHandler & Pick<Guard<Context>, 'close'>;
+
+/**
+ * Hono middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
+ *
+ * @throws SpillwayError for wrong options; also those of `createGuard`. At a request, to the app's error handler:
+ * `SPW_ADDRESS_REQUIRED`.
+ * @example
+ * ```ts
+ * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
+ * import { rateLimit, spillway } from '@spillway/hono';
+ * import { Hono } from 'hono';
+ *
+ * const app = new Hono();
+ * app.use(spillway(rateLimit({ limit: 100, window: '1m' }), { clientIp: (c) => getConnInfo(c).remote.address }));
+ * ```
+ */
+export function spillway(
+  limiters: Limiter<Context> | readonly Limiter<Context>[],
+  options: SpillwayOptions = {},
+): SpillwayHandler {
+  const way = new Way(limiters, options);
+  const handle = (c: Context, next: Next): Handled => way.enter(c, next);
+  return Object.assign(handle as MiddlewareHandler, { close: () => way.close() });
+}
+
+/** The way of requests past one guard. */
+class Way {
+  private readonly guard: Guard<Context>;
+  private readonly finder: AddressFinder<readonly [Context]>;
+  private readonly permits: PermitOffice;
+
+  constructor(
+    limiters: Limiter<Context> | readonly Limiter<Context>[],
+    private readonly options: SpillwayOptions,
+  ) {
+    this.finder = new AddressFinder(options);
+    this.permits = new PermitOffice(options.onFault);
+    this.guard = createGuard(limiters, options);
+  }
+
+  enter(c: Context, next: Next): Handled {
+    const request = new HonoRequest(c, this.finder);
+    let asked: Admission | Promise<Admission>;
+    try {
+      asked = this.guard.admit(request);
+    } catch (error) {
+      return this.excuse(error, next);
+    }
+    if (!('then' in asked)) return this.apply(asked, request, next, false);
+    return asked.then(
+      (admission) => this.apply(admission, request, next, true),
+      (error: unknown) => this.excuse(error, next),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.guard.close();
+  }
+
+  private apply(
+    admission: Admission,
+    { raw: c, complaint }: HonoRequest,
+    next: Next,
+    waited: boolean,
+  ): Handled {
+    if (complaint) {
+      admission.release({});
+      throw complaint;
+    }
+    const reply = NodeReply.of(c) ?? new FetchReply(c, this.permits);
+    try {
+      if (waited && reply.isGone()) {
+        admission.release({ aborted: true });
+        return goneResponse();
+      }
+      remember(c, admission);
+      reply.prepare(admission);
+    } catch (error) {
+      return this.excuse(error, next);
+    }
+    if (admission.allowed) return reply.pass(admission, next);
+    const { onRefused } = this.options;
+    return onRefused ? reply.refuseWith(onRefused, admission) : reply.refuse(admission);
+  }
+
+  /** An exception of our own must not fail the request, and must not pass in silence. */
+  private excuse(error: unknown, next: Next): Handled {
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+    return next();
+  }
+}
+
+function remember(c: Context, admission: Admission): void {
+  rememberAdmission(c, admission);
+  const before = c.get('spillway');
+  c.set('spillway', before ? [...before, ...admission.decisions] : admission.decisions);
+}

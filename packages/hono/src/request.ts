@@ -1,0 +1,33 @@
+/** Hono's request as limiters see it. */
+
+import { AddressedRequest, type AddressFinder } from '@spillway/core/fetch';
+import type { Context } from 'hono';
+
+export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
+  constructor(
+    readonly raw: Context,
+    finder: AddressFinder<readonly [Context]>,
+  ) {
+    super(finder, [raw]);
+  }
+
+  get method(): string {
+    return this.raw.req.method.toUpperCase();
+  }
+
+  get path(): string {
+    return this.raw.req.path;
+  }
+
+  get route(): string | undefined {
+    const { req } = this.raw;
+    // The helper of `hono/route` says the same, but only from 4.8 on.
+    const own = req.matchedRoutes[req.routeIndex];
+    // What `app.use` and `app.all` put in the way of many routes is none.
+    return own && own.method !== 'ALL' ? own.path : undefined;
+  }
+
+  header(name: string): string | undefined {
+    return this.raw.req.header(name);
+  }
+}

@@ -1,0 +1,41 @@
+/** What can be wrong with an app as a whole, looked for before it listens. */
+
+import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { SpillwayError } from '@spillway/core';
+import type { HandlerGuards } from './handler-guards.js';
+import { declarationsOn } from './metadata.js';
+
+type Methods = Readonly<Record<string, object & { readonly name: string }>>;
+type Class = (abstract new () => Methods) & { readonly prototype: Methods };
+
+/** @throws SpillwayError `SPW_REGISTERED_TWICE` if our module is there more than once */
+export function checkRegistration(modules: ModulesContainer, ours: object): void {
+  const count = [...modules.values()].filter(({ metatype }) => metatype === ours).length;
+  if (count > 1) {
+    throw new SpillwayError(
+      'SPW_REGISTERED_TWICE',
+      `SpillwayModule.forRoot() must be imported once, in the root module, got ${count} of it: every request would be counted by each`,
+    );
+  }
+}
+
+/**
+ * Makes the guards of all decorated handlers, so that decorators that do not go together fail now and not at a request.
+ *
+ * @throws SpillwayError as `createGuard`
+ */
+export function checkHandlers(modules: ModulesContainer, guards: HandlerGuards): void {
+  const scanner = new MetadataScanner();
+  for (const { controllers, providers } of modules.values()) {
+    for (const { metatype } of [...controllers.values(), ...providers.values()]) {
+      if (typeof metatype !== 'function' || !metatype.prototype) continue;
+      const owner = metatype as unknown as Class;
+      for (const method of scanner.getAllMethodNames(owner.prototype)) {
+        const handler = owner.prototype[method];
+        if (!handler) continue;
+        const isLimited = declarationsOn(owner).length + declarationsOn(handler).length > 0;
+        if (isLimited) guards.of(handler, owner);
+      }
+    }
+  }
+}

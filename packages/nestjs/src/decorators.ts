@@ -1,0 +1,134 @@
+/** The decorators for classes and methods. */
+
+import {
+  applyDecorators,
+  type ExecutionContext,
+  SetMetadata,
+  UseInterceptors,
+} from '@nestjs/common';
+import {
+  type ConcurrencyLimitOptions,
+  concurrencyLimit,
+  type RateLimitOptions,
+  rateLimit,
+  SpillwayError,
+} from '@spillway/core';
+import { SpillwayInterceptor } from './interceptor.js';
+import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './metadata.js';
+
+/**
+ * Limits the rate of a method, or of each method of a class. Without a name each method counts for itself, under `Class.method`;
+ * with a name all that bear it count together, and the limit of that name further out (class, module) is overridden.
+ *
+ * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the same target
+ * @example
+ * ```ts
+ * import { Controller, Post } from '@nestjs/common';
+ * import { RateLimit } from '@spillway/nestjs';
+ *
+ * @Controller('exports')
+ * class ExportsController {
+ *   @Post()
+ *   @RateLimit({ limit: 5, window: '1m' })
+ *   create() {}
+ * }
+ * ```
+ */
+export function RateLimit(
+  options: RateLimitOptions<ExecutionContext>,
+): MethodDecorator & ClassDecorator {
+  rateLimit(options); // wrong options throw where they stand
+  return declare(options.name, '', (name) => rateLimit({ ...options, name }));
+}
+
+/**
+ * Limits how many calls of a method, or of each method of a class, are in progress at once. Names are as with {@link RateLimit}; without
+ * one it is `Class.method.concurrent`. It brings along {@link SpillwayInterceptor}, which gives permits back where there is no response
+ * to wait for.
+ *
+ * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the same target
+ * @example
+ * ```ts
+ * import { Controller, Get } from '@nestjs/common';
+ * import { ConcurrencyLimit } from '@spillway/nestjs';
+ *
+ * @Controller('reports')
+ * class ReportsController {
+ *   @Get()
+ *   @ConcurrencyLimit({ limit: 20 })
+ *   read() {}
+ * }
+ * ```
+ */
+export function ConcurrencyLimit(
+  options: ConcurrencyLimitOptions<ExecutionContext>,
+): MethodDecorator & ClassDecorator {
+  concurrencyLimit(options);
+  const limit = declare(options.name, '.concurrent', (name) =>
+    concurrencyLimit({ ...options, name }),
+  );
+  return applyDecorators(limit, UseInterceptors(SpillwayInterceptor));
+}
+
+/**
+ * Takes off the limiters that come from further out (module, class): all, or those named. Load shedders are among them.
+ *
+ * @example
+ * ```ts
+ * import { Controller, Get } from '@nestjs/common';
+ * import { SkipRateLimit } from '@spillway/nestjs';
+ *
+ * @Controller('health')
+ * @SkipRateLimit()
+ * class HealthController {
+ *   @Get()
+ *   read() {}
+ * }
+ * ```
+ */
+export function SkipRateLimit(...names: string[]): MethodDecorator & ClassDecorator {
+  return SetMetadata(SKIPS, names);
+}
+
+/**
+ * Names the class of the requests of a method or controller, for shedders that are given {@link priorityOf}.
+ *
+ * @example
+ * ```ts
+ * import { Controller, Post } from '@nestjs/common';
+ * import { Priority } from '@spillway/nestjs';
+ *
+ * @Controller('charges')
+ * @Priority('critical')
+ * class ChargesController {
+ *   @Post()
+ *   create() {}
+ * }
+ * ```
+ */
+export function Priority(name: string): MethodDecorator & ClassDecorator {
+  return SetMetadata(PRIORITY, name);
+}
+
+function declare(
+  name: string | undefined,
+  suffix: Declaration['suffix'],
+  make: Declaration['make'],
+): MethodDecorator & ClassDecorator {
+  return (target: object, key?: string | symbol, descriptor?: PropertyDescriptor) => {
+    const on: object = descriptor?.value ?? target;
+    const known = declarationsOn(on);
+    const isSame = (other: Declaration): boolean =>
+      other.on === on && other.name === name && (name !== undefined || other.suffix === suffix);
+    if (known.some(isSame)) {
+      const which = name === undefined ? 'without a name' : `of the name "${name}"`;
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `${(on as { name?: string }).name} has two limits ${which}: give each its own`,
+      );
+    }
+    // Decorators run from the last to the first: put in front, they are in the order of the source.
+    const list: readonly Declaration[] = [{ on, name, suffix, make }, ...known];
+    applyDecorators(SetMetadata(LIMITS, list))(target, key, descriptor);
+  };
+}

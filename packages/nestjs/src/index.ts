@@ -1,0 +1,96 @@
+/** @spillway/nestjs: rate limits and load shedding for NestJS. All of core, with Nest's ExecutionContext as `raw`. */
+
+import type { ExecutionContext } from '@nestjs/common';
+import {
+  type ConcurrencyLimitOptions,
+  concurrencyLimit as coreConcurrencyLimit,
+  fleetShedder as coreFleetShedder,
+  rateLimit as coreRateLimit,
+  workerShedder as coreWorkerShedder,
+  type FleetShedderOptions,
+  type RateLimitOptions,
+  type StoredLimiter,
+  type WorkerShedder,
+  type WorkerShedderOptions,
+} from '@spillway/core';
+
+export * from '@spillway/core';
+export { ConcurrencyLimit, Priority, RateLimit, SkipRateLimit } from './decorators.js';
+export { SpillwayException } from './exception.js';
+export { requestOf } from './exchange.js';
+export { SpillwayGuard } from './guard.js';
+export { SpillwayInterceptor } from './interceptor.js';
+export { priorityOf } from './metadata.js';
+export { SpillwayModule } from './module.js';
+export {
+  SPILLWAY_OPTIONS,
+  SPILLWAY_STORE,
+  type SpillwayAsyncOptions,
+  type SpillwayModuleSettings,
+  type SpillwayOptions,
+} from './options.js';
+
+/**
+ * `rateLimit` of core, whose functions are given Nest's ExecutionContext as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { rateLimit, SpillwayModule } from '@spillway/nestjs';
+ *
+ * SpillwayModule.forRoot({
+ *   limiters: [rateLimit({ limit: 100, window: '1m', key: (request) => request.header('x-api-key') })],
+ * });
+ * ```
+ */
+export const rateLimit: (
+  options: RateLimitOptions<ExecutionContext>,
+) => StoredLimiter<ExecutionContext> = coreRateLimit;
+
+/**
+ * `concurrencyLimit` of core, whose functions are given Nest's ExecutionContext as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { concurrencyLimit, SpillwayModule } from '@spillway/nestjs';
+ *
+ * SpillwayModule.forRoot({ limiters: [concurrencyLimit({ limit: 20 })] });
+ * ```
+ */
+export const concurrencyLimit: (
+  options: ConcurrencyLimitOptions<ExecutionContext>,
+) => StoredLimiter<ExecutionContext> = coreConcurrencyLimit;
+
+/**
+ * `fleetShedder` of core, whose functions are given Nest's ExecutionContext as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { fleetShedder, priorityOf, SpillwayModule } from '@spillway/nestjs';
+ * import { redisStore } from '@spillway/redis';
+ *
+ * SpillwayModule.forRoot({
+ *   store: redisStore(redis),
+ *   limiters: [fleetShedder({ name: 'fleet', capacity: 1000, priority: priorityOf })],
+ * });
+ * ```
+ */
+export const fleetShedder: (
+  options: FleetShedderOptions<ExecutionContext>,
+) => StoredLimiter<ExecutionContext> = coreFleetShedder;
+
+/**
+ * `workerShedder` of core, whose functions are given Nest's ExecutionContext as `raw`.
+ *
+ * @example
+ * ```ts
+ * import { eventLoopSignal } from '@spillway/core/node';
+ * import { priorityOf, SpillwayModule, workerShedder } from '@spillway/nestjs';
+ *
+ * SpillwayModule.forRoot({
+ *   limiters: [workerShedder({ name: 'workers', signal: eventLoopSignal(), priority: priorityOf })],
+ * });
+ * ```
+ */
+export const workerShedder: (
+  options: WorkerShedderOptions<ExecutionContext>,
+) => WorkerShedder<ExecutionContext> = coreWorkerShedder;

@@ -1,0 +1,51 @@
+/** The interceptor: holds a permit for as long as a handler takes, where there is no response to wait for. */
+
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  type NestInterceptor,
+  Optional,
+} from '@nestjs/common';
+import { Observable } from 'rxjs';
+import { exchangeOf } from './exchange.js';
+import { Gate } from './gate.js';
+import { setStage, stageOf } from './judged.js';
+
+/**
+ * Gives a permit back when the handler of a message (WebSockets, RPC), or of a GraphQL subscription, has ended. `@ConcurrencyLimit`
+ * brings it along; bind it yourself where the permit is that of a limiter of the module. HTTP requests need no such thing.
+ *
+ * @example
+ * ```ts
+ * import { UseInterceptors } from '@nestjs/common';
+ * import { SpillwayInterceptor } from '@spillway/nestjs';
+ *
+ * @UseInterceptors(SpillwayInterceptor)
+ * class CatsGateway {}
+ * ```
+ */
+export class SpillwayInterceptor implements NestInterceptor {
+  constructor(private readonly gate: Gate | undefined) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const { gate } = this;
+    if (!gate || stageOf(context) !== 'deferred') return next.handle();
+    setStage(context, 'judged');
+    return new Observable((subscriber) => {
+      const judge = async (): Promise<void> => {
+        const exchange = exchangeOf(context);
+        const admission = await gate.ask(context, exchange);
+        // When the caller is gone already, it is released at once.
+        if (admission) subscriber.add(() => admission.release({}));
+        if (subscriber.closed) return;
+        if (admission) gate.apply(admission, context, exchange);
+        next.handle().subscribe(subscriber);
+      };
+      judge().catch((error: unknown) => subscriber.error(error));
+    });
+  }
+}
+
+Optional()(SpillwayInterceptor, undefined, 0);
+Inject(Gate)(SpillwayInterceptor, undefined, 0);

@@ -1,0 +1,51 @@
+/** What the module can be told. */
+
+import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common';
+import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
+
+/** The options of the module, and of the guards that it makes: all of `createGuard`'s. */
+export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
+  /** The limiters of every handler; decorators add to them, and override those of the same name. Default: none. */
+  readonly limiters?: readonly Limiter<ExecutionContext>[];
+  /**
+   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
+   * none. The platform's own setting is not looked at.
+   */
+  readonly trustProxy?: TrustProxy;
+  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
+  readonly ipv6Prefix?: number;
+  /**
+   * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as with every
+   * framework, and neither interceptors nor exception filters see the request. `throw`: a {@link SpillwayException} goes
+   * to the exception filters. Where there is no HTTP response of its own (GraphQL, WebSockets, RPC), it is always thrown.
+   */
+  readonly refuse?: 'answer' | 'throw';
+  /**
+   * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a {@link SpillwayException}.
+   */
+  readonly exception?: (admission: Admission, context: ExecutionContext) => Error;
+}
+
+/** What must be known before the options are. */
+export interface SpillwayModuleSettings {
+  /**
+   * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind a guard of
+   * a controller that authenticates, for example.
+   */
+  readonly globalGuard?: boolean;
+}
+
+/** Options that come out of other providers: clients, configuration, metrics. */
+export interface SpillwayAsyncOptions extends SpillwayModuleSettings {
+  /** Modules that export what is injected. */
+  readonly imports?: NonNullable<ModuleMetadata['imports']>;
+  /** Tokens of what the factory is given, in its order. */
+  readonly inject?: NonNullable<FactoryProvider['inject']>;
+  readonly useFactory: (...injected: never[]) => SpillwayOptions | Promise<SpillwayOptions>;
+}
+
+/** Injects the options as they were given to the module. */
+export const SPILLWAY_OPTIONS: unique symbol = Symbol.for('spillway.nestjs.options');
+
+/** Injects the store of the module: for limiters of your own, as in `createLimiter(rule, { store })`. */
+export const SPILLWAY_STORE: unique symbol = Symbol.for('spillway.nestjs.store');

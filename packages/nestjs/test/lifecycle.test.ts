@@ -1,0 +1,254 @@
+/** From the admission to the close of the response: released once, whatever happened. */
+
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import {
+  type CanActivate,
+  Controller,
+  Get,
+  type INestApplication,
+  Injectable,
+  InternalServerErrorException,
+  type NestInterceptor,
+  StreamableFile,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import {
+  ConcurrencyLimit,
+  type Fault,
+  type RequestOutcome,
+  rateLimit,
+  SpillwayModule,
+  type SpillwayOptions,
+} from '@spillway/nestjs';
+import { throwError } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { create, PLATFORMS, serve, until } from './service.js';
+import { SlowStore } from './stores.js';
+
+/** A limiter that notes how each request ended, and gives nothing back. */
+function noting() {
+  const outcomes: RequestOutcome[] = [];
+  const refundIf = (outcome: RequestOutcome): boolean => {
+    outcomes.push(outcome);
+    return false;
+  };
+  return { outcomes, limiter: rateLimit({ name: 'noting', limit: 100, window: '1h', refundIf }) };
+}
+
+const refuseAll: CanActivate = { canActivate: () => false };
+
+@Injectable()
+class Failing implements NestInterceptor {
+  intercept() {
+    return throwError(() => new InternalServerErrorException());
+  }
+}
+
+/** A handler that waits for the test. */
+class Waiting {
+  arrived = 0;
+  go: () => void = () => undefined;
+
+  wait(): Promise<string> {
+    this.arrived += 1;
+    return new Promise((resolve) => {
+      this.go = () => resolve('done');
+    });
+  }
+}
+
+function app(options: SpillwayOptions) {
+  const waiting = new Waiting();
+  const stream = new PassThrough();
+  @Controller()
+  class Handlers {
+    @Get('fine')
+    fine(): string {
+      return 'fine';
+    }
+
+    @Get('throws')
+    throws(): never {
+      throw new Error('mine');
+    }
+
+    @Get('refused')
+    @UseGuards(refuseAll)
+    refused(): void {}
+
+    @Get('failing')
+    @UseInterceptors(Failing)
+    failing(): void {}
+
+    @Get('waits')
+    waits(): Promise<string> {
+      return waiting.wait();
+    }
+
+    @Get('stream')
+    stream(): StreamableFile {
+      stream.write('begun');
+      return new StreamableFile(stream);
+    }
+
+    @Get('alone')
+    @ConcurrencyLimit({ name: 'alone', limit: 1 })
+    alone(): Promise<string> {
+      return waiting.wait();
+    }
+  }
+  return {
+    waiting,
+    stream,
+    metadata: { imports: [SpillwayModule.forRoot(options)], controllers: [Handlers] },
+  };
+}
+
+describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
+  it('releases once when a handler, a later guard or an interceptor ends a request', async () => {
+    const { outcomes, limiter } = noting();
+    const { get } = await serve(adapter, app({ limiters: [limiter] }).metadata);
+    for (const path of ['/fine', '/throws', '/refused', '/failing']) await get(path);
+    await until(() => outcomes.length === 4);
+    expect(outcomes).toEqual([
+      { status: 200, aborted: false },
+      { status: 500, aborted: false },
+      { status: 403, aborted: false },
+      { status: 500, aborted: false },
+    ]);
+  });
+
+  it('releases once when the client goes away before the answer, which then has no status', async () => {
+    const { outcomes, limiter } = noting();
+    const { metadata, waiting } = app({ limiters: [limiter] });
+    const { open } = await serve(adapter, metadata);
+    const client = open('/waits').on('error', () => undefined);
+    client.end();
+    await until(() => waiting.arrived === 1);
+    client.destroy();
+    await until(() => outcomes.length > 0);
+    waiting.go();
+    await new Promise(setImmediate);
+    expect(outcomes).toEqual([{ aborted: true }]);
+  });
+
+  it('releases when the client goes away in the middle of a stream', async () => {
+    const { outcomes, limiter } = noting();
+    const { metadata, stream } = app({ limiters: [limiter] });
+    const { open } = await serve(adapter, metadata);
+    const client = open('/stream').on('error', () => undefined);
+    client.end();
+    const [response] = await once(client, 'response');
+    response.on('error', () => undefined);
+    expect(outcomes).toEqual([]);
+    client.destroy();
+    await until(() => outcomes.length > 0);
+    stream.destroy();
+    expect(outcomes).toEqual([{ status: 200, aborted: true }]);
+  });
+
+  it('holds a permit while a handler runs, and refuses meanwhile', async () => {
+    const { metadata, waiting } = app({});
+    const { get } = await serve(adapter, metadata);
+    const first = get('/alone');
+    await until(() => waiting.arrived === 1);
+    const { status, body } = await get('/alone');
+    expect(status).toBe(429);
+    expect(JSON.parse(body)['violated-policies']).toEqual(['alone']);
+    waiting.go();
+    expect(await first).toMatchObject({ status: 200, body: 'done' });
+    const again = get('/alone');
+    await until(() => waiting.arrived === 2);
+    waiting.go();
+    expect((await again).status).toBe(200);
+  });
+
+  it('does not start the handler of a client that left while the store was asked', async () => {
+    const store = new SlowStore();
+    const { outcomes, limiter } = noting();
+    const { metadata, waiting } = app({ store, limiters: [limiter], storeTimeout: '10s' });
+    const { open, server } = await serve(adapter, metadata);
+    const connected = once(server, 'connection');
+    const client = open('/waits').on('error', () => undefined);
+    client.end();
+    const [connection] = await connected;
+    await until(() => store.calls.length === 1);
+    client.destroy();
+    await until(() => connection.destroyed);
+    store.answer();
+    await until(() => outcomes.length === 1);
+    expect(outcomes).toEqual([{ aborted: true }]);
+    expect(waiting.arrived).toBe(0);
+  });
+
+  it('answers and refuses with a store that answers later', async () => {
+    const store = new SlowStore();
+    const limiter = rateLimit({ name: 'one', limit: 1, window: '1h' });
+    const { metadata } = app({ store, limiters: [limiter], storeTimeout: '10s' });
+    const { get } = await serve(adapter, metadata);
+    for (const status of [200, 429]) {
+      const reply = get('/fine');
+      await until(() => store.calls.length === (status === 200 ? 1 : 2));
+      store.answer();
+      expect((await reply).status).toBe(status);
+    }
+  });
+
+  it('lets requests pass when the store is down, and says so', async () => {
+    const faults: Fault[] = [];
+    const { metadata } = app({
+      store: { sync: false, apply: () => Promise.reject(new Error('down')) },
+      limiters: [rateLimit({ name: 'one', limit: 1, window: '1h' })],
+      onFault: (fault) => faults.push(fault),
+    });
+    const { get } = await serve(adapter, metadata);
+    expect([(await get('/fine')).status, (await get('/fine')).status]).toEqual([200, 200]);
+    expect(faults.map(({ source }) => source)).toEqual(['store', 'store']);
+  });
+
+  it('is never the reason for an error', async () => {
+    const faults: Fault[] = [];
+    const limiters = [rateLimit({ limit: 1, window: '1h' })];
+    const { metadata } = app({ limiters, onFault: (fault) => faults.push(fault) });
+    const { get } = await serve(adapter, metadata, breakHeaders);
+    expect((await get('/fine')).body).toBe('fine');
+    expect(faults).toMatchObject([{ source: 'adapter', error: { message: 'no such field' } }]);
+  });
+});
+
+it('releases what is asked through inject, as in tests of apps on Fastify', async () => {
+  const { outcomes, limiter } = noting();
+  const nest = await create(() => new FastifyAdapter(), app({ limiters: [limiter] }).metadata);
+  await nest.init();
+  const fastify = nest.getHttpAdapter().getInstance() as FastifyAdapter;
+  expect((await fastify.inject({ url: '/fine' })).statusCode).toBe(200);
+  await until(() => outcomes.length > 0);
+  expect(outcomes).toMatchObject([{ status: 200 }]);
+});
+
+/** Has a response throw at the fields of limits, whatever the platform. */
+function breakHeaders(nest: INestApplication): void {
+  type Setter = Record<string, (name: string, value: unknown) => unknown>;
+  const spoil = (target: Setter, method: string): void => {
+    const original = target[method];
+    target[method] = (name, value) => {
+      if (/^ratelimit/i.test(name)) throw new Error('no such field');
+      return original?.call(target, name, value);
+    };
+  };
+  const instance = nest.getHttpAdapter().getInstance();
+  if (nest.getHttpAdapter().getType() === 'fastify') {
+    instance.addHook('onRequest', (_request: object, reply: Setter, done: () => void) => {
+      spoil(reply, 'header');
+      done();
+    });
+  } else {
+    nest.use((_request: object, response: Setter, next: () => void) => {
+      spoil(response, 'setHeader');
+      next();
+    });
+  }
+}
