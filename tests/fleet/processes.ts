@@ -8,15 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
 
-const ROOT = join(import.meta.dirname, '..', '..');
+export const ROOT: string = join(import.meta.dirname, '..', '..');
 const SERVER = join(ROOT, 'apps', 'demo-express', 'server.js');
 
 /** The program of the server; null where there is none. */
 export const redisProgram: string | null = inject('redisServer');
 
-/** @throws Error if what the demo imports has not been built. */
-export function checkBuilt(): void {
-  for (const name of ['core', 'express', 'redis']) {
+/** @throws Error if what a demo imports has not been built. */
+export function checkBuilt(adapter: string): void {
+  for (const name of ['core', 'redis', adapter]) {
     if (!existsSync(join(ROOT, 'packages', name, 'dist', 'index.js'))) {
       throw new Error(
         `packages/${name} is not built: run "npm run build" (npm test does it first)`,
@@ -28,7 +28,6 @@ export function checkBuilt(): void {
 export interface DemoOptions {
   readonly LIMIT: number;
   readonly WINDOW: string;
-  readonly BURST?: number;
   readonly REDIS_URL?: string;
 }
 
@@ -37,16 +36,38 @@ export interface Demo {
   readonly process: ChildProcess;
 }
 
-/** Starts a demo process and waits until it listens. */
+/** Starts a demo process behind one proxy, which the load generator plays, and waits until it listens. */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
-  // Of the runner's environment nothing that a demo would read.
-  const { NODE_OPTIONS, NODE_ENV, LIMIT, WINDOW, BURST, REDIS_URL, ...outer } = process.env;
   const own = Object.entries(options).map(([name, value]) => [name, String(value)]);
-  const env: NodeJS.ProcessEnv = { ...outer, ...Object.fromEntries(own), PORT: '0' };
-  const child = spawn(process.execPath, [SERVER], { env, stdio: ['ignore', 'pipe', 'ignore'] });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
+  const demo = await launch([process.execPath, SERVER], {
+    TRUST_PROXY: '1',
+    ...Object.fromEntries(own),
   });
+  onTestFinished(() => {
+    demo.process.kill('SIGKILL');
+  });
+  return demo;
+}
+
+/** Starts a service on a free port and waits until it says which; whoever calls ends it. */
+export async function launch(
+  [command, ...args]: readonly [string, ...string[]],
+  own: Readonly<Record<string, string>>,
+): Promise<Demo> {
+  // Of the runner's environment nothing that a demo would read.
+  const {
+    NODE_OPTIONS,
+    NODE_ENV,
+    LIMIT,
+    WINDOW,
+    FOUR,
+    TRUST_PROXY,
+    REDIS_URL,
+    PLATFORM,
+    ...outer
+  } = process.env;
+  const env: NodeJS.ProcessEnv = { ...outer, ...own, PORT: '0' };
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const line = await firstLine(child, /port (\d+)/);
   return { url: `http://127.0.0.1:${line[1]}`, process: child };
 }
@@ -56,20 +77,24 @@ export class RedisServer {
   private child: ChildProcess | undefined;
   private readonly dir = mkdtempSync(join(tmpdir(), 'spillway-fleet-'));
 
-  private constructor(readonly port: number) {
-    onTestFinished(() => {
+  private constructor(
+    readonly port: number,
+    whenDone: (end: () => void) => void,
+  ) {
+    whenDone(() => {
       this.child?.kill('SIGKILL');
       rmSync(this.dir, { recursive: true, force: true });
     });
   }
 
   /** Reserves an address; nothing is started. */
-  static async down(): Promise<RedisServer> {
-    return new RedisServer(await freePort());
+  static async down(whenDone: (end: () => void) => void = onTestFinished): Promise<RedisServer> {
+    return new RedisServer(await freePort(), whenDone);
   }
 
-  static async up(): Promise<RedisServer> {
-    const server = await RedisServer.down();
+  /** `whenDone` is given what ends it, for the end of the test unless told otherwise. */
+  static async up(whenDone: (end: () => void) => void = onTestFinished): Promise<RedisServer> {
+    const server = await RedisServer.down(whenDone);
     await server.start();
     return server;
   }
@@ -108,13 +133,18 @@ export class RedisServer {
 function firstLine(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let text = '';
+    let complaints = '';
     child.stdout?.on('data', (chunk) => {
       text += String(chunk);
       const found = pattern.exec(text);
       if (found) resolve(found);
     });
+    // Read to the end of the process, so that it is never held up.
+    child.stderr?.on('data', (chunk) => {
+      complaints = `${complaints}${chunk}`.slice(0, 2_000);
+    });
     child.once('exit', (code) =>
-      reject(new Error(`ended with ${code} before ${pattern}: ${text}`)),
+      reject(new Error(`ended with ${code} before ${pattern}: ${text}${complaints}`)),
     );
     child.once('error', reject);
   });

@@ -1,5 +1,7 @@
-/** Spillway's conformance kit: proves that a store decides exactly. */
+/** Spillway's conformance kit: proves that a store decides exactly, and that an adapter behaves as every other. */
 
+export { adapterConformance } from './adapter/suite.js';
+export type { AdapterOptions, AdapterTarget } from './adapter/target.js';
 export {
   type Check,
   type ConformanceOptions,

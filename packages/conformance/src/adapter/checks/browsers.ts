@@ -1,0 +1,60 @@
+/** What a page of another origin may see. */
+
+import { claim, field } from '../claims.js';
+import { after, RATE_BY_KEY, refusedByKey } from '../policies.js';
+import type { Visit } from '../visit.js';
+import type { Reply } from '../wire.js';
+import { type Sentence, times } from './sentence.js';
+
+export const browsers: readonly Sentence[] = [
+  ['lets pages of other origins read the fields, of a refusal too', exposes],
+  ['never counts a preflight', leavesPreflights],
+];
+
+/** A page of another origin. */
+export const ORIGIN: Readonly<Record<string, string>> = { origin: 'https://page.example' };
+
+/** Claims that a page may read an answer and its fields. */
+export function isExposed(reply: Reply): void {
+  const origin = field(reply, 'access-control-allow-origin');
+  claim(
+    origin === '*' || origin === ORIGIN['origin'],
+    () => `${reply.asked} (${reply.status}): Access-Control-Allow-Origin is ${origin}`,
+  );
+  const exposed = field(reply, 'access-control-expose-headers') ?? '';
+  const names = exposed.toLowerCase().split(/\s*,\s*/);
+  for (const name of ['ratelimit', 'ratelimit-policy', 'retry-after']) {
+    claim(
+      names.includes(name),
+      () => `${reply.asked} (${reply.status}): pages cannot read ${name}, only: ${exposed}`,
+    );
+  }
+}
+
+async function exposes(visit: Visit): Promise<void> {
+  const caller = visit.caller();
+  for (const index of times(5)) {
+    const left = { ...after(index + 1), perKey: 4 - index };
+    isExposed(await caller.passes('/things', left, { headers: ORIGIN }));
+  }
+  const none = refusedByKey(1, visit.settings.oneGuard);
+  isExposed(await caller.refused('/things', RATE_BY_KEY, none, { headers: ORIGIN }));
+}
+
+async function leavesPreflights(visit: Visit): Promise<void> {
+  const caller = visit.caller();
+  const headers = {
+    ...ORIGIN,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'x-api-key',
+  };
+  for (const path of ['/charges', '/charges', '/things', '/']) {
+    const reply = await caller.ask(path, { method: 'OPTIONS', headers });
+    claim(
+      reply.status === 200 || reply.status === 204,
+      () => `OPTIONS ${path}: expected 200 or 204, got ${reply.status}`,
+    );
+    visit.showsQuotas(reply, undefined);
+  }
+  await caller.passes('/', after(1));
+}

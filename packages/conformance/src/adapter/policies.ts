@@ -1,0 +1,153 @@
+/** The policies of the demo API, and every byte that an answer says of them. */
+
+/** What is left under each policy that a route has; `perKey` only where the second guard stands. */
+export interface Quotas {
+  readonly inFlight: number;
+  readonly perAddress: number;
+  readonly perKey?: number;
+}
+
+/** So many requests in an hour, one back after so many seconds. */
+const PER_ADDRESS = { quota: 60, seconds: 60 };
+const PER_KEY = { quota: 5, seconds: 720 };
+const IN_FLIGHT = 5;
+
+/** What is left for someone new. */
+export const FULL: Quotas = {
+  inFlight: IN_FLIGHT,
+  perAddress: PER_ADDRESS.quota,
+};
+
+/** What is left, and shown, after so many requests of someone new, the last of them in progress. */
+export function after(requests: number): Quotas {
+  return { inFlight: IN_FLIGHT - 1, perAddress: PER_ADDRESS.quota - requests };
+}
+
+/**
+ * What is left after the limit per key, used up by five requests, has refused so many more: the guard in front had let them
+ * pass, unless it is the same.
+ */
+export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
+  return oneGuard
+    ? { inFlight: IN_FLIGHT, perAddress: PER_ADDRESS.quota - 5, perKey: 0 }
+    : { ...after(5 + refusals), perKey: 0 };
+}
+
+/** What is told of a route with a limit of its own when a limit in front of it refuses: one guard tells of all. */
+export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
+  return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
+}
+
+/** The value of `RateLimit-Policy`. */
+export function policyField({ perKey }: Quotas): string {
+  const front = '"in-flight";q=5;qu="concurrent-requests", "per-address";q=60;w=3600';
+  return perKey === undefined ? front : `${front}, "per-key";q=5;w=3600`;
+}
+
+/** The value of `RateLimit` at the moment of the charge. */
+export function limitField({ inFlight, perAddress, perKey }: Quotas): string {
+  const front = `"in-flight";r=${inFlight}, ${item('per-address', perAddress, PER_ADDRESS)}`;
+  return perKey === undefined ? front : `${front}, ${item('per-key', perKey, PER_KEY)}`;
+}
+
+function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): string {
+  const wait = left === 0 ? seconds : (quota - left) * seconds;
+  return `"${name}";r=${left};t=${wait}`;
+}
+
+/**
+ * The value with each `t` that is at most `elapsedMs` short of the expected one replaced by that: whatever else differs, a
+ * comparison still shows.
+ */
+export function withoutTime(
+  actual: string | undefined,
+  expected: string,
+  elapsedMs: number,
+): string | undefined {
+  const times = [...expected.matchAll(/;t=(\d+)/g)].map((match) => Number(match[1]));
+  return actual?.replace(/;t=(\d+)/g, (text, digits) => {
+    const wanted = times.shift();
+    const isClose = wanted !== undefined && isWithin(Number(digits), wanted, elapsedMs);
+    return isClose ? `;t=${wanted}` : text;
+  });
+}
+
+/** Whether `seconds` is what is left, rounded up, of `wanted` at some moment of the last `elapsedMs`. */
+export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
+  return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
+}
+
+/** A refusal: whose, for what reason, and how long to wait. */
+export interface Refusal {
+  readonly status: 429 | 503;
+  /** The policy named in the text, and the reason; a shedder names none. */
+  readonly detail:
+    | { readonly reason: 'rate' | 'concurrency'; readonly policy: string }
+    | { readonly reason: 'overload' };
+  readonly violated: readonly string[];
+}
+
+/** The body of a refusal that says to wait so many seconds. */
+export function problemText({ status, detail, violated }: Refusal, seconds: number): string {
+  const [type, title] =
+    status === 429
+      ? ['quota-exceeded', 'Quota exceeded']
+      : ['temporary-reduced-capacity', 'Temporarily reduced capacity'];
+  return JSON.stringify({
+    type: `https://iana.org/assignments/http-problem-types#${type}`,
+    title,
+    status,
+    detail: detailText(detail, `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`),
+    'violated-policies': violated,
+  });
+}
+
+function detailText(detail: Refusal['detail'], wait: string): string {
+  switch (detail.reason) {
+    case 'rate':
+      return `You have used up the quota of policy "${detail.policy}". ${wait}`;
+    case 'concurrency':
+      return `You have too many requests in progress under policy "${detail.policy}". Wait for one to finish.`;
+    default:
+      return `The service cannot take this request now. ${wait}`;
+  }
+}
+
+// One limiter alone refuses.
+export const RATE_BY_KEY: Refusal = {
+  status: 429,
+  detail: { reason: 'rate', policy: 'per-key' },
+  violated: ['per-key'],
+};
+export const RATE_BY_ADDRESS: Refusal = {
+  status: 429,
+  detail: { reason: 'rate', policy: 'per-address' },
+  violated: ['per-address'],
+};
+export const CONCURRENCY: Refusal = {
+  status: 429,
+  detail: { reason: 'concurrency', policy: 'in-flight' },
+  violated: ['in-flight'],
+};
+export const FLEET: Refusal = {
+  status: 503,
+  detail: { reason: 'overload' },
+  violated: ['fleet'],
+};
+export const WORKERS: Refusal = {
+  status: 503,
+  detail: { reason: 'overload' },
+  violated: ['workers'],
+};
+
+/** What a refusal by `per-address` tells when the process remembers it, and asks nobody else. */
+export const REMEMBERED = {
+  policy: '"per-address";q=60;w=3600',
+  limit: '"per-address";r=0;t=60',
+};
+
+/** The longest wait that a refusal may tell, in seconds; but for a rate it is a hint, spread from one second to two. */
+export function waitOf({ detail }: Refusal): number {
+  if (detail.reason !== 'rate') return 2;
+  return detail.policy === 'per-key' ? PER_KEY.seconds : PER_ADDRESS.seconds;
+}

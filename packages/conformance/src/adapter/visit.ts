@@ -1,0 +1,184 @@
+/** One check's dealings with a service: callers whom it has never seen, and what it must answer them. */
+
+import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
+import {
+  isWithin,
+  limitField,
+  policyField,
+  problemText,
+  type Quotas,
+  REMEMBERED,
+  type Refusal,
+  waitOf,
+  withoutTime,
+} from './policies.js';
+import type { AdapterSettings } from './target.js';
+import type { Ask, Opened, Reply, Wire } from './wire.js';
+
+const SHED_PATIENCE_MS = 20_000;
+
+export class Visit {
+  private readonly startMs = performance.now();
+
+  constructor(
+    readonly wire: Wire,
+    readonly settings: AdapterSettings,
+  ) {}
+
+  /** Someone new, with an API key and an address of their own unless given; a key of null is none. */
+  caller(given: { readonly key?: string | null; readonly address?: string } = {}): Caller {
+    const { key = newKey(), address = newIPv6() } = given;
+    return new Caller(this, key, address);
+  }
+
+  /** Asks; what the worker shedder refuses on a busy machine, which it may, is asked again. */
+  async open(path: string, ask: Ask): Promise<Opened> {
+    const end = performance.now() + SHED_PATIENCE_MS;
+    for (;;) {
+      const opened = await this.wire.open(path, ask);
+      const isShed = opened.reply.status === 503 && isShedByWorker(await opened.rest(), opened);
+      if (!isShed || performance.now() > end) return opened;
+      await pause(100);
+    }
+  }
+
+  /** Claims what an answer to a request that passed says of the limits. */
+  showsPassed(reply: Reply, status: number, quotas: Quotas): void {
+    hasStatus(reply, status);
+    this.showsQuotas(reply, quotas);
+    hasFields(reply, { 'retry-after': undefined, 'cache-control': undefined });
+  }
+
+  /** Claims every field and the body of a refusal; of HEAD, which has none, the length it would have. */
+  showsRefusal(reply: Reply, refusal: Refusal, quotas: Quotas | undefined): void {
+    hasStatus(reply, refusal.status);
+    this.showsQuotas(reply, quotas);
+    this.showsProblem(reply, refusal);
+  }
+
+  /** Claims the same of a refusal by the address that is not the first, which may tell of that limit only. */
+  showsRefusalAgain(reply: Reply, refusal: Refusal, quotas: Quotas): void {
+    if (field(reply, 'ratelimit-policy') !== REMEMBERED.policy) {
+      this.showsRefusal(reply, refusal, quotas);
+      return;
+    }
+    hasStatus(reply, refusal.status);
+    const shown = withoutTime(field(reply, 'ratelimit'), REMEMBERED.limit, this.elapsedMs);
+    same(`${reply.asked} (${reply.status}), ratelimit`, shown, REMEMBERED.limit);
+    this.showsProblem(reply, refusal);
+  }
+
+  private showsProblem(reply: Reply, refusal: Refusal): void {
+    const wait = field(reply, 'retry-after') ?? '';
+    const seconds = Number(wait);
+    const longest = waitOf(refusal);
+    const isTold = refusal.detail.reason === 'rate' ? this.isDue(seconds, longest) : seconds >= 1;
+    claim(
+      /^\d+$/.test(wait) && seconds <= longest && isTold,
+      () => `${reply.asked}: expected Retry-After of about ${longest}, got ${wait}`,
+    );
+    const text = problemText(refusal, seconds);
+    hasFields(reply, {
+      'cache-control': 'no-store',
+      'content-type': 'application/problem+json',
+    });
+    if (this.settings.lengths || field(reply, 'content-length') !== undefined) {
+      hasFields(reply, { 'content-length': String(text.length) });
+    }
+    const body = reply.asked.startsWith('HEAD ') ? '' : text;
+    same(`${reply.asked} (${reply.status}), body`, reply.body, body);
+  }
+
+  /** Claims the fields that tell what is left: of the front guard, then of the one behind it; none if undefined. */
+  showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
+    const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));
+    same(`${reply.asked}, legacy fields`, legacy, []);
+    const expected = quotas && limitField(quotas);
+    const actual = field(reply, 'ratelimit');
+    const shown = expected ? withoutTime(actual, expected, this.elapsedMs) : actual;
+    same(`${reply.asked} (${reply.status}), ratelimit`, shown, expected);
+    hasFields(reply, { 'ratelimit-policy': quotas && policyField(quotas) });
+  }
+
+  private isDue(seconds: number, wanted: number): boolean {
+    return isWithin(seconds, wanted, this.elapsedMs);
+  }
+
+  /** A charge of this visit is at most so old. */
+  private get elapsedMs(): number {
+    return performance.now() - this.startMs;
+  }
+}
+
+/** Someone who asks, under one API key and from one address. */
+export class Caller {
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    private readonly visit: Visit,
+    readonly key: string | null,
+    readonly address: string,
+  ) {
+    const from = { [visit.settings.addressHeader]: address };
+    this.headers = key === null ? from : { ...from, 'x-api-key': key };
+  }
+
+  async ask(path: string, ask: Ask = {}): Promise<Reply> {
+    const { reply, rest } = await this.open(path, ask);
+    return { ...reply, body: await rest() };
+  }
+
+  open(path: string, { headers, ...ask }: Ask = {}): Promise<Opened> {
+    return this.visit.open(path, { ...ask, headers: { ...this.headers, ...headers } });
+  }
+
+  /** Asks, and claims that the request passes and what is left then. */
+  async passes(path: string, quotas: Quotas, ask: Ask = {}, status = 200): Promise<Reply> {
+    const reply = await this.ask(path, ask);
+    this.visit.showsPassed(reply, status, quotas);
+    return reply;
+  }
+
+  /** Asks, and claims that the request is refused, why, and what is left then. */
+  async refused(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<Reply> {
+    const reply = await this.ask(path, ask);
+    this.visit.showsRefusal(reply, refusal, quotas);
+    return reply;
+  }
+
+  /** As {@link refused}, of one whom the same limit per address has refused before: a process may remember that. */
+  async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
+    this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
+  }
+
+  /** Begins a stream that lasts for a minute if nobody stops it, and claims what is left while it runs. */
+  async streams(quotas?: Quotas): Promise<Opened> {
+    const opened = await this.open('/stream?chunks=600');
+    const { reply } = opened;
+    if (quotas) this.visit.showsPassed(reply, 200, quotas);
+    hasStatus(reply, 200);
+    return opened;
+  }
+}
+
+function isShedByWorker(body: string, { reply }: Opened): boolean {
+  return reply.asked.startsWith('HEAD ')
+    ? !reply.lines.some(([name]) => name === 'ratelimit')
+    : body.includes('["workers"]');
+}
+
+function newKey(): string {
+  return `conformance-${crypto.randomUUID()}`;
+}
+
+/** A random network of 64 bits of the private ones, so that no check meets another's. */
+export function newIPv6(host = '1'): string {
+  const digits = crypto.randomUUID().replaceAll('-', '');
+  return `fd${digits.slice(0, 2)}:${digits.slice(2, 6)}:${digits.slice(6, 10)}:${digits.slice(16, 20)}::${host}`;
+}
+
+/** A random private address. */
+export function newIPv4(): string {
+  const byte = (): number => Math.floor(Math.random() * 256);
+  return `10.${byte()}.${byte()}.${byte()}`;
+}

@@ -1,0 +1,120 @@
+/** Requests that see every line of an answer, and can be abandoned: over node:http, as fetch can do neither. */
+
+import type { ClientRequest, IncomingMessage } from 'node:http';
+
+export interface Ask {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string;
+}
+
+/** An answer as it came over the wire. */
+export interface Reply {
+  /** The request, for messages. */
+  readonly asked: string;
+  readonly status: number;
+  /** Each line: the name in lower case, the value as it was sent. */
+  readonly lines: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+}
+
+/** An answer of which the head and the first bytes are here. */
+export interface Opened {
+  readonly reply: Reply;
+  /** Reads to the end. */
+  rest(): Promise<string>;
+  /** Goes away. */
+  abort(): void;
+}
+
+/** A connection on which any text can be sent. */
+export interface RawConnection {
+  /** What has come so far. */
+  received(): string;
+  /** Waits until it is closed. */
+  ended(): Promise<void>;
+  abort(): void;
+}
+
+const PATIENCE_MS = 15_000;
+
+export class Wire {
+  private readonly opened = new Set<{ destroy(): unknown }>();
+
+  constructor(readonly url: URL) {}
+
+  /** Begins a request whose answer nobody may ever read; resolves once it is on its way. */
+  async begin(path: string, ask: Ask = {}): Promise<ClientRequest> {
+    const { method = 'GET', headers = {}, body } = ask;
+    // Imported when first needed, so that the rest of this package loads where there is no node:http.
+    const { request: open } =
+      this.url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+    const request = open(new URL(path, this.url), { method, headers, agent: false });
+    this.opened.add(request);
+    request.setTimeout(PATIENCE_MS, () =>
+      request.destroy(new Error(`${method} ${path}: nothing came for ${PATIENCE_MS} ms`)),
+    );
+    request.on('error', () => undefined); // whoever waits for the answer listens too
+    request.end(body);
+    return request;
+  }
+
+  /** Asks, and waits for the head and the first bytes of the answer. */
+  async open(path: string, ask: Ask = {}): Promise<Opened> {
+    const request = await this.begin(path, ask);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', resolve);
+      request.once('error', reject);
+    });
+    const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+    const text = new TextDecoder();
+    const first = await chunks.next();
+    let body = first.done ? '' : text.decode(first.value, { stream: true });
+    const { statusCode = 0, rawHeaders } = response;
+    const lines = linesOf(rawHeaders);
+    const asked = `${ask.method ?? 'GET'} ${path}`;
+    return {
+      reply: { asked, status: statusCode, lines, body },
+      async rest() {
+        for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+          body += text.decode(next.value, { stream: true });
+        }
+        return body;
+      },
+      abort: () => void request.destroy(),
+    };
+  }
+
+  /** Asks, and waits for the whole answer. */
+  async ask(path: string, ask: Ask = {}): Promise<Reply> {
+    const { reply, rest } = await this.open(path, ask);
+    return { ...reply, body: await rest() };
+  }
+
+  /** Sends text as it is, on a connection of its own, and hands on what comes back. */
+  async raw(text: string): Promise<RawConnection> {
+    const { connect } = await import('node:net');
+    const socket = connect(Number(this.url.port || 80), this.url.hostname.replace(/[[\]]/g, ''));
+    this.opened.add(socket);
+    let received = '';
+    socket.on('data', (chunk) => {
+      received += String(chunk);
+    });
+    socket.on('error', () => undefined);
+    socket.setTimeout(PATIENCE_MS, () => socket.destroy());
+    socket.write(text);
+    const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    return { received: () => received, ended: () => ended, abort: () => socket.destroy() };
+  }
+
+  /** Abandons whatever is not finished. */
+  close(): void {
+    for (const one of this.opened) one.destroy();
+  }
+}
+
+function linesOf(raw: readonly string[]): Reply['lines'] {
+  return raw.flatMap((name, at) =>
+    at % 2 === 0 ? [[name.toLowerCase(), raw[at + 1] ?? ''] as const] : [],
+  );
+}

@@ -1,0 +1,8 @@
+/** Loaded before a server, gives it Express 4 where it imports Express. */
+
+import { register } from 'node:module';
+
+const express4 = JSON.stringify(import.meta.resolve('express4'));
+const hook = `export const resolve = (specifier, context, next) =>
+  next(specifier === 'express' ? ${express4} : specifier, context);`;
+register(`data:text/javascript,${encodeURIComponent(hook)}`);

@@ -1,0 +1,122 @@
+/** A service of node:http behind a guard on Redis, in this process, that notes how long each decision took and what it was. */
+
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type BreakerEvent, createGuard, rateLimit, systemClock } from '@spillway/core';
+import { redisStore } from '@spillway/redis';
+import type { Cluster, Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+
+const GENERATOR = join(import.meta.dirname, 'steady-load.js');
+const exec = promisify(execFile);
+
+export const TIMEOUT_MS = 50;
+
+/** A decision; times are microseconds since the epoch. */
+export interface Noted {
+  readonly key: string;
+  readonly askedUs: number;
+  readonly tookMs: number;
+  /** `error`: Redis did not decide. */
+  readonly outcome: string;
+}
+
+export interface WatchedService {
+  readonly noted: readonly Noted[];
+  readonly breaker: readonly (BreakerEvent & { readonly atUs: number })[];
+  readonly warnings: readonly string[];
+  /** 500 requests a second, each of another key; true if every one was answered with 200. */
+  load(seconds: number): Promise<boolean>;
+  /** When Redis decided on a request that was asked after `sinceUs`, for the first time. */
+  decidedAfter(sinceUs: number): Promise<number>;
+}
+
+/** Until the test is finished. The client's, too, is ended then. */
+export async function watchedService(client: Redis | Cluster): Promise<WatchedService> {
+  const noted: Noted[] = [];
+  const breaker: (BreakerEvent & { atUs: number })[] = [];
+  const warnings: string[] = [];
+  client.on('error', () => undefined); // ioredis would print them
+  const guard = createGuard(
+    // A log keeps when it was charged.
+    rateLimit({
+      name: 'calls',
+      limit: 3,
+      window: '1h',
+      algorithm: 'sliding-window-log',
+      key: (request) => request.header('x-forwarded-for'),
+    }),
+    {
+      store: redisStore(client),
+      storeTimeout: TIMEOUT_MS,
+      logger: { warn: (line) => warnings.push(line) },
+      observers: [{ onBreaker: (event) => breaker.push({ ...event, atUs: systemClock.nowUs() }) }],
+    },
+  );
+  const server = createServer(async (req, res) => {
+    const header = (name: string) => req.headers[name] as string | undefined;
+    const askedUs = systemClock.nowUs();
+    const admission = await guard.admit({
+      method: 'GET',
+      path: '/',
+      clientIp: '203.0.113.7',
+      header,
+      raw: req,
+    });
+    const tookMs = (systemClock.nowUs() - askedUs) / 1000;
+    const outcome = admission.decisions[0]?.outcome ?? 'none';
+    noted.push({ key: header('x-forwarded-for') ?? '', askedUs, tookMs, outcome });
+    res.writeHead(admission.status).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+    client.disconnect();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    noted,
+    breaker,
+    warnings,
+    load: async (seconds) => {
+      const { stdout } = await exec(process.execPath, [GENERATOR, url, '500', `${seconds}`]);
+      const { statuses, unanswered } = JSON.parse(stdout);
+      return unanswered === 0 && Object.keys(statuses).join() === '200';
+    },
+    decidedAfter: async (sinceUs) => {
+      for (;;) {
+        const found = noted.find((one) => one.askedUs > sinceUs && one.outcome !== 'error');
+        if (found) return found.askedUs + found.tookMs * 1000;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    },
+  };
+}
+
+/** How many of the calls that came to nothing were charged in Redis more than `slackMs` after their deadline. */
+export async function chargedLate(
+  noted: readonly Noted[],
+  redis: Redis | Cluster,
+  slackMs = 5,
+): Promise<number> {
+  let late = 0;
+  for (const { key, askedUs, outcome } of noted) {
+    if (outcome !== 'error') continue;
+    const [entry] = await redis.lrange(`spw:{${key}}calls`, 0, 0);
+    if (entry === undefined) continue;
+    const chargedUs = Number(entry.split(':')[0]);
+    if (chargedUs > askedUs + (TIMEOUT_MS + slackMs) * 1000) late += 1;
+  }
+  return late;
+}
+
+/** The time that so great a part of the decisions took at most. */
+export function quantileMs(noted: readonly Noted[], part: number): number {
+  const times = noted.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  return times[Math.max(0, Math.ceil(times.length * part) - 1)] ?? Number.NaN;
+}
