@@ -23,3 +23,17 @@ export class MuteStore implements Store {
     return this.mute ? Promise.reject(new Error('no reply')) : Promise.resolve(answers);
   }
 }
+
+/** A store that hears nothing while `deaf`. */
+export class DeafStore implements Store {
+  readonly sync = false;
+  readonly memory = memoryStore({ clock: new ManualClock() });
+  deaf = false;
+  unheard = 0;
+
+  apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    if (!this.deaf) return Promise.resolve(this.memory.apply(steps));
+    this.unheard += 1;
+    return Promise.reject(new Error('not heard'));
+  }
+}

@@ -10,7 +10,7 @@ import {
 import type { ManualClock } from '@spillway/core/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { request, setUp } from './guard-set-up.js';
-import { held, MuteStore } from './held.js';
+import { DeafStore, held, MuteStore } from './held.js';
 
 const two = concurrencyLimit({ name: 'two', limit: 2, random: () => 0.5 });
 const perMinute = rateLimit({ name: 'rate', limit: 3, window: '1m' });
@@ -73,6 +73,38 @@ describe('leases over time', () => {
     expect(vi.getTimerCount()).toBe(0);
     stream.release({}); // late, and harmless
     expect(held(store)).toBe(0);
+  });
+});
+
+describe('leases and a store that comes back', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('are given back with the next renewals where the release was lost', async () => {
+    const store = new DeafStore();
+    const guard = createGuard(two, { store });
+    const admission = await guard.admit(request());
+    store.deaf = true;
+    await admission.release({ status: 200 });
+    expect(held(store.memory)).toBe(1);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(held(store.memory)).toBe(1);
+    store.deaf = false;
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(held(store.memory)).toBe(0);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('are no longer given back when they have expired', async () => {
+    const store = new DeafStore();
+    const guard = createGuard(two, { store, breaker: false });
+    const admission = await guard.admit(request());
+    store.deaf = true;
+    await admission.release({});
+    await vi.advanceTimersByTimeAsync(80_000);
+    expect(store.unheard).toBe(4);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

@@ -1,7 +1,11 @@
 /** From the script's flat reply to answers. */
 
-import { type Answer, SpillwayError, type Step } from '@spillway/core';
+import type { Answer, SpillwayError, Step } from '@spillway/core';
+import { failedGroup } from './failures.js';
 import { onlyLooks } from './wire.js';
+
+/** What a group is answered that met the script after its deadline: nothing was charged. */
+export const LATE = 'late';
 
 /** Reads a reply from front to back. */
 export class ReplyReader {
@@ -14,12 +18,12 @@ export class ReplyReader {
     this.nowUs = Number(reply[0]);
   }
 
-  /** The answers to the next group, or the error that it failed with. */
-  next(steps: readonly Step[]): Answer[] | SpillwayError {
+  /** The answers to the next group, or the error that it failed with, or that it came too late. */
+  next(steps: readonly Step[]): Answer[] | SpillwayError | typeof LATE {
     const first = this.reply[this.at];
     if (typeof first === 'string' && first.startsWith('!')) {
       this.at += 1;
-      return new SpillwayError('SPW_STORE_ERROR', `Redis could not decide: ${first.slice(1)}`);
+      return first === '!late' ? LATE : failedGroup(first.slice(1));
     }
     const answers: Answer[] = new Array(steps.length);
     for (let i = 0; i < steps.length; i += 1) answers[i] = this.answer(steps[i] as Step);

@@ -1,7 +1,7 @@
 /** One script call for any number of groups: each is settled with its own answers or error. */
 
 import { type Clock, systemClock } from '@spillway/core';
-import { ReplyReader } from './answers.js';
+import { LATE, ReplyReader } from './answers.js';
 import type { RedisClient } from './client.js';
 import { failedCall, isUnknownScript, tooLate, unavailable } from './failures.js';
 import { failAll, type Question } from './question.js';
@@ -39,8 +39,9 @@ export class Caller {
     const keys: string[] = [];
     for (const question of questions) {
       for (const name of question.names) keys.push(name);
-      // The last of them all: a group whose own is sooner may be charged late, none is refused too soon.
-      if (question.deadlineUs > deadlineUs) deadlineUs = question.deadlineUs;
+      // The last of them all: a group whose own is sooner may be charged late, none is refused too soon. What only gives back is never late.
+      if (question.deadlineUs > deadlineUs && !givesBack(question))
+        deadlineUs = question.deadlineUs;
     }
     const args = [this.testClock ? '0' : `${this.serverTime.at(deadlineUs)}`];
     this.encoder.encode(questions, args);
@@ -64,17 +65,21 @@ export class Caller {
   ): void {
     const receivedUs = systemClock.nowUs();
     if (!this.testClock) this.serverTime.learn(Number(reply[0]), receivedUs);
-    if (reply.length === 1) {
-      // Late by the server's clock, so nothing was charged. If not by ours, the server's was set: it is known again now.
-      if (receivedUs < deadlineUs && !isRetry) this.send(questions, true);
-      else failAll(questions, tooLate());
-      return;
-    }
     const reader = new ReplyReader(reply);
-    for (const { steps, resolve, reject } of questions) {
-      const answers = reader.next(steps);
-      if (Array.isArray(answers)) resolve(answers);
-      else reject(answers);
+    const late: Question[] = [];
+    for (const question of questions) {
+      const answers = reader.next(question.steps);
+      if (answers === LATE) late.push(question);
+      else if (Array.isArray(answers)) question.resolve(answers);
+      else question.reject(answers as Error);
     }
+    if (late.length === 0) return;
+    // Late by the server's clock, so nothing was charged. If not by ours, the server's was set: it is known again now.
+    if (receivedUs < deadlineUs && !isRetry) this.send(late, true);
+    else failAll(late, tooLate());
   }
+}
+
+function givesBack({ steps }: Question): boolean {
+  return steps.every(({ op }) => op === 'put');
 }

@@ -11,8 +11,8 @@ interface Holder {
 
 /** Adds an admission to those of a request: for adapters. */
 export function rememberAdmission(request: object, admission: Admission): void {
-  const known = (request as Holder)[ADMISSIONS];
-  if (known) known.push(admission);
+  // Not by reading it: to look for what is not there along a framework's chain of prototypes takes as long as the decision.
+  if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
   // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
   else (request as Holder)[ADMISSIONS] = [admission];
 }

@@ -44,30 +44,38 @@ export function legacyFields(decision: Decision, nowMs: number): readonly Field[
   ];
 }
 
-const LISTS: ReadonlySet<string> = new Set(['RateLimit', 'RateLimit-Policy']);
-
 /**
- * The value of a field of a response that may have one from another guard already: lists are joined, the rest is
- * replaced.
- */
-function mergeField(name: string, existing: unknown, value: string): string {
-  if (existing === undefined || existing === null || existing === '' || !LISTS.has(name))
-    return value;
-  return `${Array.isArray(existing) ? existing.join(', ') : String(existing)}, ${value}`;
-}
-
-/**
- * The fields to set on a response, given what it has already: lists joined, and of the legacy fields those of whichever
- * guard has less left.
+ * The fields to set on a response that may have some from another guard already: lists are joined, the rest is replaced, save that
+ * of the legacy fields those of whichever guard has less left stay.
  */
 export function mergeFields(
   fields: readonly Field[],
   existing: (name: string) => unknown,
 ): readonly Field[] {
-  const before = existing('X-RateLimit-Remaining');
+  const looser = isLooser(fields, existing);
+  const merged: Field[] = [];
+  for (const field of fields) {
+    const [name, value] = field;
+    if (name === 'RateLimit' || name === 'RateLimit-Policy') {
+      const before = existing(name);
+      merged.push(isNone(before) ? field : [name, `${joined(before)}, ${value}`]);
+    } else if (!looser || !name.startsWith('X-RateLimit-')) merged.push(field);
+  }
+  return merged;
+}
+
+/** Whether the legacy fields among `fields` leave more than those that are there. */
+function isLooser(fields: readonly Field[], existing: (name: string) => unknown): boolean {
   const after = fields.find(([name]) => name === 'X-RateLimit-Remaining')?.[1];
-  const looser = before !== undefined && before !== null && Number(before) < Number(after);
-  return fields
-    .filter(([name]) => !(looser && name.startsWith('X-RateLimit-')))
-    .map(([name, value]) => [name, mergeField(name, existing(name), value)]);
+  if (after === undefined) return false;
+  const before = existing('X-RateLimit-Remaining');
+  return !isNone(before) && Number(before) < Number(after);
+}
+
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+function joined(value: unknown): string {
+  return Array.isArray(value) ? value.join(', ') : String(value);
 }

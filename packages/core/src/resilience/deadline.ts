@@ -35,7 +35,10 @@ class DeadlineStore implements Store {
 
   apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
     const nowUs = this.clock.nowUs();
-    const deadlineUs = Math.min(nowUs + this.timeoutUs, options?.deadlineUs ?? Infinity);
+    // What is given back is welcome at any time: nobody waits for it, and a permit that is not would be held for a lease's length.
+    const deadlineUs = steps.every(({ op }) => op === 'put')
+      ? Infinity
+      : Math.min(nowUs + this.timeoutUs, options?.deadlineUs ?? Infinity);
     const answers = this.store.apply(steps, { deadlineUs });
     return isLater(answers) ? this.race(answers, nowUs) : answers;
   }

@@ -1,10 +1,10 @@
 -- What all parts share. `now` and `lifetime` come from the clock, which is put in front of this.
 --
--- KEYS: one for each step of each group. ARGV: the instant after which nothing is done any more (0: none); then runs of
+-- KEYS: one for each step of each group. ARGV: the instant after which nothing is taken any more (0: none); then runs of
 -- groups of one shape: how many groups, how many steps each, and for each step its machine, operation and numbers; then for
 -- each group the ids of the leases that its steps name, empty for none.
 -- Reply: now; then for each group the numbers of its steps (see settle in each machine), or one text that begins with
--- `!`. Now alone: too late.
+-- `!`: an error, or `!late` for a group that came after the instant above, unless it only gives back.
 
 local call, format, match = redis.call, string.format, string.match
 local CORRUPT = 'the stored value is not one of this format'
@@ -13,6 +13,4 @@ local CORRUPT = 'the stored value is not one of this format'
 local reply, size, at, before = { now }, 1, 1, 0
 
 local deadline = tonumber(ARGV[1])
-if deadline > 0 and now > deadline then
-  return reply
-end
+local late = deadline > 0 and now > deadline

@@ -32,12 +32,13 @@ end
 
 while before < #KEYS do
   local groups, count = number(), number()
-  local steps, named = {}, {}
+  local steps, named, gives = {}, {}, true
   for i = 1, count do
     at = at + 1
     local read = reader_of(ARGV[at])
     local step = read(number())
     steps[i] = step
+    gives = gives and step.op == PUT
     if step.named then
       named[#named + 1] = step
     end
@@ -49,7 +50,10 @@ while before < #KEYS do
       named[i].id = ARGV[at]
     end
     local start = size
-    local ok, fault = pcall(decide, steps, count)
+    local ok, fault = false, 'late'
+    if gives or not late then
+      ok, fault = pcall(decide, steps, count)
+    end
     if not ok then
       for i = start + 2, size do
         reply[i] = nil

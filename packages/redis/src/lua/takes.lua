@@ -2,7 +2,7 @@
 -- a function takes as long to make as a decision. Whatever is not such a take, and all after it, is left to main.lua.
 
 local try = redis.pcall
-while before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g' and ARGV[at + 4] < '3' do
+while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g' and ARGV[at + 4] < '3' do
   local groups = tonumber(ARGV[at + 1])
   local inc, tol, den = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
   local inc_num, tol_num = 0, 0

@@ -1,0 +1,14 @@
+-- What is set live, unless the asker knows it already.
+--
+-- KEYS: settings (hash), revision (string). ARGV: the revision known.
+-- Reply: now in microseconds; the revision; then, if it is another, fields and values.
+
+local time = redis.call('TIME')
+local revision = redis.call('GET', KEYS[2]) or '0'
+local reply = { time[1] .. string.format('%06d', time[2]), revision }
+if revision ~= ARGV[1] then
+  for _, text in ipairs(redis.call('HGETALL', KEYS[1])) do
+    reply[#reply + 1] = text
+  end
+end
+return reply

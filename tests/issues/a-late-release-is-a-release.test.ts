@@ -1,0 +1,44 @@
+/** After a stall of the event loop, or of Redis, what is given back is given back: only what would be charged comes too late. */
+
+import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core';
+import { redisStore } from '@spillway/redis';
+import { Redis } from 'ioredis';
+import { expect, it, onTestFinished } from 'vitest';
+import { RedisServer, redisProgram } from '../fleet/processes.js';
+
+it.skipIf(redisProgram === null)(
+  'a release that meets Redis after its deadline frees its permit',
+  async () => {
+    const { port } = await RedisServer.up();
+    const redis = new Redis(port);
+    onTestFinished(() => redis.disconnect());
+    const store = redisStore(redis);
+    const rule = makeLeasesRule(5, 60_000_000);
+    const step = (op: 'take' | 'put' | 'look', id: string) =>
+      ({
+        op,
+        limiter: 'two',
+        key: 'ada',
+        rule,
+        cost: 1,
+        binding: true,
+        lease: { id, critical: false },
+      }) as const;
+    await store.apply([step('take', 'a')]);
+    await store.apply([step('take', 'b')]);
+
+    // All three share a script call that arrives long after the deadline of the take.
+    const deadlineUs = systemClock.nowUs() + 5_000;
+    const late = store.apply([step('take', 'c')], { deadlineUs });
+    const released = store.apply([step('put', 'a')]);
+    const other = store.apply([step('put', 'b')]);
+    const end = performance.now() + 50;
+    while (performance.now() < end);
+
+    await expect(late).rejects.toMatchObject({ code: 'SPW_STORE_TIMEOUT' });
+    expect((await released)[0]).toMatchObject({ allowed: true });
+    expect((await other)[0]).toMatchObject({ allowed: true });
+    const [look] = await store.apply([step('look', 'x')]);
+    expect((look as LeasesAnswer).used).toBe(0);
+  },
+);
