@@ -7,10 +7,31 @@ import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../store.js';
 
 /**
  * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Steps that fall back to
- * this process are counted in `local` (default: a memory store, made when first needed) with each admission, so that it knows the callers when it is needed.
+ * this process are counted in `local` (default: {@link localOf} the store) with each admission, so that it knows the callers when it is needed.
  */
-export function withFallback(store: Store, local?: SyncStore): Store {
+export function withFallback(store: Store, local: SyncStore = localOf(store)): Store {
   return new FallbackStore(store, local);
+}
+
+const LOCAL = Symbol('spillway.local');
+
+/** The one store in this process that stands in for another, whoever uses it: guards that share limits share its counts too. */
+export function localOf(store: Store): SyncStore {
+  const owner = store as Store & { [LOCAL]?: SyncStore };
+  if (!owner[LOCAL]) Object.defineProperty(owner, LOCAL, { value: lazyMemoryStore() });
+  return owner[LOCAL] as SyncStore;
+}
+
+/** Made when first needed: most never are. */
+function lazyMemoryStore(): SyncStore {
+  let memory: SyncStore | undefined;
+  return {
+    sync: true,
+    apply(steps) {
+      memory ??= memoryStore();
+      return memory.apply(steps);
+    },
+  };
 }
 
 class FallbackStore implements Store {
@@ -18,7 +39,7 @@ class FallbackStore implements Store {
 
   constructor(
     private readonly store: Store,
-    private local: SyncStore | undefined,
+    private readonly local: SyncStore,
   ) {
     this.sync = store.sync;
   }
@@ -49,13 +70,8 @@ class FallbackStore implements Store {
       // A lease has one name here and there; other receipts are the store's own.
       else if (step.op === 'put' && step.lease) charges.push(localStep(step, 'put'));
     });
-    if (charges.length > 0) this.count(charges);
+    if (charges.length > 0) this.local.apply(charges);
     return answers;
-  }
-
-  private count(steps: readonly Step[]): readonly Answer[] {
-    this.local ??= memoryStore();
-    return this.local.apply(steps);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
@@ -65,7 +81,7 @@ class FallbackStore implements Store {
     const answers =
       local.length === 0
         ? []
-        : this.count(
+        : this.local.apply(
             // A group that is refused anyway charges nothing here either.
             local.map((step) => localStep(step, refused && step.op === 'take' ? 'look' : step.op)),
           );

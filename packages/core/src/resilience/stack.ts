@@ -9,7 +9,7 @@ import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
 import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
 import { withDeadline } from './deadline.js';
-import { withFallback } from './fallback.js';
+import { localOf, withFallback } from './fallback.js';
 import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
@@ -48,14 +48,15 @@ export function resilient(store: Store, options: ResilienceOptions, audience?: A
     throw invalid(`storeTimeout must be from 1ms to 60s, got ${show(storeTimeout)}`);
   }
   const settings = breakerSettings(options.breaker);
-  if (store.sync) return withFallback(store);
+  const local = localOf(store);
+  if (store.sync) return withFallback(store, local);
   let calls = withDeadline(store, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
-  if (!settings) return withFallback(calls);
+  if (!settings) return withFallback(calls, local);
   const breaker = breakerOf(store, settings);
   if (audience) breaker.listen((event) => audience.breaker(event));
   if (logger) breaker.tellOnce(logger);
-  return withFallback(withBreaker(calls, breaker));
+  return withFallback(withBreaker(calls, breaker), local);
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
