@@ -58,7 +58,7 @@ export interface Decision extends Numbers {
   /** The limit that was applied; absent for shedders, and where the limiter was skipped. */
   readonly policy?: Policy | undefined;
   /** The load signal for which a shedder refused; absent otherwise. */
-  readonly signal?: string;
+  readonly signal?: string | undefined;
   /** The request's class, where a shedder asked for it. */
   readonly priority?: string | undefined;
 }

@@ -1,7 +1,27 @@
 /** @spillway/core: limiters, the guard that runs them, and the store in memory. */
 
 export { type Clock, systemClock } from './clock.js';
+export { Board } from './control/board.js';
+export { checkClear, checkKeyRuling, checkSet, checkSetting } from './control/check.js';
 export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './control/control.js';
+export {
+  MAX_CHANGES,
+  MAX_OVERRIDES,
+  type MemoryControl,
+  type MemoryControlOptions,
+  memoryControl,
+  tooMany,
+} from './control/memory-control.js';
+export {
+  type Change,
+  type ChangeNote,
+  type CheckedChange,
+  type ClearableSetting,
+  fieldOf,
+  type Override,
+  type OverrideNote,
+  type Setting,
+} from './control/override.js';
 export type { Decision, Numbers, Outcome, Policy, Reason } from './decision.js';
 export { type Duration, toMicroseconds } from './duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './errors.js';
@@ -9,10 +29,17 @@ export { mulDiv, type Quotient } from './exact.js';
 export { spread, type UniqueGroup, uniqueGroup } from './group.js';
 export type { Admission } from './guard/admission.js';
 export { admissionsOf, rememberAdmission } from './guard/admissions.js';
+export {
+  type DecisionLog,
+  type DecisionLogEntry,
+  type DecisionLogOptions,
+  decisionLog,
+} from './guard/decision-log.js';
 export { tellFault } from './guard/faults.js';
 export { createGuard, type Guard, type GuardOptions } from './guard/guard.js';
 export type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './guard/observer.js';
 export type { HeaderStyle } from './guard/presenter.js';
+export { type Sample, Tally, type Watched } from './guard/tally.js';
 export { type Field, mergeFields } from './http/fields.js';
 export type { StoreErrorOptions } from './limit/callbacks.js';
 export { type ConcurrencyLimitOptions, concurrencyLimit } from './limit/concurrency-limit.js';

@@ -1,6 +1,7 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
 import type { Control } from '../control/control.js';
+import { steadyControl } from '../control/steady-control.js';
 import type { Decision } from '../decision.js';
 import { isLater } from '../host.js';
 import type {
@@ -19,7 +20,7 @@ import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
 import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
-import { Denials } from './denials.js';
+import { type Denials, denialsOf } from './denials.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import { Modes } from './modes.js';
@@ -37,8 +38,8 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
   readonly control?: Control;
   /**
-   * Whether a key that was refused is refused again, until the moment it was promised, without asking the store. Default true for
-   * stores that answer later. Refunds and resets by another process are noticed only then.
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that answers later.
+   * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
    */
   readonly denialCache?: boolean;
   /** Requests that no limiter sees, beside CORS preflights, which are always passed. */
@@ -98,6 +99,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   /** Those on their way to the store. */
   private readonly releases = new Set<Promise<void>>();
   private readonly audience: Audience;
+  private readonly control: Control | undefined;
   private readonly modes: Modes<Raw>;
   private readonly denials: Denials | undefined;
 
@@ -109,7 +111,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     const store = options.store ?? memoryStore();
     this.audience = new Audience([options, ...(options.observers ?? [])]);
     this.store = resilient(store, options, this.audience);
-    this.denials = (options.denialCache ?? !store.sync) ? new Denials() : undefined;
+    this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
     for (const limiter of limiters) {
       if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
@@ -118,9 +120,11 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.context = {
       onStoreError: options.onStoreError ?? 'allow',
       fault: (fault) => this.audience.fault(fault),
-      limitsOf: (limiter) => options.control?.settingsOf(limiter)?.limits,
+      limitsOf: (limiter) => this.control?.settingsOf(limiter)?.limits,
     };
-    this.modes = new Modes(options.mode, options.control, this.context);
+    this.control =
+      options.control && steadyControl(options.control, this.context, () => this.denials?.clear());
+    this.modes = new Modes(options.mode, this.control, this.context);
   }
 
   get inProgress(): number {
@@ -169,7 +173,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       }
       one.decision ??= skippedDecision(one.limiter.name);
       if (this.audience.hearsDecisions) {
-        this.audience.decision({ ...one.decision, mode: one.mode }, one.step?.key);
+        this.audience.decision(one.decision, one.mode, one.step?.key);
       }
     }
     const judgement = new Judgement(asked, this.presenter, (list, outcome) =>
@@ -201,7 +205,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       return;
     }
     const { key } = one.step;
-    const ruling = this.options.control?.rulingOn(limiter.name, key);
+    const ruling = this.control?.rulingOn(limiter.name, key);
     if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
     if (one.mode !== 'enforce' || one.decision) return;
     if (!this.modes.enforces(limiter, key)) {
@@ -209,7 +213,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       one.step = { ...one.step, binding: false };
       return;
     }
-    const known = this.denials?.find(one.step);
+    const known = this.options.denialCache === false ? undefined : this.denials?.find(one.step);
     if (!known) return;
     one.answer = known;
     one.decision = this.decideStored(one, limiter, one.step);
@@ -226,8 +230,13 @@ class ListGuard<Raw> implements Guard<Raw> {
 
   /** What a limiter that is itself broken decides: as if its store could not answer. */
   private brokenDecision(limiter: string, mode: Mode): Decision {
-    const allowed = mode !== 'enforce' || this.context.onStoreError !== 'deny';
-    return { ...skippedDecision(limiter), allowed, outcome: 'error', reason: 'store-error' };
+    const denies = this.context.onStoreError === 'deny';
+    return {
+      ...skippedDecision(limiter),
+      allowed: mode !== 'enforce' || !denies,
+      outcome: 'error',
+      reason: denies ? 'store-error' : null,
+    };
   }
 
   private decideLocally(
@@ -249,25 +258,29 @@ class ListGuard<Raw> implements Guard<Raw> {
   /** Gives back what limiters want given back; never awaited by the response. */
   private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): Promise<void> | undefined {
     const steps: Step[] = [];
+    const refunds: Step[] = [];
     for (const { limiter, step, answer } of asked) {
       if (limiter.kind !== 'stored' || !step || !answer) continue;
       if (step.lease) steps.push(this.keeper.release(step));
       if (!limiter.settle) continue;
       try {
         const back = limiter.settle(step, answer, outcome);
-        if (back) {
-          this.denials?.forget(back);
-          steps.push(back);
-        }
+        if (back) refunds.push(back);
       } catch (error) {
         this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
       }
     }
+    for (const back of refunds) this.denials?.forget(back);
+    steps.push(...refunds);
     if (steps.length === 0) return undefined;
     // The store's decorators answer for it: this neither throws nor rejects.
     const answers = this.store.apply(steps);
     if (!isLater(answers)) return undefined;
-    const release = answers.then(() => void this.releases.delete(release));
+    const release = answers.then((given) => {
+      for (const back of refunds) this.denials?.forget(back);
+      this.keeper.noteLost(steps, given);
+      this.releases.delete(release);
+    });
     this.releases.add(release);
     return release;
   }

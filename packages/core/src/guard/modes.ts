@@ -42,7 +42,8 @@ export class Modes<Raw> {
     if (verdict === 'allow') return skipped;
     const enforced = mode === 'enforce';
     const outcome = enforced ? 'denied' : 'would-deny';
-    return { ...skipped, allowed: !enforced, outcome, reason: 'rate', retryAfterMs: endsInMs };
+    const reason = endsInMs === Infinity ? 'never' : 'rate';
+    return { ...skipped, allowed: !enforced, outcome, reason, retryAfterMs: endsInMs };
   }
 
   private read(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {

@@ -29,7 +29,7 @@ export function decide(
       limiter,
       allowed: allowed || !binding,
       outcome: 'error',
-      reason: 'store-error',
+      reason: allowed ? null : 'store-error',
       cost,
       remaining: Number.NaN,
       retryAfterMs: allowed ? 0 : Number.NaN,

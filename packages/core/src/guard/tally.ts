@@ -1,0 +1,149 @@
+/** What guards tell, counted: what an exporter of metrics reads when it is asked. */
+
+import type { Outcome, Reason } from '../decision.js';
+import type { Fault } from '../limit/limiter.js';
+import { readSafely, type Signal } from '../shed/signal.js';
+import type { WorkerShedder } from '../shed/worker-shedder.js';
+import type { BreakerEvent, DecisionEvent, Observer } from './observer.js';
+
+/** What has a value at every moment; read when metrics are collected. */
+export interface Watched {
+  /** Guards, whose permits in progress are added up. */
+  readonly guards?: readonly { readonly inProgress: number }[];
+  /** Worker shedders, told apart by name. */
+  readonly shedders?: readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'guardFraction'>[];
+  /** Load signals, told apart by name. */
+  readonly signals?: readonly Signal[];
+}
+
+/** A number under its labels. */
+export interface Sample<Label extends string> {
+  readonly labels: Readonly<Record<Label, string>>;
+  readonly value: number;
+}
+
+interface Count<Label extends string> extends Sample<Label> {
+  value: number;
+}
+
+type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority';
+
+/** Counts by limiter, outcome, reason and priority: a path of four steps, because no text need be made on the way. */
+type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<DecisionLabel>>>>>;
+
+/**
+ * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
+ * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have few values: limiter names,
+ * words, and classes of priority; never a key. A label without a value is an empty text.
+ *
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit, Tally } from '@spillway/core';
+ *
+ * const tally = new Tally();
+ * createGuard(rateLimit({ limit: 100, window: '1m' }), { observers: [tally] });
+ * for (const { labels, value } of tally.decisions()) console.log(labels.limiter, labels.outcome, value);
+ * ```
+ */
+export class Tally implements Observer {
+  private readonly counts: Counts = new Map();
+  private readonly decided: Count<DecisionLabel>[] = [];
+  private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
+  private readonly guards = new Set<NonNullable<Watched['guards']>[number]>();
+  private readonly shedders = new Set<NonNullable<Watched['shedders']>[number]>();
+  private readonly sources = new Set<Signal>();
+  private lastBreakerEvent: BreakerEvent | undefined;
+  private open = 0;
+  private opened = 0;
+
+  /** Adds what is to be read; as often as you like, a thing twice counts once. */
+  watch({ guards = [], shedders = [], signals = [] }: Watched): void {
+    for (const guard of guards) this.guards.add(guard);
+    for (const shedder of shedders) this.shedders.add(shedder);
+    for (const signal of signals) this.sources.add(signal);
+  }
+
+  onDecision({ limiter, outcome, reason, priority = '' }: DecisionEvent): void {
+    const byPriority = inner(inner(inner(this.counts, limiter), outcome), reason);
+    let count = byPriority.get(priority);
+    if (!count) {
+      count = { labels: { limiter, outcome, reason: reason ?? '', priority }, value: 0 };
+      byPriority.set(priority, count);
+      this.decided.push(count);
+    }
+    count.value += 1;
+  }
+
+  onFault({ limiter, source }: Fault): void {
+    const bySource = inner(this.faulty, limiter);
+    const count = bySource.get(source) ?? { labels: { limiter, source }, value: 0 };
+    bySource.set(source, count);
+    count.value += 1;
+  }
+
+  /** All guards of a store tell the same event. */
+  onBreaker(event: BreakerEvent): void {
+    if (event === this.lastBreakerEvent) return;
+    this.lastBreakerEvent = event;
+    if (event.state === 'open') {
+      this.open += 1;
+      this.opened += 1;
+    } else if (this.open > 0) this.open -= 1;
+  }
+
+  decisions(): readonly Sample<DecisionLabel>[] {
+    return this.decided;
+  }
+
+  faults(): Sample<'limiter' | 'source'>[] {
+    return [...this.faulty.values()].flatMap((bySource) => [...bySource.values()]);
+  }
+
+  /** Stores that are not asked now, because they do not answer. */
+  get openBreakers(): number {
+    return this.open;
+  }
+
+  /** How often a store was found not to answer. */
+  get breakerOpenings(): number {
+    return this.opened;
+  }
+
+  /** Permits that requests hold now; undefined if no guard is watched. */
+  get permitsInProgress(): number | undefined {
+    if (this.guards.size === 0) return undefined;
+    let permits = 0;
+    for (const { inProgress } of this.guards) permits += inProgress;
+    return permits;
+  }
+
+  shedAmounts(): Sample<'limiter'>[] {
+    return [...this.shedders].map(({ name, shedAmount }) => sample(name, shedAmount));
+  }
+
+  guardFractions(): Sample<'limiter'>[] {
+    return [...this.shedders].map(({ name, guardFraction }) => sample(name, guardFraction));
+  }
+
+  /** Of the signals that have data. */
+  signalValues(): Sample<'signal'>[] {
+    return [...this.sources].flatMap((signal) => {
+      const reading = readSafely(signal);
+      return reading ? [{ labels: { signal: signal.name }, value: reading.value }] : [];
+    });
+  }
+}
+
+function sample(limiter: string, value: number): Sample<'limiter'> {
+  return { labels: { limiter }, value };
+}
+
+/** The map under `key`, made when first asked for. */
+function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
+  let found = outer.get(key);
+  if (!found) {
+    found = new Map<K, V>();
+    outer.set(key, found);
+  }
+  return found;
+}

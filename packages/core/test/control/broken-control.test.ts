@@ -1,0 +1,85 @@
+/** A control of somebody else's that is broken: requests are decided as declared, and it is told. */
+
+import { type Control, concurrencyLimit, memoryStore, rateLimit } from '@spillway/core';
+import { describe, expect, it } from 'vitest';
+import { setUp, two } from '../guard-set-up.js';
+
+const nothing: Control = { settingsOf: () => undefined, rulingOn: () => undefined };
+const throwing = () => {
+  throw new Error('bug');
+};
+
+function under(control: Partial<Record<keyof Control, unknown>>, limiter = rateLimit(two)) {
+  return setUp(limiter, { control: { ...nothing, ...control } as Control });
+}
+
+describe('a control that is broken', () => {
+  it.each<[string, Partial<Record<keyof Control, unknown>>]>([
+    ['throws of settings', { settingsOf: throwing }],
+    ['throws of keys', { rulingOn: throwing }],
+    [
+      'throws where it is looked at',
+      { settingsOf: () => Object.defineProperty({}, 'mode', { get: throwing }) },
+    ],
+    ['has no methods', { settingsOf: undefined, rulingOn: undefined }],
+    ['knows an unknown mode', { settingsOf: () => ({ mode: 'of' }) }],
+    ['has a share that is no number', { settingsOf: () => ({ share: '0' }) }],
+    ['has a share of NaN', { settingsOf: () => ({ share: Number.NaN }) }],
+    ['has a share below 0', { settingsOf: () => ({ share: -1 }) }],
+    ['has no limits but a number', { settingsOf: () => ({ limits: 1_000 }) }],
+    ['has no limits but null', { settingsOf: () => ({ limits: null }) }],
+    ['has a limit of 0', { settingsOf: () => ({ limits: { limit: 0 } }) }],
+    ['has unknown limits', { settingsOf: () => ({ limits: { max: 1_000 } }) }],
+    ['has settings that are text', { settingsOf: () => 'off' }],
+    ['rules what nobody knows', { rulingOn: () => ({ verdict: 'ban', endsInMs: 1 }) }],
+    ['rules without an end', { rulingOn: () => ({ verdict: 'allow' }) }],
+    ['rules for no time', { rulingOn: () => ({ verdict: 'allow', endsInMs: 0 }) }],
+    ['rules in text', { rulingOn: () => 'allow' }],
+  ])('because it %s: as declared, and a fault', (_, control) => {
+    const { admit, faults } = under(control);
+    expect([admit(), admit(), admit()].map((one) => one.status)).toEqual([200, 200, 429]);
+    expect(faults[0]).toMatchObject({ limiter: 'two', source: 'control' });
+    expect(new Set(faults.map(({ source }) => source))).toEqual(new Set(['control']));
+  });
+
+  it('is not taken to enforce what was declared in shadow', () => {
+    const { admit } = under(
+      { settingsOf: () => ({ mode: 'of' }) },
+      rateLimit({ ...two, mode: 'shadow' }),
+    );
+    expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, true]);
+  });
+
+  it('is obeyed in what it says right', () => {
+    const { admit } = under({ settingsOf: () => ({ mode: 'shadow', share: 'x' }) });
+    expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, true]);
+  });
+
+  it('is told once as long as it says the same', () => {
+    const settings = { mode: 'of' };
+    const { admit, faults } = under({ settingsOf: () => settings });
+    admit();
+    admit();
+    expect(faults).toHaveLength(1);
+  });
+
+  it('holds for limits on requests in progress too', () => {
+    const { admit } = under(
+      { settingsOf: () => ({ limits: { limit: -1 } }) },
+      concurrencyLimit({ name: 'two', limit: 1 }),
+    );
+    const first = admit();
+    expect(admit().allowed).toBe(false);
+    first.release({ status: 200 });
+    expect(admit().allowed).toBe(true);
+  });
+
+  it('never has its promise taken for settings', async () => {
+    const store = memoryStore();
+    const { admit } = setUp(rateLimit(two), {
+      store,
+      control: { ...nothing, settingsOf: async () => ({ mode: 'off' }) } as unknown as Control,
+    });
+    expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+  });
+});

@@ -1,0 +1,90 @@
+/** The two exporters tell the same, and tell it right. */
+
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import { openTelemetryObserver } from '@spillway/opentelemetry';
+import { prometheusObserver } from '@spillway/prometheus';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { asPrometheus, lines, parseScrape, Reader, type Series } from './exports.js';
+import { play, SECRET_KEY, type Watcher } from './story.js';
+
+interface Exporter {
+  readonly observer: Watcher;
+  read(): Promise<Series[]>;
+}
+
+function prometheus(): Exporter {
+  const register = new Registry();
+  const observer = prometheusObserver({ register });
+  return { observer, read: async () => parseScrape(await register.metrics()) };
+}
+
+function openTelemetry(): Exporter {
+  const reader = new Reader();
+  const meter = new MeterProvider({ readers: [reader] }).getMeter('test');
+  const observer = openTelemetryObserver({ meter });
+  return { observer, read: async () => asPrometheus(await reader.read()) };
+}
+
+/** Of the story. Durations are left out: they are never the same. */
+const EXPECTED = [
+  'spillway_breaker_open{} 1',
+  'spillway_breaker_openings_total{} 1',
+  'spillway_decisions_total{limiter="at-once",outcome="allowed"} 1',
+  'spillway_decisions_total{limiter="at-once",outcome="denied",reason="concurrency"} 1',
+  'spillway_decisions_total{limiter="faulty",outcome="allowed"} 1',
+  'spillway_decisions_total{limiter="fleet",outcome="error",reason="store-error"} 3',
+  'spillway_decisions_total{limiter="old",outcome="skipped"} 5',
+  'spillway_decisions_total{limiter="open",outcome="allowed"} 1',
+  'spillway_decisions_total{limiter="open",outcome="error"} 3',
+  'spillway_decisions_total{limiter="per-key",outcome="allowed"} 4',
+  'spillway_decisions_total{limiter="per-key",outcome="denied",reason="rate"} 1',
+  'spillway_decisions_total{limiter="trial",outcome="allowed"} 1',
+  'spillway_decisions_total{limiter="trial",outcome="would-deny",reason="rate"} 4',
+  'spillway_decisions_total{limiter="workers",outcome="allowed",priority="get"} 4',
+  'spillway_decisions_total{limiter="workers",outcome="allowed",priority="post"} 1',
+  'spillway_faults_total{limiter="faulty",source="key"} 1',
+  'spillway_faults_total{limiter="fleet",source="store"} 3',
+  'spillway_faults_total{limiter="open",source="store"} 3',
+  'spillway_guard_fraction{limiter="workers"} 0',
+  'spillway_permits_in_progress{} 1',
+  'spillway_shed_amount{limiter="workers"} 0',
+  'spillway_signal_value{signal="pool"} 0.5',
+  'spillway_store_call_duration_seconds_count{outcome="ok"} 1',
+  'spillway_store_call_duration_seconds_count{outcome="unavailable"} 2',
+];
+
+const told = (series: readonly Series[]) =>
+  lines(series.filter(({ name }) => !/_(bucket|sum)$/.test(name)));
+
+describe.each([
+  { name: 'prom-client', make: prometheus },
+  { name: 'OpenTelemetry', make: openTelemetry },
+])('metrics of $name', ({ make }) => {
+  it('tell what happened, each label by its few values', async () => {
+    const { observer, read } = make();
+    await play([observer]);
+    expect(told(await read())).toEqual([...EXPECTED].sort());
+  });
+
+  it('add up over time, and tell the same when nothing happened', async () => {
+    const { observer, read } = make();
+    await play([observer]);
+    const once = told(await read());
+    expect(told(await read())).toEqual(once);
+    await play([observer]);
+    const twice = told(await read());
+    expect(twice).toContain('spillway_decisions_total{limiter="per-key",outcome="allowed"} 8');
+    expect(twice).toContain('spillway_breaker_openings_total{} 2');
+    expect(twice).toContain('spillway_permits_in_progress{} 2');
+  });
+
+  it('name no key and no address', async () => {
+    const { observer, read } = make();
+    await play([observer]);
+    const text = JSON.stringify(await read());
+    expect(text).toContain('per-key');
+    expect(text).not.toContain(SECRET_KEY);
+    expect(text).not.toContain('203.0.113');
+  });
+});

@@ -1,0 +1,163 @@
+/** The dashboard and the alerts ask for what is exported, and Prometheus understands them. */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { prometheusObserver } from '@spillway/prometheus';
+import { Registry } from 'prom-client';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { parseScrape } from './exports.js';
+import { findPromtool, promtool } from './promtool.js';
+import {
+  ALERTS,
+  alertRules,
+  dashboardQueries,
+  groupedBy,
+  OPS,
+  readDashboard,
+  selectorsIn,
+} from './queries.js';
+import { play } from './story.js';
+
+const ALERT_TESTS = join(OPS, 'prometheus', 'alerts.test.yml');
+
+interface AlertTests {
+  readonly tests: readonly {
+    readonly alert_rule_test: readonly {
+      readonly alertname: string;
+      readonly exp_alerts: readonly unknown[];
+    }[];
+  }[];
+}
+
+/** Put to every series by Prometheus itself. */
+const SCRAPE_LABELS = ['job', 'instance'];
+/** Words that labels have; a query that asks for another asks for nothing. */
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  outcome: ['allowed', 'denied', 'would-deny', 'skipped', 'error'],
+  reason: ['', 'rate', 'concurrency', 'capacity', 'overload', 'never', 'store-error'],
+  priority: ['critical', 'post', 'get', 'test'],
+  source: ['store'],
+};
+
+/** The labels of each metric that is exported. */
+const exported = new Map<string, Set<string>>();
+
+beforeAll(async () => {
+  const register = new Registry();
+  const observer = prometheusObserver({ register });
+  await play([observer]);
+  for (const { name, labels } of parseScrape(await register.metrics())) {
+    const known = exported.get(name) ?? new Set(SCRAPE_LABELS);
+    for (const label of Object.keys(labels)) known.add(label);
+    exported.set(name, known);
+  }
+});
+
+describe.each([
+  ...dashboardQueries().map((query) => ({ of: 'dashboard', ...query })),
+  ...alertRules().map((query) => ({ of: 'alerts', ...query })),
+])('$of: $source', ({ expr }) => {
+  it('asks for metrics, labels and words that exist', () => {
+    const selectors = selectorsIn(expr);
+    expect(selectors).not.toEqual([]);
+    const labels = selectors.map(({ metric }) => exported.get(metric));
+    for (const [index, { metric, labels: asked, tests }] of selectors.entries()) {
+      expect([...exported.keys()]).toContain(metric);
+      expect([...(labels[index] ?? [])]).toEqual(expect.arrayContaining(asked));
+      for (const [label = '', pattern = ''] of tests) {
+        if (pattern.startsWith('$')) continue; // a variable of the dashboard
+        for (const word of pattern.split('|')) expect(WORDS[label]).toContain(word);
+      }
+    }
+    for (const label of groupedBy(expr)) {
+      expect(labels.every((known) => known?.has(label))).toBe(true);
+    }
+  });
+});
+
+describe('the dashboard', () => {
+  const { panels, templating } = readDashboard();
+
+  it('shows every metric', () => {
+    const shown = dashboardQueries().flatMap(({ expr }) => selectorsIn(expr));
+    const families = new Set([...exported.keys()].map(familyOf));
+    expect(new Set(shown.map(({ metric }) => familyOf(metric)))).toEqual(families);
+  });
+
+  it('has panels that say what they show and lie beside each other', () => {
+    const drawn = panels.filter(({ type }) => type !== 'row');
+    expect(drawn.filter(({ description = '' }) => description.length < 20)).toEqual([]);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+
+  it('uses only variables that it has', () => {
+    const own = templating.list.map(({ name }) => name);
+    const used = [
+      ...dashboardQueries().map(({ expr }) => expr),
+      ...templating.list.map(({ definition = '' }) => definition),
+    ].flatMap((text) => [...text.matchAll(/\$(\w+)/g)].map(([, name = '']) => name));
+    expect(own).toEqual(expect.arrayContaining(used.filter((name) => !name.startsWith('__'))));
+  });
+});
+
+describe('each alert', () => {
+  it('has a test in which it goes off, and one in which it does not', () => {
+    const { tests } = parse(readFileSync(ALERT_TESTS, 'utf8')) as AlertTests;
+    const cases = tests.flatMap(({ alert_rule_test }) => alert_rule_test);
+    for (const { alert } of alertRules()) {
+      const own = cases.filter(({ alertname }) => alertname === alert);
+      const fires = own.map(({ exp_alerts }) => exp_alerts.length > 0);
+      expect(new Set(fires), alert).toEqual(new Set([true, false]));
+    }
+  });
+
+  it('has a severity, a name of ours, a summary and what to do', () => {
+    for (const { alert, labels, annotations } of alertRules()) {
+      expect(alert).toMatch(/^Spillway[A-Z]\w+$/);
+      expect(['page', 'ticket', 'info']).toContain(labels['severity']);
+      expect(Object.keys(annotations)).toEqual(['summary', 'description']);
+    }
+  });
+});
+
+const program = findPromtool();
+
+describe.skipIf(program === null)('promtool', () => {
+  const check = (...args: string[]) => promtool(program ?? '', ...args);
+
+  it('finds the alerts well formed', () => {
+    const { ok, said } = check('check', 'rules', ALERTS);
+    expect(said).toContain(`SUCCESS: ${alertRules().length} rules found`);
+    expect(ok).toBe(true);
+  });
+
+  it('sees each alert go off when it must, and only then', () => {
+    const { ok, said } = check('test', 'rules', ALERT_TESTS);
+    expect(said).toContain('SUCCESS');
+    expect(ok).toBe(true);
+  });
+
+  it('understands the queries of the dashboard', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'spillway-queries-'));
+    const rules = dashboardQueries().map(({ expr }, index) => ({
+      record: `query:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, '.*'),
+    }));
+    writeFileSync(join(dir, 'queries.yml'), stringify({ groups: [{ name: 'all', rules }] }));
+    const { ok, said } = check('check', 'rules', join(dir, 'queries.yml'));
+    rmSync(dir, { recursive: true });
+    expect(said).toContain(`SUCCESS: ${rules.length} rules found`);
+    expect(ok).toBe(true);
+  });
+});
+
+/** A histogram is one metric in several series. */
+function familyOf(metric: string): string {
+  return metric.replace(/_(bucket|sum|count)$/, '');
+}

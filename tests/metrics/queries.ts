@@ -1,0 +1,76 @@
+/** The queries of the dashboard and of the alerts, and what they ask for. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+
+export const OPS: string = join(import.meta.dirname, '..', '..', 'ops');
+export const ALERTS: string = join(OPS, 'prometheus', 'alerts.yml');
+
+export interface Query {
+  /** Where it stands. */
+  readonly source: string;
+  readonly expr: string;
+}
+
+export interface Alert extends Query {
+  readonly alert: string;
+  readonly for?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+interface Dashboard {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { name: string; definition?: string }[] };
+  readonly annotations: { readonly list: readonly { name: string; expr: string }[] };
+}
+
+export function readDashboard(): Dashboard {
+  return JSON.parse(readFileSync(join(OPS, 'grafana', 'spillway.json'), 'utf8')) as Dashboard;
+}
+
+export function dashboardQueries(): Query[] {
+  const { panels, annotations } = readDashboard();
+  const own = panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({ source: title, expr })),
+  );
+  return [...own, ...annotations.list.map(({ name, expr }) => ({ source: name, expr }))];
+}
+
+export function alertRules(): Alert[] {
+  const file = parse(readFileSync(ALERTS, 'utf8')) as {
+    groups: { rules: Omit<Alert, 'source'>[] }[];
+  };
+  return file.groups.flatMap(({ rules }) => rules.map((rule) => ({ ...rule, source: rule.alert })));
+}
+
+/** The metrics that a query names, with the labels that it selects by. */
+export function selectorsIn(
+  expr: string,
+): { metric: string; labels: string[]; tests: string[][] }[] {
+  return [...expr.matchAll(/\b(spillway_\w+)(?:\{([^}]*)\})?/g)].map(([, metric = '', within]) => {
+    const pairs = [...(within ?? '').matchAll(/(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g)];
+    return {
+      metric,
+      labels: pairs.map(([, label = '']) => label),
+      tests: pairs.map(([, label = '', , value = '']) => [label, value]),
+    };
+  });
+}
+
+/** The labels that a query groups by. */
+export function groupedBy(expr: string): string[] {
+  return [...expr.matchAll(/\bby\s*\(([^)]*)\)/g)].flatMap(([, list = '']) =>
+    list.split(',').map((label) => label.trim()),
+  );
+}

@@ -1,0 +1,93 @@
+/** A life with all that can be measured: each outcome, faults, a store that fails, permits, load. */
+
+import {
+  concurrencyLimit,
+  createGuard,
+  fleetShedder,
+  type LimitRequest,
+  memoryStore,
+  type Observer,
+  rateLimit,
+  type Signal,
+  SpillwayError,
+  type Store,
+  type Watched,
+  workerShedder,
+} from '@spillway/core';
+import { expect } from 'vitest';
+
+export interface Watcher extends Observer {
+  watch(what: Watched): void;
+}
+
+/** A key that must be found in no metric. */
+export const SECRET_KEY = 'key-of-ada';
+
+export function request(path = '/', method = 'GET'): LimitRequest {
+  const header = (name: string) => (name === 'x-api-key' ? SECRET_KEY : undefined);
+  return { method, path, clientIp: '203.0.113.7', header, raw: undefined };
+}
+
+/** A store in memory that answers later, and can be away. */
+export class FlakyStore implements Store {
+  readonly sync = false;
+  away = false;
+  private readonly memory = memoryStore();
+
+  async apply(steps: Parameters<Store['apply']>[0]) {
+    if (this.away) throw new SpillwayError('SPW_STORE_UNAVAILABLE', 'away');
+    return this.memory.apply(steps);
+  }
+}
+
+const apiKey = ({ header }: LimitRequest) => header('x-api-key');
+const options = { logger: false, breaker: { failures: 2, probeEvery: '1m' } } as const;
+
+/**
+ * Five requests to a guard of four limiters, two to a guard with one permit, one to a guard whose key fails; then the store of two guards is away
+ * for three requests to each. Ends with one permit held and a load of 0.5.
+ */
+export async function play(observers: readonly Watcher[]): Promise<void> {
+  const signal: Signal = { name: 'pool', read: () => ({ value: 0.5, ageMs: 0 }) };
+  const silent: Signal = { name: 'silent', read: () => undefined };
+  const workers = workerShedder({ name: 'workers', signal, guard: false });
+  const guard = createGuard(
+    [
+      workers,
+      rateLimit({ name: 'per-key', limit: 4, window: '1h', key: apiKey }),
+      rateLimit({ name: 'trial', limit: 1, window: '1h', mode: 'shadow' }),
+      rateLimit({ name: 'old', limit: 1, window: '1h', mode: 'off' }),
+    ],
+    { observers },
+  );
+  for (let i = 0; i < 5; i += 1) await guard.admit(request('/', i === 0 ? 'POST' : 'GET'));
+  const permits = createGuard(concurrencyLimit({ name: 'at-once', limit: 1 }), { observers });
+  for (let i = 0; i < 2; i += 1) await permits.admit(request());
+  const broken = () => {
+    throw new Error('no key');
+  };
+  const faulty = rateLimit({ name: 'faulty', limit: 9, window: '1h', key: broken });
+  await createGuard(faulty, { observers }).admit(request());
+  await playOutage(observers);
+  for (const observer of observers) {
+    observer.watch({ guards: [guard, permits], shedders: [workers], signals: [signal, silent] });
+  }
+}
+
+async function playOutage(observers: readonly Watcher[]): Promise<void> {
+  const store = new FlakyStore();
+  const states: string[] = [];
+  const all = [{ onBreaker: ({ state }: { state: string }) => states.push(state) }, ...observers];
+  const open = rateLimit({ name: 'open', limit: 1000, window: '1h' });
+  const fleet = fleetShedder({ name: 'fleet', capacity: 1000, reserve: 0.2 });
+  const passing = createGuard(open, { ...options, store, observers: all });
+  const denying = createGuard(fleet, { ...options, store, observers, onStoreError: 'deny' });
+  await passing.admit(request());
+  store.away = true;
+  for (let i = 0; i < 3; i += 1) {
+    expect(await passing.admit(request())).toMatchObject({ allowed: true });
+    expect(await denying.admit(request())).toMatchObject({ status: 503 });
+  }
+  for (const observer of observers) observer.watch({ guards: [denying] });
+  expect(states).toEqual(['open']);
+}
