@@ -1,26 +1,19 @@
 /** @spillway/core: limiters, the guard that runs them, and the store in memory. */
 
 export { type Clock, systemClock } from './clock.js';
-export { Board } from './control/board.js';
-export { checkClear, checkKeyRuling, checkSet, checkSetting } from './control/check.js';
 export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './control/control.js';
 export {
-  MAX_CHANGES,
-  MAX_OVERRIDES,
   type MemoryControl,
   type MemoryControlOptions,
   memoryControl,
-  tooMany,
 } from './control/memory-control.js';
-export {
-  type Change,
-  type ChangeNote,
-  type CheckedChange,
-  type ClearableSetting,
-  fieldOf,
-  type Override,
-  type OverrideNote,
-  type Setting,
+export type {
+  Change,
+  ChangeNote,
+  ClearableSetting,
+  Override,
+  OverrideNote,
+  Setting,
 } from './control/override.js';
 export type { Decision, Numbers, Outcome, Policy, Reason } from './decision.js';
 export { type Duration, toMicroseconds } from './duration.js';
@@ -37,6 +30,7 @@ export {
 } from './guard/decision-log.js';
 export { tellFault } from './guard/faults.js';
 export { createGuard, type Guard, type GuardOptions } from './guard/guard.js';
+export { type GuardHandle, showGuard } from './guard/handle.js';
 export type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './guard/observer.js';
 export type { HeaderStyle } from './guard/presenter.js';
 export { type Sample, Tally, type Watched } from './guard/tally.js';

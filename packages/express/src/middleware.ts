@@ -3,10 +3,11 @@
 import {
   type Admission,
   checkIpv6Prefix,
-  type Guard,
+  type GuardHandle,
   type GuardOptions,
   isSpillwayError,
   type Limiter,
+  showGuard,
   type TrustProxy,
 } from '@spillway/core';
 import { endRefused, NodeGate, type Passage } from '@spillway/core/node';
@@ -34,8 +35,8 @@ export interface SpillwayOptions extends GuardOptions<Request> {
   ) => void | Promise<void>;
 }
 
-/** The middleware, with its guard's `close`. */
-export type SpillwayHandler = RequestHandler & Pick<Guard<Request>, 'close'>;
+/** The middleware, with `close` and `inProgress` of its guard. */
+export type SpillwayHandler = RequestHandler & GuardHandle;
 
 /**
  * Express middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
@@ -76,7 +77,7 @@ export function spillway(
       passage.then((value) => apply(value, req, res, next));
     else apply(passage, req, res, next);
   };
-  return Object.assign(handle, { close: () => gate.close() });
+  return showGuard(handle, gate);
 }
 
 /** Runs the app's own answer; what it throws is the app's to handle. */

@@ -5,9 +5,11 @@ import {
   createGuard,
   type Decision,
   type Guard,
+  type GuardHandle,
   type GuardOptions,
   type Limiter,
   rememberAdmission,
+  showGuard,
   type TrustProxy,
   tellFault,
 } from '@spillway/core';
@@ -44,8 +46,8 @@ declare module 'hono' {
 
 type Handled = Response | ReturnType<MiddlewareHandler>;
 
-/** The middleware, with its guard's `close`. */
-export type SpillwayHandler = MiddlewareHandler & Pick<Guard<Context>, 'close'>;
+/** The middleware, with `close` and `inProgress` of its guard. */
+export type SpillwayHandler = MiddlewareHandler & GuardHandle;
 
 /**
  * Hono middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
@@ -68,7 +70,7 @@ export function spillway(
 ): SpillwayHandler {
   const way = new Way(limiters, options);
   const handle = (c: Context, next: Next): Handled => way.enter(c, next);
-  return Object.assign(handle as MiddlewareHandler, { close: () => way.close() });
+  return showGuard(handle as MiddlewareHandler, way);
 }
 
 /** The way of requests past one guard. */
@@ -99,6 +101,10 @@ class Way {
       (admission) => this.apply(admission, request, next, true),
       (error: unknown) => this.excuse(error, next),
     );
+  }
+
+  get inProgress(): number {
+    return this.guard.inProgress;
   }
 
   close(): Promise<void> {

@@ -4,9 +4,10 @@ import {
   type Admission,
   checkIpv6Prefix,
   compileTrust,
-  type Guard,
+  type GuardHandle,
   type GuardOptions,
   type Limiter,
+  showGuard,
 } from '@spillway/core';
 import { type AddressOptions, endRefused, NodeGate, type Passage } from '@spillway/core/node';
 import type { Context, Next } from 'koa';
@@ -21,8 +22,8 @@ export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   readonly onRefused?: (admission: Admission, ctx: Context, next: Next) => void | Promise<void>;
 }
 
-/** The middleware, with its guard's `close`. */
-export interface SpillwayMiddleware extends Pick<Guard<Context>, 'close'> {
+/** The middleware, with `close` and `inProgress` of its guard. */
+export interface SpillwayMiddleware extends GuardHandle {
   (ctx: Context, next: Next): unknown;
 }
 
@@ -66,7 +67,7 @@ export function spillway(
       ? passage.then((value) => apply(value, ctx, next))
       : apply(passage, ctx, next);
   };
-  return Object.assign(handle, { close: () => gate.close() });
+  return showGuard(handle, gate);
 }
 
 /** Answers through Koa, so that middleware before this sees status and body. */

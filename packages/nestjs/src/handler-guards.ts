@@ -46,6 +46,10 @@ export class HandlerGuards {
     return guard === 'none' ? undefined : guard;
   }
 
+  get inProgress(): number {
+    return this.made.reduce((sum, guard) => sum + guard.inProgress, 0);
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.made.map((guard) => guard.close()));
   }

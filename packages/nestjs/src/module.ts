@@ -81,6 +81,11 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     checkHandlers(this.modules, this.gate.guards);
   }
 
+  /** Permits held now by all handlers of this process: a gauge. */
+  get inProgress(): number {
+    return this.gate.guards.inProgress;
+  }
+
   /** Gives back what is still held, once the server takes no more requests. */
   onApplicationShutdown(): Promise<void> {
     return this.gate.guards.close();

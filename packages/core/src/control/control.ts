@@ -30,8 +30,12 @@ export interface KeyRuling {
   readonly endsInMs: number;
 }
 
-/** Where live settings come from. Both methods are called for each request: they answer from memory, at once, and never throw. */
+/**
+ * Where live settings come from. Both methods are called for each request: they answer from memory, at once, and do not throw.
+ * What cannot be obeyed counts as not set, and is told as a fault.
+ */
 export interface Control {
+  /** The same object as long as nothing was changed that concerns the limiter: a new one makes guards forget what they refused. */
   settingsOf(limiter: string): LimiterSettings | undefined;
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
 }

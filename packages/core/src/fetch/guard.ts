@@ -49,6 +49,8 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
   check(request: Req, ...rest: Rest): Promise<FetchCheck>;
   /** Gives back the permits of all requests still in progress: for a process that ends. */
   close(): Promise<void>;
+  /** Permits held now: a gauge. */
+  readonly inProgress: number;
 }
 
 /**
@@ -128,6 +130,10 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
 
   close(): Promise<void> {
     return this.guard.close();
+  }
+
+  get inProgress(): number {
+    return this.guard.inProgress;
   }
 
   private permitFor(admission: Admission, request: Req, rest: Rest): Permit | undefined {

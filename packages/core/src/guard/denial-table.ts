@@ -62,11 +62,9 @@ export class DenialTable {
     const { numbers } = this;
     const at = place * WIDTH;
     const storeUs = nowUs + (numbers[at + 1] as number);
-    const [a, b, c] = [numbers[at + 3], numbers[at + 4], numbers[at + 5]] as [
-      number,
-      number,
-      number,
-    ];
+    const a = numbers[at + 3] as number;
+    const b = numbers[at + 4] as number;
+    const c = numbers[at + 5] as number;
     switch (this.ruleOf(place).machine) {
       case 'window':
         return { allowed: false, nowUs: storeUs, startUs: a, current: b, previous: c };

@@ -2,6 +2,7 @@
 
 import type { Decision, Policy } from '../decision.js';
 import { SpillwayError, show } from '../errors.js';
+import { type Denials, denialsOf } from '../guard/denials.js';
 import { isLater } from '../host.js';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
@@ -23,6 +24,11 @@ export interface KeyedLimiterOptions<S extends Store> extends ResilienceOptions 
   readonly store?: S;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number;
+  /**
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that answers later.
+   * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
+   */
+  readonly denialCache?: boolean;
 }
 
 export interface CostOptions {
@@ -97,6 +103,8 @@ class Keyed {
   private readonly store: Store;
   private readonly policy: Policy;
   private readonly onStoreError: 'allow' | 'deny' | Rule;
+  private readonly denials: Denials | undefined;
+  private readonly asksAlways: boolean;
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
     this.rule = ruleFrom(options);
@@ -109,6 +117,8 @@ class Keyed {
     this.name = checkName(options.name ?? nameFrom(options.limit, options.window));
     const store = settings.store ?? memoryStore();
     this.store = resilient(store, settings);
+    this.denials = store.sync ? undefined : denialsOf(store);
+    this.asksAlways = settings.denialCache === false;
     claimName(store, this.name, this.rule);
     this.policy = policyOf(this.name, this.rule);
     const { onStoreError = 'allow', localShare = 1 } = settings;
@@ -123,6 +133,8 @@ class Keyed {
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.step('take', key, options?.cost);
+    const known = this.asksAlways ? undefined : this.denials?.find(step);
+    if (known) return Promise.resolve(decide(step, known, this.policy));
     return this.ask([step], ([answer]) => this.grant(step, answer as Answer));
   }
 
@@ -201,8 +213,24 @@ class Keyed {
     then: (answers: readonly Answer[]) => Value,
   ): Eventually<Value> {
     if (steps.length === 0) return this.store.sync ? then([]) : Promise.resolve(then([]));
+    const askedUs = this.denials?.now() ?? 0;
+    this.forgetGivenBack(steps);
     const answers = this.store.apply(steps);
-    return isLater(answers) ? answers.then(then) : then(answers);
+    if (!isLater(answers)) return then(answers);
+    return answers.then((value) => {
+      this.forgetGivenBack(steps);
+      steps.forEach((step, index) => {
+        this.denials?.learn(step, value[index] as Answer, askedUs);
+      });
+      return then(value);
+    });
+  }
+
+  private forgetGivenBack(steps: readonly Step[]): void {
+    if (!this.denials) return;
+    for (const step of steps) {
+      if (step.op === 'put' || step.op === 'reset') this.denials.forget(step);
+    }
   }
 
   private grant(step: Step, answer: Answer): Decision {

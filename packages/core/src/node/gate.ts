@@ -60,6 +60,11 @@ export class NodeGate<Raw> {
     }
   }
 
+  /** Permits held now. */
+  get inProgress(): number {
+    return this.guard.inProgress;
+  }
+
   /** Gives back the permits of all requests still in progress. */
   close(): Promise<void> {
     return this.guard.close();

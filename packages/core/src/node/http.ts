@@ -1,7 +1,8 @@
 /** The adapter for plain node:http: a function that a request listener asks first. */
 
 import type { Admission } from '../guard/admission.js';
-import type { Guard, GuardOptions } from '../guard/guard.js';
+import type { GuardOptions } from '../guard/guard.js';
+import { type GuardHandle, showGuard } from '../guard/handle.js';
 import { isLater } from '../host.js';
 import type { Limiter } from '../limit/limiter.js';
 import { checkIpv6Prefix } from '../net/address.js';
@@ -22,11 +23,11 @@ export interface NodeGuardOptions<
   readonly onRefused?: (admission: Admission, req: Req, res: Res) => void | Promise<void>;
 }
 
-/** What {@link nodeGuard} returns: says whether the listener may go on, and has its guard's `close`. */
+/** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */
 export interface NodeGuard<
   Req extends NodeIncoming = NodeIncoming,
   Res extends NodeResponse = NodeResponse,
-> extends Pick<Guard<Req>, 'close'> {
+> extends GuardHandle {
   (req: Req, res: Res): boolean | Promise<boolean>;
 }
 
@@ -77,5 +78,5 @@ export function nodeGuard<
       ? passage.then((value) => settle(value, req, res))
       : settle(passage, req, res);
   };
-  return Object.assign(handle, { close: () => gate.close() });
+  return showGuard(handle, gate);
 }

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../clock.js';
 import { isSpillwayError, SpillwayError } from '../errors.js';
 import type { BreakerEvent } from '../guard/observer.js';
-import { isLater } from '../host.js';
+import { afterIdly, isLater } from '../host.js';
 import { makeRule } from '../rule.js';
 import type { Answer, ApplyOptions, Step, Store } from '../store.js';
 import type { Logger } from './stack.js';
@@ -16,18 +16,22 @@ export interface BreakerSettings {
 }
 
 type Listener = (event: BreakerEvent) => void;
+type Ask = () => ReturnType<Store['apply']>;
 
-/** Asks for a key that nobody counts, and changes nothing. */
-const PROBE: readonly Step[] = [
-  {
-    op: 'look',
-    limiter: 'spillway',
-    key: 'probe',
-    rule: makeRule('fixed-window', 1, 1_000_000),
-    cost: 1,
-    binding: false,
-  },
-];
+/** A question that has been under way so long is lost: on some hosts a promise ends with the request that made it. */
+const LOST_US = 5_000_000;
+
+/** The store is asked by itself for so long after somebody last wanted it. */
+const WANTED_US = 10_000_000;
+
+/** Charges something, for a second, that nobody counts: a store that can only read, or has no memory left, is not back. */
+const PROBE: Omit<Step, 'key'> = {
+  op: 'take',
+  limiter: 'spillway',
+  rule: makeRule('fixed-window', 1_000_000, 1_000_000),
+  cost: 1,
+  binding: false,
+};
 
 /** What all guards of one store know of it. */
 export class Breaker {
@@ -35,6 +39,12 @@ export class Breaker {
   private openedUs: number | undefined;
   private probedUs = 0;
   private probing = false;
+  /** Whether the store is back: asked of whoever failed, for a store may be several servers. */
+  private ask: Ask | undefined;
+  /** When somebody last asked for what the store knows. */
+  private wantedUs = 0;
+  /** How often it has closed: what was asked before says nothing about the store that is back. */
+  private times = 0;
   private readonly listeners = new Set<Listener>();
   private readonly loggers = new Set<Logger>();
 
@@ -58,8 +68,8 @@ export class Breaker {
     this.listen(({ state, openMs, error }) =>
       logger.warn(
         state === 'open'
-          ? `Spillway: the store does not answer (${error?.message}). Requests are decided without it, by onStoreError, until it does.`
-          : `Spillway: the store answers again, after ${(openMs / 1000).toFixed(1)} s.`,
+          ? `Spillway: the store does not decide (${error?.message}). Until it does, onStoreError decides.`
+          : `Spillway: the store decides again, after ${(openMs / 1000).toFixed(1)} s.`,
       ),
     );
   }
@@ -68,29 +78,52 @@ export class Breaker {
     if (!this.isOpen) this.failures = 0;
   }
 
-  failed(error: Error): void {
-    this.failures += 1;
-    if (this.isOpen || this.failures < this.settings.failures) return;
-    this.openedUs = this.clock.nowUs();
-    this.probedUs = this.openedUs;
-    this.tell({ state: 'open', openMs: 0, error });
+  /** What {@link failed} is told of a call that is asked now. */
+  get era(): number {
+    return this.times;
   }
 
-  /** Asks the store whether it is back, unless it was asked a moment ago. */
-  probe(ask: () => ReturnType<Store['apply']>): void {
-    const nowUs = this.clock.nowUs();
-    if (this.probing || nowUs - this.probedUs < this.settings.probeUs) return;
+  failed(error: Error, era: number, ask: Ask): void {
+    if (this.isOpen || era !== this.times) return;
+    this.failures += 1;
+    if (this.failures < this.settings.failures) return;
+    this.openedUs = this.clock.nowUs();
+    this.probedUs = this.openedUs;
+    this.wantedUs = this.openedUs;
+    this.ask = ask;
+    this.tell({ state: 'open', openMs: 0, error });
+    this.probeLater();
+  }
+
+  /** Somebody would have asked the store: asks it whether it is back, unless it was asked a moment ago. */
+  probe(): void {
+    this.wantedUs = this.clock.nowUs();
+    this.probeNow();
+  }
+
+  private probeNow(): void {
+    const sinceUs = this.clock.nowUs() - this.probedUs;
+    const { ask } = this;
+    if (!this.isOpen || !ask || sinceUs < this.settings.probeUs) return;
+    if (this.probing && sinceUs < LOST_US) return;
     this.probing = true;
-    this.probedUs = nowUs;
+    this.probedUs = this.clock.nowUs();
     Promise.resolve()
       .then(ask)
       .then(
         () => this.close(),
         () => undefined,
       )
-      .finally(() => {
+      .then(() => {
         this.probing = false;
+        this.probeLater();
       });
+  }
+
+  /** So that the store is found back in time also by requests that are few. */
+  private probeLater(): void {
+    if (!this.isOpen || this.clock.nowUs() - this.wantedUs > WANTED_US) return;
+    afterIdly(Math.ceil(this.settings.probeUs / 1000) + 1, () => this.probeNow());
   }
 
   private close(): void {
@@ -98,6 +131,7 @@ export class Breaker {
     const openMs = (this.clock.nowUs() - this.openedUs) / 1000;
     this.openedUs = undefined;
     this.failures = 0;
+    this.times += 1;
     this.tell({ state: 'closed', openMs });
   }
 
@@ -143,37 +177,51 @@ class BreakerStore implements Store {
   apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
     const { breaker } = this;
     if (breaker.isOpen) {
-      breaker.probe(() => this.store.apply(PROBE));
+      breaker.probe();
       return Promise.reject(
         new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store did not answer and is not asked'),
       );
     }
+    const { era } = breaker;
     let answers: ReturnType<Store['apply']>;
     try {
       answers = this.store.apply(steps, options);
     } catch (error) {
-      this.note(error);
+      this.note(error, era, steps);
       throw error;
     }
-    return isLater(answers) ? this.watch(answers) : answers;
+    return isLater(answers) ? this.watch(answers, era, steps) : answers;
   }
 
-  private watch(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
+  private watch(
+    answers: Promise<readonly Answer[]>,
+    era: number,
+    steps: readonly Step[],
+  ): Promise<readonly Answer[]> {
     return answers.then(
       (value) => {
         this.breaker.succeeded();
         return value;
       },
       (error: unknown) => {
-        this.note(error);
+        this.note(error, era, steps);
         throw error;
       },
     );
   }
 
-  /** An error that the store itself answered with came at once: it costs nobody time, and may be of one key only. */
-  private note(error: unknown): void {
-    if (isSpillwayError(error) && error.code === 'SPW_STORE_ERROR') this.breaker.succeeded();
-    else this.breaker.failed(error instanceof Error ? error : new Error(String(error)));
+  /**
+   * `SPW_STORE_ERROR` is about this call only, such as a value that is not ours: the store decides for others. All else would fail
+   * the next call too.
+   */
+  private note(thrown: unknown, era: number, steps: readonly Step[]): void {
+    if (isSpillwayError(thrown) && thrown.code === 'SPW_STORE_ERROR') {
+      this.breaker.succeeded();
+      return;
+    }
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    // The same keys: in a cluster, they lie where it failed.
+    const probe = (): readonly Step[] => steps.map(({ key }) => ({ ...PROBE, key }));
+    this.breaker.failed(error, era, () => this.store.apply(probe()));
   }
 }

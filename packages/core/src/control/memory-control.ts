@@ -1,0 +1,151 @@
+/** The control of one process, in memory. */
+
+import { type Clock, systemClock } from '../clock.js';
+import { Board } from './board.js';
+import { checkClear, checkKeyRuling, checkSet } from './check.js';
+import type { Control, KeyRuling, LimiterSettings } from './control.js';
+import { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './limits.js';
+import {
+  type Change,
+  type ChangeNote,
+  type CheckedChange,
+  type ClearableSetting,
+  fieldOf,
+  type Override,
+  type OverrideNote,
+  type Setting,
+} from './override.js';
+
+/** All optional. */
+export interface MemoryControlOptions {
+  /** By which overrides end. Default: the process's monotonic clock. */
+  readonly clock?: Clock;
+}
+
+/** What {@link memoryControl} returns. Changes hold from the next request on; each method throws if what it is given is wrong. */
+export interface MemoryControl extends Control {
+  /** Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own. */
+  set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
+  /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
+  clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
+  /** Refuses a key, as the limiter counts it (an address is `@` and its canonical text). */
+  block(limiter: string, key: string, note: OverrideNote): void;
+  /** Lets a key pass without the limiter seeing it. */
+  allow(limiter: string, key: string, note: OverrideNote): void;
+  /** Ends what was ruled on a key. */
+  clearKey(limiter: string, key: string, note: ChangeNote): void;
+  /** Has every guard forget that the key was refused: for whoever resets its count in the store. */
+  forget(limiter: string, key: string, note: ChangeNote): void;
+  /** What is set now, latest first. */
+  list(): readonly Override[];
+  /** The latest 1,000 changes, latest first. That an override has ended is no change: the entry says when it will. */
+  history(): readonly Change[];
+}
+
+/**
+ * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed, each with an
+ * author, a reason and an end. For a fleet see `redisControl` of `@spillway/redis`.
+ *
+ * @example
+ * ```ts
+ * import { createGuard, memoryControl, rateLimit } from '@spillway/core';
+ *
+ * const control = memoryControl();
+ * const guard = createGuard(rateLimit({ name: 'api', limit: 100, window: '1m' }), { control });
+ * control.set('api', { mode: 'off' }, { by: 'ada', because: 'refuses paying customers', for: '10m' });
+ * control.block('api', '@203.0.113.7', { by: 'ada', because: 'scraper', for: '1d' });
+ * control.list().length; // 2
+ * ```
+ */
+export function memoryControl(options: MemoryControlOptions = {}): MemoryControl {
+  return new InMemory(options.clock ?? systemClock);
+}
+
+class InMemory implements MemoryControl {
+  private readonly board: Board;
+  private changes: Change[] = [];
+
+  constructor(private readonly clock: Clock) {
+    this.board = new Board(() => this.nowMs());
+  }
+
+  settingsOf(limiter: string): LimiterSettings | undefined {
+    return this.board.settingsOf(limiter);
+  }
+
+  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+    return this.board.rulingOn(limiter, key);
+  }
+
+  set(limiter: string, settings: LimiterSettings, note: OverrideNote): void {
+    this.make(checkSet(limiter, settings, note));
+  }
+
+  clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void {
+    this.make(checkClear(limiter, note, only));
+  }
+
+  block(limiter: string, key: string, note: OverrideNote): void {
+    this.make(checkKeyRuling(limiter, key, 'block', note));
+  }
+
+  allow(limiter: string, key: string, note: OverrideNote): void {
+    this.make(checkKeyRuling(limiter, key, 'allow', note));
+  }
+
+  clearKey(limiter: string, key: string, note: ChangeNote): void {
+    this.make(checkKeyRuling(limiter, key, null, note));
+  }
+
+  forget(limiter: string, key: string, note: ChangeNote): void {
+    this.make(checkKeyRuling(limiter, key, 'reset', note));
+  }
+
+  list(): readonly Override[] {
+    return this.board.list();
+  }
+
+  history(): readonly Change[] {
+    return [...this.changes];
+  }
+
+  private make({ limiter, note, set, clear, durationMs }: CheckedChange): void {
+    const atMs = this.nowMs();
+    const untilMs = durationMs === null ? null : atMs + durationMs;
+    const added = set.filter((setting) => !this.board.get(fieldOf(limiter, setting)));
+    if (this.board.size + added.length > MAX_OVERRIDES) throw tooMany();
+    for (const setting of set) {
+      this.tell(limiter, setting, note, { atMs, untilMs, after: setting.value });
+      this.board.put({ limiter, ...frozen(setting), ...note, atMs, untilMs });
+    }
+    for (const target of clear) {
+      const field = fieldOf(limiter, target);
+      if (!this.board.get(field)) continue;
+      this.tell(limiter, target, note, { atMs, untilMs: null, after: null });
+      this.board.remove(field);
+    }
+  }
+
+  private tell(
+    limiter: string,
+    target: { readonly what: Setting['what']; readonly key?: string },
+    note: ChangeNote,
+    outcome: Pick<Change, 'atMs' | 'untilMs' | 'after'>,
+  ): void {
+    const { what, key } = target;
+    const before = this.board.get(fieldOf(limiter, target))?.value ?? null;
+    const id = Math.max((this.changes[0]?.id ?? 0) + 1, this.clock.nowUs());
+    const of = { limiter, what, ...(key !== undefined && { key }) };
+    const change = { id, ...of, ...note, before, ...outcome };
+    this.changes = [change, ...this.changes.slice(0, MAX_CHANGES - 1)];
+  }
+
+  private nowMs(): number {
+    return this.clock.nowUs() / 1000;
+  }
+}
+
+/** Whoever gave the numbers may change their object later; a change must go through the control. */
+function frozen(setting: Setting): Setting {
+  return setting.what === 'limits' ? { ...setting, value: { ...setting.value } } : setting;
+}
