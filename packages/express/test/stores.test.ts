@@ -90,7 +90,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     const app = express();
     app.use(
       spillway(limit('broken'), {
-        store: brokenStore,
+        store: { ...brokenStore },
         ...(onStoreError && { onStoreError }),
         onFault: (fault) => faults.push(fault),
         onDecision: (decision) => decisions.push(decision),
@@ -104,7 +104,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
 
   it('tells clients no numbers that it does not know', async () => {
     const app = express();
-    app.use(spillway(limit('deny'), { store: brokenStore, onStoreError: 'deny' }));
+    app.use(spillway(limit('deny'), { store: { ...brokenStore }, onStoreError: 'deny' }));
     const { get } = await serve(app);
     const { headers, body } = await get();
     expect(headers['ratelimit']).toBeUndefined();

@@ -53,7 +53,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
 
   it('fails so too when the store is down or answers later', async () => {
     const app = new Hono();
-    app.use(spillway(byAddress(), { store: brokenStore }));
+    app.use(spillway(byAddress(), { store: { ...brokenStore } }));
     app.onError((error, c) => c.text(error.message, 500));
     const get = await serve(app);
     expect((await get()).body).toContain('SPW_ADDRESS_REQUIRED');

@@ -141,7 +141,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
     async (onStoreError, status) => {
       const app = new Hono();
       const limiter = rateLimit({ name: 'a', limit: 5, window: '1h', ...all });
-      app.use(spillway(limiter, { store: brokenStore, onStoreError }));
+      app.use(spillway(limiter, { store: { ...brokenStore }, onStoreError }));
       const get = await serve(app);
       expect((await get()).status).toBe(status);
     },

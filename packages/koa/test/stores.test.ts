@@ -102,7 +102,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     const app = new Koa();
     app.use(
       spillway(limit('broken'), {
-        store: brokenStore,
+        store: { ...brokenStore },
         ...(onStoreError && { onStoreError }),
         onFault: (fault) => faults.push(fault),
         onDecision: (decision) => decisions.push(decision),
