@@ -12,6 +12,7 @@ import {
   rateLimit,
   type Step,
   type Store,
+  showGuard,
 } from '@spillway/core';
 import { type NodeGuard, type NodeGuardOptions, nodeGuard } from '@spillway/core/node';
 import { ManualClock } from '@spillway/core/testing';
@@ -70,14 +71,11 @@ describe('nodeGuard', () => {
     const store = memoryStore({ clock: new ManualClock() });
     const guard = nodeGuard(rateLimit({ name: 'a', limit: 1, window: '30s' }), { store });
     const said: unknown[] = [];
-    const noted = Object.assign(
-      (...args: Parameters<NodeGuard>) => {
-        const goOn = guard(...args);
-        said.push(goOn);
-        return goOn;
-      },
-      { close: () => guard.close() },
-    );
+    const noted = showGuard((...args: Parameters<NodeGuard>) => {
+      const goOn = guard(...args);
+      said.push(goOn);
+      return goOn;
+    }, guard);
     const { get } = await serve(noted);
     expect(await get()).toMatchObject({
       status: 200,
