@@ -1,12 +1,11 @@
-/** A real server around an app, and requests to it that show everything that came over the wire. */
+/** Both majors of Express behind a real server. */
 
-import { once } from 'node:events';
-import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import express5 from 'express';
 import express4 from 'express4';
-import { onTestFinished } from 'vitest';
+import { type Service, serveListener } from '../../../tests/http/service.js';
+
+export { type Reply, until } from '../../../tests/http/service.js';
 
 /** Both majors, for `describe.each`. */
 export const EXPRESS = [
@@ -14,66 +13,7 @@ export const EXPRESS = [
   { major: 4, express: express4 },
 ] as const;
 
-export interface Reply {
-  readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
-  /** Names and values exactly as they were sent, in order, without those that Node adds by itself. */
-  readonly fields: readonly (readonly [string, string])[];
-  readonly body: string;
-}
-
-export interface Service {
-  readonly port: number;
-  get(path?: string, options?: http.RequestOptions): Promise<Reply>;
-  /** A request that is up to its caller. */
-  open(path?: string, options?: http.RequestOptions): http.ClientRequest;
-  /** Sends text as it is and reads until the connection ends. */
-  raw(text: string): Promise<string>;
-}
-
-const OF_NODE = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', 'x-powered-by']);
-
 /** Starts an app on a free loopback port, until the test is over. */
-export async function serve(app: Express, host = '127.0.0.1'): Promise<Service> {
-  const server = http.createServer(app).listen(0, host);
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
-  const open = (path = '/', options: http.RequestOptions = {}): http.ClientRequest =>
-    http.request({ host, port, path, agent: false, ...options });
-  return {
-    port,
-    open,
-    get: (path, options) => read(open(path, options)),
-    async raw(text) {
-      const socket = net.connect(port, host);
-      socket.end(text);
-      let reply = '';
-      for await (const chunk of socket) reply += String(chunk);
-      return reply;
-    },
-  };
-}
-
-async function read(request: http.ClientRequest): Promise<Reply> {
-  request.end();
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  let body = '';
-  for await (const chunk of response) body += String(chunk);
-  const { rawHeaders, headers, statusCode = 0 } = response;
-  const pairs = rawHeaders.map((name, at) => [name, rawHeaders[at + 1] ?? ''] as const);
-  const fields = pairs.filter(([name], at) => at % 2 === 0 && !OF_NODE.has(name.toLowerCase()));
-  return { status: statusCode, headers, fields, body };
-}
-
-/** Waits until something is so. */
-export async function until(condition: () => boolean, withinMs = 2_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`not so within ${withinMs} ms: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+export function serve(app: Express, host?: string): Promise<Service> {
+  return serveListener(app, host);
 }

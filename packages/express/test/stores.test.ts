@@ -12,8 +12,8 @@ import {
 } from '@spillway/express';
 import type { Request, Response } from 'express';
 import { describe, expect, it } from 'vitest';
+import { brokenStore, SlowStore } from '../../../tests/http/stores.js';
 import { EXPRESS, serve, until } from './service.js';
-import { brokenStore, SlowStore } from './stores.js';
 
 const limit = (name: string, refundIf?: (outcome: RequestOutcome) => boolean) =>
   rateLimit({ name, limit: 1, window: '1h', ...(refundIf && { refundIf }) });

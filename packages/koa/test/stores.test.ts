@@ -13,8 +13,8 @@ import {
 import type Koa3 from 'koa';
 import type { Context } from 'koa';
 import { describe, expect, it } from 'vitest';
+import { brokenStore, SlowStore } from '../../../tests/http/stores.js';
 import { KOA, serve, until } from './service.js';
-import { brokenStore, SlowStore } from './stores.js';
 
 const limit = (name: string, refundIf?: (outcome: RequestOutcome) => boolean) =>
   rateLimit({ name, limit: 1, window: '1h', ...(refundIf && { refundIf }) });
