@@ -20,6 +20,14 @@ export function after(ms: number, run: () => void): () => void {
   return () => host.clearTimeout(timer);
 }
 
+/** {@link after}, but nothing stays alive for it, where the host can tell. */
+export function afterIdly(ms: number, run: () => void): () => void {
+  const host = globalThis as unknown as Host;
+  const timer = host.setTimeout(run, ms);
+  (timer as { unref?: () => void }).unref?.();
+  return () => host.clearTimeout(timer);
+}
+
 /** Calls off what a client would do later by a timer of its own. */
 export function callOff(timer: unknown): void {
   (globalThis as unknown as Host).clearTimeout(timer);

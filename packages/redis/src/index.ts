@@ -1,6 +1,11 @@
-/** Spillway's store on Redis. */
+/** Spillway's store and control on Redis. */
 
 export type { RedisClient } from './client.js';
+export {
+  type RedisControl,
+  type RedisControlOptions,
+  redisControl,
+} from './control/redis-control.js';
 export type { IoredisClient } from './ioredis.js';
 export {
   fromNodeRedis,

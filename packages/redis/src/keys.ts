@@ -24,12 +24,21 @@ export function keyNamer(secret?: string | Uint8Array): KeyNamer {
   if (secret === undefined) {
     return (limiter, key) => `spw:{${encodeText(key)}}${encodeText(limiter)}`;
   }
+  const hashed = keyHasher(secret);
+  return (limiter, key) => `spw:{${hashed(key)}}${encodeText(limiter)}`;
+}
+
+/**
+ * What stands for a key where it must not be stored.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function keyHasher(secret: string | Uint8Array): (key: string) => string {
   if (secret.length === 0) {
     throw new SpillwayError('SPW_OPTION_INVALID', 'hashKeys must be a secret, got an empty one');
   }
   const secretBytes = typeof secret === 'string' ? utf8ToBytes(secret) : secret.slice();
-  const hashed = (key: string) => `#${bytesToHex(hmac(sha256, secretBytes, unitsOf(key)))}`;
-  return (limiter, key) => `spw:{${hashed(key)}}${encodeText(limiter)}`;
+  return (key) => `#${bytesToHex(hmac(sha256, secretBytes, unitsOf(key)))}`;
 }
 
 /** Injective, free of braces, and never empty. */

@@ -42,6 +42,10 @@ export function testScript(): Script {
 }
 
 function assemble(clock: string): Script {
-  const text = [clock, head, takes, shared, gcra, window, log, leases, main].join('\n');
+  return scriptOf([clock, head, takes, shared, gcra, window, log, leases, main].join('\n'));
+}
+
+/** A text with its name. */
+export function scriptOf(text: string): Script {
   return { text, sha: bytesToHex(sha1(utf8ToBytes(text))) };
 }

@@ -64,6 +64,8 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
     ['PUBLISH', 'orders', 'x'],
     ['ACL', 'LIST'],
   ])('%s %s is refused', async (command, ...args) => {
-    await expect(redis.call(command, ...args)).rejects.toThrow(/NOPERM|permission|can't (run|access)/i);
+    await expect(redis.call(command, ...args)).rejects.toThrow(
+      /NOPERM|permission|can't (run|access)/i,
+    );
   });
 });

@@ -143,7 +143,7 @@ for (const { name, make } of clients) {
       await server.kill();
       server = await startServer(port);
       await untilDecided(store);
-      await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_ERROR' });
+      await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_UNAVAILABLE' });
       expect(await client.exists('spw:{eve}api')).toBe(0);
     });
 

@@ -207,7 +207,7 @@ describe.skipIf(redisServer === null)('the Redis store', () => {
     await client.config('SET', 'maxmemory', '1');
     const error = await store.apply([take('ada')]).catch((error) => error);
     await client.config('SET', 'maxmemory', '0');
-    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR' });
+    expect(error).toMatchObject({ code: 'SPW_STORE_UNAVAILABLE', kind: 'oom' });
     expect(error.message).toContain('OOM');
     const many = await store.apply([take('ada'), take('bob')]);
     expect(many.map(({ allowed }) => allowed)).toEqual([true, true]);

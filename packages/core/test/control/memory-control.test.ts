@@ -1,7 +1,8 @@
 import { memoryControl } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
-import { ada, behavesAsControl } from './behaviour.js';
+import { ada } from './any-control.js';
+import { behavesAsControl } from './behaviour.js';
 
 describe('the control in memory', () => {
   behavesAsControl(() => memoryControl());

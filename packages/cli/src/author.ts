@@ -1,0 +1,13 @@
+/** Who makes a change, unless the command says it. */
+
+import { userInfo } from 'node:os';
+import { UsageError } from './usage-error.js';
+
+export function authorOf(by: string | undefined): string {
+  if (by !== undefined) return by;
+  try {
+    return userInfo().username;
+  } catch {
+    throw new UsageError('who are you? This machine does not say: add --by <author>');
+  }
+}

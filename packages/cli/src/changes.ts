@@ -1,0 +1,53 @@
+/** The commands that change something. */
+
+import type { ChangeNote, Override, OverrideNote } from '@spillway/core';
+import type { RedisControl } from '@spillway/redis';
+import { authorOf } from './author.js';
+import { type CommonOptions, connected } from './connection.js';
+import { type KeyOptions, keyFrom } from './keys.js';
+import { overridesTable, print } from './output.js';
+
+export interface NoteOptions extends CommonOptions {
+  readonly by?: string;
+  readonly because: string;
+  readonly for?: string;
+}
+
+/** Makes a change and shows what is set then. */
+export function change(
+  limiter: string,
+  options: NoteOptions,
+  make: (control: RedisControl, note: OverrideNote) => Promise<void>,
+): Promise<void> {
+  return connected(options, async ({ control }) => {
+    await make(control, noteOf(options));
+    const overrides = (await control.list()).filter((one) => one.limiter === limiter);
+    show(overrides, options);
+  });
+}
+
+export function ruleOnKey(
+  verdict: 'block' | 'allow' | 'unrule',
+  limiter: string,
+  key: string | undefined,
+  options: NoteOptions & KeyOptions,
+): Promise<void> {
+  const counted = keyFrom(key, options);
+  return change(limiter, options, (control, note) => {
+    if (verdict === 'unrule') return control.clearKey(limiter, counted, note);
+    return control[verdict](limiter, counted, note);
+  });
+}
+
+function noteOf({ by, because, for: duration }: NoteOptions): OverrideNote {
+  const note: ChangeNote = { by: authorOf(by), because };
+  return duration === undefined
+    ? note
+    : { ...note, for: duration as NonNullable<OverrideNote['for']> };
+}
+
+function show(overrides: readonly Override[], { json }: CommonOptions): void {
+  if (json) print(JSON.stringify({ overrides }));
+  else if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
+  else print(overridesTable(overrides, Date.now()));
+}

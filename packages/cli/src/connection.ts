@@ -1,0 +1,79 @@
+/** The way to the fleet's Redis. */
+
+import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
+import { Cluster, Redis } from 'ioredis';
+import { databaseOf, hostOf, portOf, redisUrl } from './redis-url.js';
+
+/** What every command takes. */
+export interface CommonOptions {
+  readonly redis?: string;
+  readonly cluster?: true;
+  readonly json?: true;
+}
+
+interface ConnectionOptions extends CommonOptions {
+  /** Goes on when Redis goes away. */
+  readonly patient?: boolean;
+}
+
+export interface Connection {
+  readonly control: RedisControl;
+  readonly store: RedisStore;
+}
+
+/**
+ * Lends a connection to `use`, and ends it.
+ *
+ * @throws UsageError if nothing says where Redis is
+ * @throws Error if Redis cannot be reached
+ */
+export async function connected<Value>(
+  options: ConnectionOptions,
+  use: (connection: Connection) => Promise<Value>,
+): Promise<Value> {
+  const url = redisUrl(options.redis ?? process.env['REDIS_URL']);
+  const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
+  const { client, firstError } = clientFor(url, options);
+  try {
+    await client.connect().catch((error: Error) => {
+      throw unreachable(url, firstError() ?? error);
+    });
+    const control = redisControl(client, hashKeys === undefined ? {} : { hashKeys });
+    const store = redisStore(client, hashKeys === undefined ? {} : { hashKeys });
+    return await use({ control, store });
+  } finally {
+    client.disconnect();
+  }
+}
+
+function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
+  const retryStrategy = patient ? () => 250 : () => null;
+  const options = {
+    lazyConnect: true,
+    connectTimeout: 5_000,
+    maxRetriesPerRequest: 0,
+    ...(url.protocol === 'rediss:' && { tls: {} }),
+    ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
+    ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
+  };
+  const at = { host: hostOf(url), port: portOf(url) };
+  const client = cluster
+    ? new Cluster([at], {
+        lazyConnect: true,
+        clusterRetryStrategy: retryStrategy,
+        redisOptions: options,
+      })
+    : new Redis({ ...options, ...at, db: databaseOf(url), retryStrategy });
+  let first: Error | undefined;
+  // Why it failed is told here first; without a listener the client would print it itself.
+  client.on('error', (error: Error) => {
+    first ??= error;
+  });
+  return { client, firstError: () => first };
+}
+
+/** Says where and why, without who. */
+function unreachable(url: URL, error: Error & { code?: string }): Error {
+  const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code ?? error.name;
+  return new Error(`no connection to Redis at ${url.hostname}:${portOf(url)}: ${why}`);
+}

@@ -1,0 +1,199 @@
+/// <reference path="../../../tools/redis-global-setup.ts" />
+/** The real command against a real Redis. */
+
+import { once } from 'node:events';
+import { type Change, createGuard, type Override, rateLimit } from '@spillway/core';
+import { redisControl, redisStore } from '@spillway/redis';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { redisServer } from '../../redis/test/redis.js';
+import { startCluster } from '../../redis/test/redis-cluster.js';
+import { because, commandOnRedis } from './command.js';
+
+describe.skipIf(redisServer === null)('spillway', () => {
+  const { redis, start, spillway, json } = commandOnRedis();
+
+  /** A service's view of the same Redis. */
+  function service() {
+    const control = redisControl(redis());
+    onTestFinished(() => control.close());
+    const limiter = rateLimit({
+      name: 'api',
+      limit: 1,
+      window: '1h',
+      key: (of) => of.header('x-key'),
+    });
+    const guard = createGuard(limiter, { store: redisStore(redis()), storeTimeout: '5s', control });
+    const admit = async (headers: Record<string, string> = {}, clientIp = '203.0.113.7') =>
+      (
+        await guard.admit({
+          method: 'GET',
+          path: '/',
+          clientIp,
+          header: (name) => headers[name],
+          raw: undefined,
+        })
+      ).allowed;
+    return { control, admit };
+  }
+
+  it('switches a limiter, which a service then obeys, and back', async () => {
+    const { control, admit } = service();
+    expect([await admit(), await admit()]).toEqual([true, false]);
+    const { code, out } = await spillway(['set', 'api', 'off', '--for', '10m', ...because]);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /api +mode +off +ada +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \((10m 0s|9m 59s)\) +a test/,
+    );
+    await control.refresh();
+    expect(await admit()).toBe(true);
+    expect((await spillway(['clear', 'api', ...because])).out).toContain('as declared');
+    await control.refresh();
+    expect(await admit()).toBe(false);
+  });
+
+  it('changes limits and share', async () => {
+    type Set = { overrides: Override[] };
+    const { overrides } = await json<Set>(
+      'limits',
+      'api',
+      '--limit',
+      '200',
+      '--window',
+      '1m',
+      ...because,
+    );
+    expect(overrides).toMatchObject([{ what: 'limits', value: { limit: 200, window: '1m' } }]);
+    const after = await json<Set>('share', 'api', '10%', '--for', 'forever', ...because);
+    expect(after.overrides).toMatchObject([
+      { what: 'share', value: 0.1, untilMs: null },
+      { what: 'limits' },
+    ]);
+    const rest = await json<Set>(
+      'clear',
+      'api',
+      '--only',
+      'limits',
+      '--because',
+      'x',
+      '--by',
+      'ada',
+    );
+    expect(rest.overrides).toMatchObject([{ what: 'share' }]);
+  });
+
+  it('blocks and allows an address as limiters count it, and a key as it is', async () => {
+    const { control, admit } = service();
+    await spillway(['block', 'api', '--address', '::ffff:203.0.113.9', ...because]);
+    await spillway(['block', 'api', '@ada', ...because]);
+    await spillway(['allow', 'api', 'bob', ...because]);
+    await control.refresh();
+    expect(await admit({}, '203.0.113.9')).toBe(false);
+    expect(await admit({ 'x-key': '@ada' })).toBe(false);
+    const bob = [await admit({ 'x-key': 'bob' }), await admit({ 'x-key': 'bob' })];
+    expect(bob).toEqual([true, true]);
+    await spillway(['unrule', 'api', '--address', '203.0.113.9', ...because]);
+    await control.refresh();
+    expect(await admit({}, '203.0.113.9')).toBe(true);
+  });
+
+  it('resets the count of a key, also where processes remember that it was refused', async () => {
+    const { control, admit } = service();
+    expect([await admit(), await admit(), await admit()]).toEqual([true, false, false]);
+    const { code, out } = await spillway(['reset', 'api', '--address', '203.0.113.7']);
+    expect({ code, out }).toEqual({ code: 0, out: 'Done: the key counts from zero.\n' });
+    await control.refresh();
+    expect([await admit(), await admit()]).toEqual([true, false]);
+    expect((await control.history())[0]).toMatchObject({ what: 'reset', key: '@203.0.113.7' });
+  });
+
+  it('shows what is set and what was changed', async () => {
+    expect((await spillway(['status'])).out).toBe(
+      'Nothing is set: every limiter is as declared.\n',
+    );
+    await spillway(['set', 'api', 'shadow', ...because]);
+    await spillway(['set', 'other', 'off', '--for', 'forever', ...because]);
+    await spillway(['clear', 'api', ...because]);
+    const { out } = await spillway(['status']);
+    expect(out).toMatch(
+      /^LIMITER +WHAT +VALUE +BY +UNTIL +BECAUSE\nother +mode +off +ada +forever +a test\n/,
+    );
+    expect(out).toMatch(
+      /shadow -> as declared +ada +a test\n.* as declared -> off .*\n.* as declared -> shadow /,
+    );
+    const { overrides, changes } = await json<{ overrides: Override[]; changes: Change[] }>(
+      'status',
+      'api',
+    );
+    expect(overrides).toEqual([]);
+    expect(changes).toHaveLength(2);
+  });
+
+  it('watches changes as they come, and ends when told to', async () => {
+    await spillway(['set', 'api', 'shadow', '--because', 'before', '--by', 'ada']);
+    const child = start(['watch', '--json']);
+    let out = '';
+    let err = '';
+    child.stdout?.on('data', (text) => {
+      out += text;
+    });
+    child.stderr?.on('data', (text) => {
+      err += text;
+    });
+    const within = { timeout: 10_000, interval: 20 };
+    await vi.waitFor(() => expect(err).toContain('Watching'), within);
+    await spillway(['set', 'api', 'off', ...because]);
+    await spillway(['block', 'api', 'eve', ...because]);
+    await vi.waitFor(() => expect(out.trim().split('\n')).toHaveLength(2), within);
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { limiter: 'api', what: 'mode', before: 'shadow', after: 'off' },
+      { what: 'key', key: 'eve', after: 'block' },
+    ]);
+    const gone = once(child, 'close');
+    child.kill('SIGINT');
+    expect(await gone).toEqual([0, null]);
+  });
+
+  it('takes the author from the system', async () => {
+    await spillway(['set', 'api', 'off', '--because', 'a test']);
+    const { overrides } = await json<{ overrides: Override[] }>('status');
+    expect(overrides[0]?.by).not.toBe('');
+  });
+
+  it('hides keys under the secret of the store', async () => {
+    const env = { SPILLWAY_HASH_KEYS: 'secret' };
+    expect((await spillway(['block', 'api', 'ada@example.com', ...because], env)).code).toBe(0);
+    expect((await spillway(['status'])).out).not.toContain('example.com');
+    const control = redisControl(redis(), { hashKeys: 'secret' });
+    await control.refresh();
+    expect(control.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
+    control.close();
+  });
+
+  it('finds a Redis Cluster by one of its nodes', async () => {
+    const { servers, nodes } = await startCluster();
+    onTestFinished(async () => {
+      for (const node of nodes) node.disconnect();
+      for (const { kill } of servers) await kill();
+    });
+    const at = ['--cluster', '--redis', `redis://127.0.0.1:${servers[2]?.port}`];
+    expect(await spillway(['set', 'api', 'off', ...because, ...at])).toMatchObject({
+      code: 0,
+      err: '',
+    });
+    expect(await spillway(['reset', 'api', 'ada', ...at])).toMatchObject({ code: 0, err: '' });
+    expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
+  });
+
+  it('lets nobody write to the terminal through Redis', async () => {
+    const note = JSON.stringify({ value: 'off', by: '\u001b[2Jeve', because: '\u202ex\ny' });
+    await redis().hset('spw:{%control}settings', 'mode ["api\\u001b[31m"]', `1 1 0 ${note}`);
+    const { out } = await spillway(['status']);
+    expect(out).toContain('\\u{1b}[2Jeve');
+    expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+});

@@ -1,0 +1,89 @@
+/** What the command says when it cannot do what it is told. */
+
+import { describe, expect, it } from 'vitest';
+import { redisServer } from '../../redis/test/redis.js';
+import { because, commandOnRedis, PASSWORD } from './command.js';
+
+describe.skipIf(redisServer === null)('spillway', () => {
+  const { redis, port, spillway } = commandOnRedis();
+
+  describe('ends with 2 and says what to do when', () => {
+    it.each<[string, string[], RegExp]>([
+      [
+        'a mode is unknown',
+        ['set', 'api', 'of', ...because],
+        /Allowed choices are enforce, shadow, off/,
+      ],
+      ['nobody says why', ['set', 'api', 'off'], /--because <reason>/],
+      [
+        'a duration is none',
+        ['set', 'api', 'off', '--for', '10', ...because],
+        /1s to 30d, or 'forever'/,
+      ],
+      ['a limit is none', ['limits', 'api', '--limit', '0', ...because], /from 1 to 1,000,000,000/],
+      [
+        'a limit is no number',
+        ['limits', 'api', '--limit', 'x', ...because],
+        /from 1 to 1,000,000,000/,
+      ],
+      ['no limit is given', ['limits', 'api', ...because], /a limit, a window or a burst/],
+      ['a share is above 1', ['share', 'api', '150%', ...because], /from 0 to 1/],
+      ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
+      ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
+      ['a command is unknown', ['stats'], /Did you mean status/],
+      ['a limiter has no such name', ['set', 'é', 'off', ...because], /printable ASCII/],
+    ])('%s', async (_, args, text) => {
+      const { code, out, err } = await spillway(args);
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toMatch(text);
+      expect(await redis().keys('*')).toEqual([]);
+      const inJson = await spillway([...args, '--json']);
+      expect(inJson.code).toBe(2);
+      expect(JSON.parse(inJson.err).error.message).toMatch(/./);
+    });
+
+    it('nothing says where Redis is', async () => {
+      const { code, err } = await spillway(['status'], { REDIS_URL: '' });
+      expect(code).toBe(2);
+      expect(err).toMatch(/REDIS_URL/);
+    });
+
+    it.each([`http://:${PASSWORD}@x`, `:${PASSWORD}@x:y`, `redis://:${PASSWORD}@x:1/db`])(
+      'the address of Redis is none',
+      async (text) => {
+        expect((await spillway(['status', '--redis', text])).code).toBe(2);
+      },
+    );
+  });
+
+  describe('ends with 1 and says why when', () => {
+    it('nobody listens', async () => {
+      const { code, err } = await spillway([
+        'status',
+        '--redis',
+        `redis://:${PASSWORD}@127.0.0.1:1`,
+      ]);
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: 'error: no connection to Redis at 127.0.0.1:1: ECONNREFUSED\n',
+      });
+    });
+
+    it('the password is wrong', async () => {
+      const at = `redis://:wrong@127.0.0.1:${port()}`;
+      const { code, err } = await spillway(['status', '--json', '--redis', at]);
+      expect(code).toBe(1);
+      expect(JSON.parse(err).error.message).toMatch(/WRONGPASS$/);
+      expect(err).not.toContain('wrong@');
+    });
+
+    it('the user may not', async () => {
+      await redis().call('ACL', 'SETUSER', 'reader', 'on', '>pw', '~spw:*', '+@all', '-hset');
+      const at = `redis://reader:pw@127.0.0.1:${port()}`;
+      const { code, err } = await spillway(['set', 'api', 'off', '--redis', at, ...because]);
+      expect(code).toBe(1);
+      expect(err).toMatch(/SPW_STORE_/);
+      expect(await redis().keys('*')).toEqual([]);
+    });
+  });
+});

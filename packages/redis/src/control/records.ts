@@ -1,0 +1,92 @@
+/** How overrides and changes are written in Redis. */
+
+import type { Change, ChangeNote, Override, Setting } from '@spillway/core';
+import {
+  type CheckedChange,
+  checkSetting,
+  fieldOf,
+  MAX_CHANGES,
+  MAX_OVERRIDES,
+} from '@spillway/core/control';
+
+/** The arguments of control-write.lua. */
+export function encodeChange({ limiter, note, set, clear, durationMs }: CheckedChange): string[] {
+  const args = [`${MAX_OVERRIDES}`, `${MAX_CHANGES}`, JSON.stringify(note)];
+  for (const setting of set) {
+    const { value } = setting;
+    args.push(fieldOf(limiter, setting), `${durationMs ?? 0}`, JSON.stringify({ value, ...note }));
+  }
+  for (const target of clear) args.push(fieldOf(limiter, target), '', '');
+  return args;
+}
+
+/** Format 1; with a later one a release that writes it comes first, and older ones take it for junk: as declared. */
+const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
+
+/**
+ * An override as it is stored.
+ *
+ * @throws Error that says what is wrong with it
+ */
+export function decodeOverride(field: string, text: string): Override {
+  const target = decodeField(field);
+  const [, at, until, json] = STORED.exec(text) ?? [];
+  if (json === undefined) throw new Error(`the setting of ${field} is not of this format`);
+  const { value, by, because } = JSON.parse(json);
+  const setting = {
+    what: target.what,
+    value,
+    ...(target.key !== undefined && { key: target.key }),
+  };
+  checkSetting(setting as Setting);
+  return {
+    limiter: target.limiter,
+    ...(setting as Setting),
+    by: String(by),
+    because: String(because),
+    atMs: Number(at),
+    untilMs: until === '0' ? null : Number(until),
+  };
+}
+
+/** An entry of the history; undefined if it is not of this format. */
+export function decodeEntry(text: string): Change | undefined {
+  try {
+    const [id, at, field, before, after, who] = JSON.parse(text.replace(/^1 /, ''));
+    const { limiter, what, key } = decodeField(field);
+    const { by, because } = JSON.parse(who) as ChangeNote;
+    const set = after === '' ? undefined : decodeOverride(field, after);
+    return {
+      id: Number(id),
+      atMs: Number(at),
+      limiter,
+      what,
+      ...(key !== undefined && { key }),
+      by: String(by),
+      because: String(because),
+      before: before === '' ? null : settingIn(field, before),
+      after: set?.value ?? null,
+      untilMs: set?.untilMs ?? null,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What stood there may itself have been junk. */
+function settingIn(field: string, text: string): Setting['value'] | null {
+  try {
+    return decodeOverride(field, text).value;
+  } catch {
+    return null;
+  }
+}
+
+function decodeField(field: string): { limiter: string; what: Setting['what']; key?: string } {
+  const [, what, json] = /^(mode|share|limits|key|reset) (\[.*\])$/s.exec(field) ?? [];
+  if (what === undefined || json === undefined) throw new Error(`${field} is no setting`);
+  const [limiter, key] = JSON.parse(json) as [string, string?];
+  const target = { limiter, what: what as Setting['what'], ...(key !== undefined && { key }) };
+  if (fieldOf(limiter, target) !== field) throw new Error(`${field} is no setting`);
+  return target;
+}

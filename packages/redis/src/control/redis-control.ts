@@ -1,0 +1,182 @@
+/** The control of a fleet, in Redis. */
+
+import {
+  type Change,
+  type ChangeNote,
+  type ClearableSetting,
+  type Control,
+  type Duration,
+  type Fault,
+  type KeyRuling,
+  type LimiterSettings,
+  type Override,
+  type OverrideNote,
+  SpillwayError,
+  toMicroseconds,
+} from '@spillway/core';
+import {
+  type CheckedChange,
+  checkClear,
+  checkKeyRuling,
+  checkSet,
+  tooMany,
+} from '@spillway/core/control';
+import { asRedisClient, type RedisClient } from '../client.js';
+import type { IoredisClient } from '../ioredis.js';
+import { keyHasher } from '../keys.js';
+import { Follower } from './follower.js';
+import { decodeEntry, encodeChange } from './records.js';
+import { Scripts } from './scripts.js';
+
+/** All optional. */
+export interface RedisControlOptions {
+  /** How often each process looks for changes, 50 ms to 1 min: a change holds everywhere so much later at most. Default `'500ms'`. */
+  readonly every?: Duration;
+  /** The store's own `hashKeys`: then keys that are ruled on are not stored as they are either. */
+  readonly hashKeys?: string | Uint8Array;
+  /** Told once when Redis does not answer, and of each value in it that cannot be obeyed. */
+  readonly onFault?: (fault: Fault) => void;
+}
+
+/**
+ * What {@link redisControl} returns: the methods of `memoryControl`, each done when Redis has it and this process follows it.
+ * They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
+ */
+export interface RedisControl extends Control {
+  /** Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own. */
+  set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
+  /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
+  clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
+  /** Refuses a key, as the limiter counts it (an address is `@` and its canonical text). */
+  block(limiter: string, key: string, note: OverrideNote): Promise<void>;
+  /** Lets a key pass without the limiter seeing it. */
+  allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
+  /** Ends what was ruled on a key. */
+  clearKey(limiter: string, key: string, note: ChangeNote): Promise<void>;
+  /** Has every guard of the fleet forget that the key was refused: for whoever resets its count in the store. */
+  forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
+  /** What is set now, latest first. */
+  list(): Promise<readonly Override[]>;
+  /** The latest 1,000 changes, latest first. That an override has ended is no change: the entry says when it will. */
+  history(): Promise<readonly Change[]>;
+  /** Looks for changes now, at the start of a process for instance. Never rejects; false if Redis did not answer. */
+  refresh(): Promise<boolean>;
+  /** Looks for no more changes; what is set now stays until it ends. The client stays yours. */
+  close(): void;
+}
+
+/**
+ * Live settings of a fleet, kept in Redis: every process looks for changes in the background, twice a second, from its
+ * first request on. No request waits for it. While Redis is away the last settings hold, and end when they should.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ * import { redisControl, redisStore } from '@spillway/redis';
+ *
+ * const control = redisControl(redis);
+ * const limiter = rateLimit({ name: 'api', limit: 100, window: '1m' });
+ * const guard = createGuard(limiter, { store: redisStore(redis), control });
+ * await control.set('api', { mode: 'off' }, { by: 'ada', because: 'refuses paying customers', for: '10m' });
+ * ```
+ */
+export function redisControl(
+  client: IoredisClient | RedisClient,
+  options: RedisControlOptions = {},
+): RedisControl {
+  return new InRedis(asRedisClient(client), options);
+}
+
+class InRedis implements RedisControl {
+  private readonly scripts: Scripts;
+  private readonly follower: Follower;
+  private readonly stored: (key: string) => string;
+
+  constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
+    const everyUs = toMicroseconds(every, 'every');
+    if (!(everyUs >= 50_000 && everyUs <= 60_000_000)) {
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `every must be from 50ms to 1m, got ${String(every)}`,
+      );
+    }
+    this.scripts = new Scripts(client);
+    this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
+    this.follower = new Follower((known) => this.scripts.read(known), everyUs, onFault);
+  }
+
+  settingsOf(limiter: string): LimiterSettings | undefined {
+    this.follower.keepUp();
+    return this.follower.board.settingsOf(limiter);
+  }
+
+  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+    const { board } = this.follower;
+    // To hash a key costs more than all the rest.
+    return board.rules(limiter) ? board.rulingOn(limiter, this.stored(key)) : undefined;
+  }
+
+  async set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void> {
+    await this.make(checkSet(limiter, settings, note));
+  }
+
+  async clear(
+    limiter: string,
+    note: ChangeNote,
+    only?: readonly ClearableSetting[],
+  ): Promise<void> {
+    await this.make(checkClear(limiter, note, only));
+  }
+
+  block(limiter: string, key: string, note: OverrideNote): Promise<void> {
+    return this.rule(limiter, key, 'block', note);
+  }
+
+  allow(limiter: string, key: string, note: OverrideNote): Promise<void> {
+    return this.rule(limiter, key, 'allow', note);
+  }
+
+  clearKey(limiter: string, key: string, note: ChangeNote): Promise<void> {
+    return this.rule(limiter, key, null, note);
+  }
+
+  forget(limiter: string, key: string, note: ChangeNote): Promise<void> {
+    return this.rule(limiter, key, 'reset', note);
+  }
+
+  async list(): Promise<readonly Override[]> {
+    await this.follower.read();
+    return this.follower.board.list();
+  }
+
+  async history(): Promise<readonly Change[]> {
+    const entries = (await this.scripts.history()) as readonly unknown[];
+    return entries.flatMap((entry) => decodeEntry(String(entry)) ?? []);
+  }
+
+  refresh(): Promise<boolean> {
+    return this.follower.refresh();
+  }
+
+  close(): void {
+    this.follower.close();
+  }
+
+  private async rule(
+    limiter: string,
+    key: string,
+    value: 'allow' | 'block' | 'reset' | null,
+    note: OverrideNote,
+  ): Promise<void> {
+    checkKeyRuling(limiter, key, value, note);
+    await this.make(checkKeyRuling(limiter, this.stored(key), value, note));
+  }
+
+  private async make(change: CheckedChange): Promise<void> {
+    const changed = await this.scripts.write(encodeChange(change));
+    if (Number(changed) < 0) throw tooMany();
+    // Done is done: if this fails, the next look will tell.
+    await this.follower.read().catch(() => undefined);
+  }
+}

@@ -1,0 +1,99 @@
+/// <reference path="../lua.d.ts" />
+/** The control's scripts, the keys that they work on, and how they are run. */
+
+import { SpillwayError, systemClock } from '@spillway/core';
+import type { RedisClient } from '../client.js';
+import { failedCall, isUnknownScript, unavailable } from '../failures.js';
+import { after } from '../host.js';
+import history from '../lua/control-history.lua';
+import read from '../lua/control-read.lua';
+import write from '../lua/control-write.lua';
+import { type Script, scriptOf } from '../script.js';
+
+/** In one hash slot, and apart from all counts: in the names of those a `%` is never followed by these letters. */
+const SETTINGS = 'spw:{%control}settings';
+const REVISION = 'spw:{%control}revision';
+const HISTORY = 'spw:{%control}history';
+
+/** How long anybody waits for a client to connect and for Redis to answer. */
+const PATIENCE_MS = 5_000;
+
+/** The client is looked at again by then, should it not tell. */
+const LOOK_MS = 100;
+
+export class Scripts {
+  private readonly client: RedisClient;
+  private readonly reading = scriptOf(read);
+  private readonly writing = scriptOf(write);
+  private readonly telling = scriptOf(history);
+  /** One for all that wait. */
+  private change: Promise<void> | undefined;
+
+  constructor(client: RedisClient) {
+    this.client = client;
+  }
+
+  read(knownRevision: string): Promise<unknown> {
+    return this.run(this.reading, [SETTINGS, REVISION], [knownRevision]);
+  }
+
+  write(args: string[]): Promise<unknown> {
+    return this.run(this.writing, [SETTINGS, REVISION, HISTORY], args);
+  }
+
+  history(): Promise<unknown> {
+    return this.run(this.telling, [HISTORY], []);
+  }
+
+  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
+  private async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    const untilUs = systemClock.nowUs() + PATIENCE_MS * 1000;
+    await this.ready(untilUs);
+    return inTime(this.call(script, keys, args), untilUs);
+  }
+
+  private async call({ sha, text }: Script, keys: string[], args: string[]): Promise<unknown> {
+    try {
+      return await this.client.evalsha(sha, keys, args).catch((error: unknown) => {
+        if (!isUnknownScript(error)) throw error;
+        return this.client.eval(text, keys, args);
+      });
+    } catch (error) {
+      throw failedCall(error);
+    }
+  }
+
+  private async ready(untilUs: number): Promise<void> {
+    const { client } = this;
+    while (client.state !== 'ready') {
+      client.hurry?.();
+      if (client.state !== 'connecting' || systemClock.nowUs() >= untilUs) {
+        throw unavailable(client.state);
+      }
+      this.change ??= this.nextChange();
+      await this.change;
+    }
+  }
+
+  private nextChange(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        for (const stop of stops) stop();
+        this.change = undefined;
+        resolve();
+      };
+      const stops = [this.client.onceChanged(done), after(LOOK_MS, done)];
+    });
+  }
+}
+
+function inTime<Value>(call: Promise<Value>, untilUs: number): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = after((untilUs - systemClock.nowUs()) / 1000, () =>
+      reject(
+        new SpillwayError('SPW_STORE_TIMEOUT', `Redis did not answer within ${PATIENCE_MS} ms`),
+      ),
+    );
+    call.then(resolve, reject).finally(stop);
+  });
+}

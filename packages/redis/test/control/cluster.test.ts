@@ -1,0 +1,43 @@
+import { Cluster, type Redis } from 'ioredis';
+import { createCluster } from 'redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ada } from '../../../core/test/control/any-control.js';
+import { fromNodeRedisCluster, redisControl } from '../../src/index.js';
+import { redisServer, type Server } from '../redis.js';
+import { startCluster } from '../redis-cluster.js';
+
+describe.skipIf(redisServer === null)('the control on Redis Cluster', () => {
+  let servers: Server[] = [];
+  let nodes: Redis[] = [];
+
+  beforeAll(async () => {
+    ({ servers, nodes } = await startCluster());
+  });
+  afterAll(async () => {
+    for (const node of nodes) node.disconnect();
+    for (const server of servers) await server.kill();
+  });
+
+  it('is in one slot, and the same for every client', async () => {
+    const cluster = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
+    onTestFinished(() => cluster.disconnect());
+    const rootNodes = servers.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` }));
+    const other = createCluster({ rootNodes });
+    onTestFinished(() => other.destroy());
+    await other.connect();
+
+    const one = redisControl(cluster);
+    const two = redisControl(fromNodeRedisCluster(other));
+    onTestFinished(() => one.close());
+    onTestFinished(() => two.close());
+    await one.set('api', { mode: 'off', share: 0.5 }, ada);
+    await two.block('api', '{eve}', ada);
+    expect(await two.list()).toHaveLength(3);
+    expect(await two.history()).toEqual(await one.history());
+    await one.refresh();
+    expect(one.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
+    expect(one.rulingOn('api', '{eve}')?.verdict).toBe('block');
+    const stored = await Promise.all(nodes.map((node) => node.dbsize()));
+    expect(stored.sort()).toEqual([0, 0, 3]);
+  });
+});

@@ -1,0 +1,43 @@
+/** A Redis of one's own for the tests of the control in it. */
+
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest';
+import { type RedisControl, type RedisControlOptions, redisControl } from '../../src/index.js';
+import { type Server, startServer } from '../redis.js';
+
+export const SETTINGS = 'spw:{%control}settings';
+
+/** How long a test waits for what must come soon. */
+export const soon = { timeout: 2_000, interval: 10 };
+
+/** Empty before each test; clients and controls end with the test that they are made in. */
+export function redisForControls() {
+  let server: Server;
+  let redis: Redis;
+
+  beforeAll(async () => {
+    server = await startServer();
+    redis = new Redis(server.port);
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.kill();
+  });
+  beforeEach(async () => void (await redis.flushall()));
+
+  function connect(port = server.port, options = {}): Redis {
+    const client = new Redis({ port, ...options });
+    client.on('error', () => {});
+    onTestFinished(() => client.disconnect());
+    return client;
+  }
+
+  function control(options: RedisControlOptions & { client?: Redis } = {}): RedisControl {
+    const { client = redis, ...own } = options;
+    const made = redisControl(client, own);
+    onTestFinished(() => made.close());
+    return made;
+  }
+
+  return { redis: () => redis, port: () => server.port, connect, control };
+}

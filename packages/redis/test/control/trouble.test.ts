@@ -1,0 +1,119 @@
+/** A control whose Redis holds junk, is away, or has lost its data. */
+
+import { createGuard, type Fault, rateLimit } from '@spillway/core';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ada } from '../../../core/test/control/any-control.js';
+import { request } from '../../../core/test/guard-set-up.js';
+import { Bridge } from '../asking.js';
+import { redisServer, startServer } from '../redis.js';
+import { redisForControls, SETTINGS, soon } from './set-up.js';
+
+describe.skipIf(redisServer === null)('the control in Redis', () => {
+  const { redis, connect, control } = redisForControls();
+
+  describe('with junk in Redis', () => {
+    it.each<[string, string, string]>([
+      ['an unknown mode', 'mode ["api"]', '1 1 0 {"value":"of","by":"x","because":"y"}'],
+      ['a limit of 0', 'limits ["api"]', '1 1 0 {"value":{"limit":0},"by":"x","because":"y"}'],
+      ['a share of 2', 'share ["api"]', '1 1 0 {"value":2}'],
+      ['a later format', 'mode ["api"]', '2 {"value":"off"}'],
+      ['no JSON', 'mode ["api"]', '1 1 0 {off}'],
+      ['nothing', 'mode ["api"]', ''],
+      ['an unknown field', 'colour ["api"]', '1 1 0 {"value":"red"}'],
+      ['a field that is none', '__proto__', '1 1 0 {"value":"off"}'],
+      ['a field of another spelling', 'mode [ "api" ]', '1 1 0 {"value":"off"}'],
+    ])('%s is as declared, told once, and hides nothing else', async (_, field, value) => {
+      const faults: Fault[] = [];
+      const reader = control({ onFault: (fault) => faults.push(fault) });
+      await redis().hset(SETTINGS, field, value);
+      await control().set('other', { mode: 'shadow' }, ada);
+      await reader.refresh();
+      expect(reader.settingsOf('api')).toBeUndefined();
+      expect(reader.settingsOf('other')).toEqual({ mode: 'shadow' });
+      await control().set('other', { mode: 'off' }, ada);
+      await reader.refresh();
+      expect(reader.settingsOf('other')).toEqual({ mode: 'off' });
+      expect(faults).toMatchObject([{ source: 'control' }]);
+    });
+
+    it('a key of another type fails the change, whole', async () => {
+      await redis().set('spw:{%control}history', 'x');
+      await expect(control().set('api', { mode: 'off' }, ada)).rejects.toThrow('SPW_STORE_ERROR');
+      expect(await redis().exists(SETTINGS)).toBe(0);
+    });
+
+    it('entries of history that nobody can read are left out', async () => {
+      const writer = control();
+      await writer.set('api', { mode: 'off' }, ada);
+      await redis().lpush('spw:{%control}history', 'junk', '1 []', '2 {}');
+      expect(await writer.history()).toMatchObject([{ limiter: 'api', after: 'off' }]);
+    });
+  });
+
+  describe('when Redis is away', () => {
+    it('keeps the last settings, lets them end, tells once, and follows again', async () => {
+      const own = await startServer();
+      onTestFinished(() => own.kill());
+      const bridge = await Bridge.to(own.port);
+      const faults: Fault[] = [];
+      const client = connect(bridge.port, { maxRetriesPerRequest: 0 });
+      const follower = control({ client, every: '50ms', onFault: (fault) => faults.push(fault) });
+      const writer = control({ client: connect(own.port) });
+      await writer.set('api', { mode: 'off' }, { ...ada, for: '2s' });
+      await writer.set('api', { share: 0.5 }, { ...ada, for: 'forever' });
+      await vi.waitFor(
+        () => expect(follower.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 }),
+        soon,
+      );
+      await bridge.cut();
+      await vi.waitFor(() => {
+        follower.settingsOf('api');
+        expect(faults).not.toEqual([]);
+      }, soon);
+      expect(follower.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
+      await vi.waitFor(() => expect(follower.settingsOf('api')).toEqual({ share: 0.5 }), {
+        timeout: 4_000,
+        interval: 10,
+      });
+      await writer.set('api', { mode: 'shadow' }, ada);
+      await bridge.mend();
+      await vi.waitFor(() => expect(follower.settingsOf('api')?.mode).toBe('shadow'), soon);
+      expect(faults).toHaveLength(1);
+    });
+
+    it('says so to whoever changes something, and answers guards at once', async () => {
+      const client = connect(1, { lazyConnect: true, retryStrategy: () => null });
+      const away = control({ client });
+      expect(away.settingsOf('api')).toBeUndefined();
+      await expect(away.set('api', { mode: 'off' }, ada)).rejects.toThrow('SPW_STORE_UNAVAILABLE');
+      await expect(away.list()).rejects.toThrow('SPW_STORE_UNAVAILABLE');
+      expect(await away.refresh()).toBe(false);
+      const guard = createGuard(rateLimit({ name: 'api', limit: 1, window: '1m' }), {
+        control: away,
+      });
+      expect(guard.admit(request())).toMatchObject({ allowed: true });
+    });
+  });
+
+  it('as declared after all data of Redis were lost, and follows what is set then', async () => {
+    const [writer, follower] = [control(), control({ client: connect() })];
+    await writer.set('api', { mode: 'off' }, ada);
+    await follower.refresh();
+    await redis().flushall();
+    await follower.refresh();
+    expect(follower.settingsOf('api')).toBeUndefined();
+    await writer.set('api', { mode: 'shadow' }, ada);
+    await follower.refresh();
+    expect(follower.settingsOf('api')).toEqual({ mode: 'shadow' });
+  });
+
+  it('notices that all data were lost and set anew between two looks', async () => {
+    const [writer, follower] = [control(), control({ client: connect() })];
+    await writer.set('api', { mode: 'off' }, ada);
+    await follower.refresh();
+    await redis().flushall();
+    await writer.set('api', { mode: 'shadow' }, ada);
+    await follower.refresh();
+    expect(follower.settingsOf('api')).toEqual({ mode: 'shadow' });
+  });
+});
