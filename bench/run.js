@@ -1,5 +1,6 @@
 /** Runs every table and prints them; with --write also into docs/benchmarks.md. --only=redis,http runs some, and only prints. */
 
+import { denialTables } from './denials/tables.js';
 import { environment } from './harness/environment.js';
 import { findRedis } from './harness/redis-server.js';
 import { summary } from './harness/targets.js';
@@ -14,6 +15,7 @@ const TABLES = {
   time: { title: 'In memory: time', run: memoryCpu },
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
+  denials: { title: 'Refused again', run: denialTables },
   http: { title: 'Over HTTP', run: httpTables },
   overload: { title: 'Overloaded', run: overloadTables },
 };

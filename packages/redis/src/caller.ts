@@ -23,6 +23,11 @@ export class Caller {
     this.testClock = testClock;
   }
 
+  /** The client has been away: it may speak to another server now, with another clock. */
+  reconnected(): void {
+    this.serverTime.renew();
+  }
+
   /** Sends now. Whatever happens ends in the questions: never throws, leaves no promise behind. */
   send(questions: readonly Question[], isRetry = false): void {
     const fail = (error: unknown) => failAll(questions, failedCall(error));

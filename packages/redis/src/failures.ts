@@ -2,19 +2,64 @@
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 
+/** How Redis's own errors begin, and what they are called in `kind`. All others that Redis answers with are `other`. */
+const KINDS: Readonly<Record<string, string>> = {
+  NOSCRIPT: 'noscript',
+  LOADING: 'loading',
+  READONLY: 'readonly',
+  OOM: 'oom',
+  CROSSSLOT: 'crossslot',
+  NOPERM: 'noperm',
+  NOAUTH: 'noauth',
+  WRONGPASS: 'noauth',
+  BUSY: 'busy',
+  MASTERDOWN: 'masterdown',
+  CLUSTERDOWN: 'clusterdown',
+  TRYAGAIN: 'tryagain',
+  MISCONF: 'misconf',
+  NOREPLICAS: 'noreplicas',
+};
+
+/**
+ * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the breaker, so that
+ * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can still
+ * refuse: it can no longer count, so that what it says is soon untrue.
+ */
+const FOR_ALL: ReadonlySet<string> = new Set([
+  'loading',
+  'readonly',
+  'oom',
+  'noperm',
+  'noauth',
+  'busy',
+  'masterdown',
+  'clusterdown',
+  'misconf',
+  'noreplicas',
+]);
+
 /** Redis, or the way to it, failed a call: whether it was charged is not known. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
-  const text = messageOf(cause);
-  // Redis's own errors begin with a code; the rest may name anything.
-  const code =
-    /^[A-Z]+(?= |$)/.exec(text)?.[0] ?? (cause instanceof Error ? cause.name : 'unknown');
-  return new SpillwayError('SPW_STORE_ERROR', `the call to Redis failed: ${code}`, { cause });
+  // Redis's own errors begin with a word in capitals; the rest may name anything.
+  const word = /^-?([A-Z]+)(?= |$)/.exec(messageOf(cause))?.[1];
+  if (word) return refusedCall(word, `the call to Redis failed: ${word}`, cause);
+  const name = cause instanceof Error ? cause.name : 'unknown';
+  const message = `the call to Redis was lost: ${name}`;
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind: 'connection' });
+}
+
+/** The script met an error while it decided on one group; others of the same call were decided. */
+export function failedGroup(text: string): SpillwayError {
+  const word = /^-?([A-Z]+)(?= |$)/.exec(text)?.[1] ?? '';
+  return refusedCall(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
 }
 
 /** The client is not connected: nothing was sent. */
 export function unavailable(state: string): SpillwayError {
-  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the Redis client is not ready but ${state}`);
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the Redis client is not ready but ${state}`, {
+    kind: 'connection',
+  });
 }
 
 /** Nobody waits any more: nothing was charged. */
@@ -25,6 +70,13 @@ export function tooLate(): SpillwayError {
 /** Whether Redis does not know the script yet: then nothing has been run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
+}
+
+/** What Redis itself answered with; without a word, what the script did. */
+function refusedCall(word: string, message: string, cause?: unknown): SpillwayError {
+  const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
+  const code = FOR_ALL.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';
+  return new SpillwayError(code, message, cause === undefined ? { kind } : { cause, kind });
 }
 
 function messageOf(cause: unknown): string {

@@ -1,6 +1,7 @@
 /** Lets questions through to a client only while it is ready. */
 
 import { systemClock } from '@spillway/core';
+import type { Caller } from './caller.js';
 import type { RedisClient } from './client.js';
 import { tooLate, unavailable } from './failures.js';
 import { after } from './host.js';
@@ -11,15 +12,16 @@ const LOOK_US = 1_000_000;
 
 export class Gate {
   private readonly client: RedisClient;
-  private readonly send: (questions: readonly Question[]) => void;
+  private readonly caller: Pick<Caller, 'send' | 'reconnected'>;
+  private wasAway = false;
   /** In the calls that they came for: each keeps to one slot, and to so many steps. */
   private waiting: readonly (readonly Question[])[] = [];
   private stopWaiting: (() => void) | undefined;
   private stopTimer: (() => void) | undefined;
 
-  constructor(client: RedisClient, send: (questions: readonly Question[]) => void) {
+  constructor(client: RedisClient, caller: Pick<Caller, 'send' | 'reconnected'>) {
     this.client = client;
-    this.send = send;
+    this.caller = caller;
   }
 
   /** Sends, keeps until the client is ready, or fails at once. A client's own queue is never used: it knows no deadlines. */
@@ -31,6 +33,7 @@ export class Gate {
       if (call.length > 0) this.send(call);
       return;
     }
+    this.wasAway = true;
     client.hurry?.();
     if (state === 'connecting') {
       this.waiting = [...this.waiting, questions];
@@ -38,6 +41,12 @@ export class Gate {
     } else {
       failAll(questions, unavailable(state));
     }
+  }
+
+  private send(questions: readonly Question[]): void {
+    if (this.wasAway) this.caller.reconnected();
+    this.wasAway = false;
+    this.caller.send(questions);
   }
 
   /** Something has changed: sends or fails what waits, or goes on waiting. */

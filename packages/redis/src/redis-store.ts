@@ -77,7 +77,7 @@ export class Redis implements RedisStore {
     this.nameOf = keyNamer(hashKeys);
     this.isCluster = client.isCluster === true;
     const caller = new Caller(client, script, testClock);
-    const gate = new Gate(client, (questions) => caller.send(questions));
+    const gate = new Gate(client, caller);
     this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
   }
 

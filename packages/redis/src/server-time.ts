@@ -11,8 +11,20 @@ export class ServerTime {
   private latest = -Infinity;
   private before = -Infinity;
   private sinceUs = 0;
+  private isNew = false;
+
+  /** The next reply may be another server's: what was known serves until it has come, and no longer. */
+  renew(): void {
+    this.isNew = true;
+  }
 
   learn(serverUs: number, receivedUs: number): void {
+    if (this.isNew) {
+      this.isNew = false;
+      this.latest = -Infinity;
+      this.before = -Infinity;
+      this.sinceUs = receivedUs;
+    }
     if (receivedUs - this.sinceUs > MEMORY_US) {
       this.before = this.latest;
       this.latest = -Infinity;

@@ -114,11 +114,11 @@ describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
     const store = redisStore(fromUpstash(connect()));
     http.fault = 'status-500';
     const failed = await store.apply([take('ada')]).catch((error: Error) => error);
-    expect(failed).toMatchObject({ code: 'SPW_STORE_ERROR' });
+    expect(failed).toMatchObject({ code: 'SPW_STORE_UNAVAILABLE' });
     http.fault = 'none';
     const stranger = redisStore(fromUpstash(connect({ token: 'guessed' })));
     const refused = await stranger.apply([take('ada')]).catch((error: Error) => error);
-    expect(refused).toMatchObject({ code: 'SPW_STORE_ERROR' });
+    expect(refused).toMatchObject({ code: 'SPW_STORE_UNAVAILABLE' });
     for (const error of [failed, refused]) {
       expect((error as Error).message).not.toMatch(/ada|127|secret|guessed/);
     }
@@ -148,7 +148,9 @@ describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
     const store = redisStore(fromUpstash(connect()));
     const { url } = http;
     await http.stop();
-    await expect(store.apply([take('ada')])).rejects.toMatchObject({ code: 'SPW_STORE_ERROR' });
+    await expect(store.apply([take('ada')])).rejects.toMatchObject({
+      code: 'SPW_STORE_UNAVAILABLE',
+    });
     http = await UpstashServer.start(redis, Number(new URL(url).port));
     await store.apply([take('ada')]);
   });

@@ -1,0 +1,132 @@
+import { createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RedisClient, redisStore } from '../src/index.js';
+import { redisServer, type Server, startServer, take } from './redis.js';
+
+/** A server that fails every call with `error`. */
+function failing(error: unknown): RedisClient {
+  const fail = () => Promise.reject(error);
+  return { state: 'ready', evalsha: fail, eval: fail, onceChanged: () => () => {} };
+}
+
+function errorOf(client: RedisClient): Promise<{ code: string; kind: string; message: string }> {
+  return redisStore(client)
+    .apply([take('ada')])
+    .then(
+      () => expect.unreachable(),
+      (error) => error,
+    );
+}
+
+describe('an error that Redis answers with', () => {
+  it.each([
+    ['LOADING Redis is loading the dataset in memory', 'loading'],
+    ["READONLY You can't write against a read only replica.", 'readonly'],
+    ["OOM command not allowed when used memory > 'maxmemory'.", 'oom'],
+    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
+    ['NOAUTH Authentication required.', 'noauth'],
+    ['WRONGPASS invalid username-password pair or user is disabled.', 'noauth'],
+    ['BUSY Redis is busy running a script.', 'busy'],
+    ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is 'no'.", 'masterdown'],
+    ['CLUSTERDOWN The cluster is down', 'clusterdown'],
+    ['MISCONF Errors writing to the AOF file', 'misconf'],
+    ['NOREPLICAS Not enough good replicas to write.', 'noreplicas'],
+  ])('is of the whole server: %s', async (message, kind) => {
+    const error = await errorOf(failing(new Error(message)));
+    expect(error).toMatchObject({ code: 'SPW_STORE_UNAVAILABLE', kind });
+    expect(error.message).not.toContain('ada');
+  });
+
+  it.each([
+    ["CROSSSLOT Keys in request don't hash to the same slot", 'crossslot'],
+    ['TRYAGAIN Multiple keys request during rehashing of slot', 'tryagain'],
+    ['NOSCRIPT No matching script.', 'noscript'],
+    ['WRONGTYPE Operation against a key', 'other'],
+    ['ERR something of ada', 'other'],
+  ])('is of one call: %s', async (message, kind) => {
+    const error = await errorOf(failing(new Error(message)));
+    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind });
+    expect(error.message).not.toContain('ada');
+  });
+});
+
+describe('a call that is lost', () => {
+  it.each([new Error('Connection is closed.'), new Error('read ECONNRESET'), 'no error at all'])(
+    'says so, and nothing of where to: %s',
+    async (cause) => {
+      const error = await errorOf(failing(cause));
+      expect(error).toMatchObject({ code: 'SPW_STORE_UNAVAILABLE', kind: 'connection', cause });
+      expect(error.message).not.toMatch(/closed|ECONNRESET|at all/);
+    },
+  );
+});
+
+describe.skipIf(redisServer === null)('a Redis that', () => {
+  let server: Server;
+  let admin: Redis;
+  beforeAll(async () => {
+    server = await startServer();
+    admin = new Redis(server.port);
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.kill();
+  });
+
+  /** What observers and the logger are told of twenty requests, and of twenty more once all is well again. */
+  async function told(spoil: () => Promise<unknown>, mend: () => Promise<unknown>) {
+    const client = new Redis(server.port, { username: 'limited', password: 'secret' });
+    const calls: StoreCallEvent[] = [];
+    const warnings: string[] = [];
+    const guard = createGuard(
+      rateLimit({ name: 'api', limit: 1_000, window: '1m', key: ({ path }) => path }),
+      {
+        store: redisStore(client),
+        observers: [{ onStoreCall: (event) => calls.push(event) }],
+        logger: { warn: (line) => warnings.push(line) },
+        breaker: { probeEvery: '1ms' },
+      },
+    );
+    const ask = async (path: string) => {
+      const admission = await guard.admit({
+        method: 'GET',
+        path,
+        clientIp: '203.0.113.7',
+        header: () => undefined,
+        raw: undefined,
+      });
+      return admission.decisions[0]?.outcome;
+    };
+    expect(await ask('/')).toBe('allowed');
+    await spoil();
+    for (let i = 0; i < 20; i += 1) expect(await ask(`/${i}`)).toBe('error');
+    await mend();
+    await expect.poll(() => ask('/'), { interval: 5 }).toBe('allowed');
+    const answered = [...calls];
+    for (let i = 0; i < 20; i += 1) expect(await ask(`/${i}`)).toBe('allowed');
+    client.disconnect();
+    return { outcomes: new Set(answered.map(({ outcome }) => outcome)), warnings };
+  }
+
+  beforeAll(() => admin.acl('SETUSER', 'limited', 'on', '>secret', '~spw:*', '+@all'));
+
+  it.each([
+    ['oom', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
+    ['readonly', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
+    ['noperm', 'ACL SETUSER limited -evalsha -eval', 'ACL SETUSER limited +evalsha +eval'],
+  ])(
+    'answers with %s is told of once, by that name, and once when it decides again',
+    async (kind, spoil, mend) => {
+      const command = (text: string) => admin.call(...(text.split(' ') as [string, ...string[]]));
+      const { outcomes, warnings } = await told(
+        () => command(spoil),
+        () => command(mend),
+      );
+      expect(outcomes).toEqual(new Set(['ok', kind]));
+      expect(warnings).toHaveLength(2);
+      expect(warnings[0]).toContain(kind.toUpperCase());
+      expect(warnings[1]).toContain('decides again');
+    },
+  );
+});

@@ -1,0 +1,142 @@
+/** Redis servers that stand in for each other: a Sentinel trio, a Cluster of three and three. Gone when the test is over. */
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+import { freePort, type Server, startServer } from '../../packages/redis/test/redis.js';
+import { redisProgram } from './processes.js';
+
+const FAST_REPLICA = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
+
+export interface Failover {
+  /** Where to ask for the servers. */
+  readonly entries: readonly { readonly host: string; readonly port: number }[];
+  /** From now on nothing that the master is told reaches its replica. */
+  cutReplication(): Promise<void>;
+  killMaster(): Promise<void>;
+  /** Until another server has taken its place, and clients can learn so. */
+  replaced(): Promise<void>;
+}
+
+/** A master named `main`, its replica, and three sentinels that take it for down after half a second. */
+export async function startSentinels(): Promise<Failover> {
+  const master = await ownServer();
+  const replica = await ownServer('--replicaof', '127.0.0.1', `${master.port}`, ...FAST_REPLICA);
+  const eye = admin(replica.port);
+  await until(async () => (await eye.info('replication')).includes('master_link_status:up'));
+  const entries = [];
+  for (let i = 0; i < 3; i += 1)
+    entries.push({ host: '127.0.0.1', port: await sentinel(master.port) });
+  for (const { port } of entries) {
+    const client = admin(port);
+    await until(async () => {
+      const [main] = (await client.call('SENTINEL', 'MASTERS')) as string[][];
+      const fields = new Map<string, string>();
+      for (let i = 0; i < (main?.length ?? 0); i += 2)
+        fields.set(`${main?.[i]}`, `${main?.[i + 1]}`);
+      return fields.get('num-other-sentinels') === '2' && fields.get('num-slaves') === '1';
+    });
+  }
+  const watcher = admin(entries[0]?.port ?? 0);
+  return {
+    entries,
+    cutReplication: () => cutReplication(admin(master.port)),
+    killMaster: () => master.kill(),
+    replaced: () => until(async () => (await masterPortBy(watcher)) === `${replica.port}`),
+  };
+}
+
+async function sentinel(masterPort: number): Promise<number> {
+  const dir = mkdtempSync(join(tmpdir(), 'spillway-sentinel-'));
+  const port = await freePort();
+  const lines = [
+    `port ${port}`,
+    `dir ${dir}`,
+    `sentinel monitor main 127.0.0.1 ${masterPort} 2`,
+    'sentinel down-after-milliseconds main 500',
+    'sentinel failover-timeout main 3000',
+  ];
+  const file = join(dir, 'sentinel.conf');
+  writeFileSync(file, lines.join('\n'));
+  const child = spawn(redisProgram ?? '', [file, '--sentinel'], { stdio: 'ignore' });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return port;
+}
+
+/** Three masters and a replica of each; the one that is killed is the first. */
+export async function startClusterOfSix(): Promise<Failover> {
+  const flags = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
+  const servers: Server[] = [];
+  for (let i = 0; i < 6; i += 1) {
+    const own = ['--cluster-replica-validity-factor', '0', ...FAST_REPLICA];
+    servers.push(await ownServer(...flags, ...own));
+  }
+  const nodes = servers.map(({ port }) => admin(port));
+  const [first] = nodes as [Redis, ...Redis[]];
+  for (const [i, node] of nodes.slice(0, 3).entries()) {
+    const from = Math.ceil((i * 16_384) / 3);
+    const to = Math.ceil(((i + 1) * 16_384) / 3) - 1;
+    await node.call('CLUSTER', 'ADDSLOTSRANGE', `${from}`, `${to}`);
+  }
+  for (const { port } of servers.slice(1)) await first.cluster('MEET', '127.0.0.1', port);
+  for (const node of nodes) {
+    await until(async () => (await node.cluster('INFO')).includes('cluster_known_nodes:6'));
+  }
+  for (const [i, node] of nodes.slice(3).entries()) {
+    const master = String(await (nodes[i] as Redis).cluster('MYID'));
+    await until(() =>
+      node.call('CLUSTER', 'REPLICATE', master).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until(async () => (await node.info('replication')).includes('master_link_status:up'));
+  }
+  for (const node of nodes) {
+    await until(async () => (await node.cluster('INFO')).includes('cluster_state:ok'));
+  }
+  const heir = nodes[3] as Redis;
+  return {
+    entries: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
+    cutReplication: () => cutReplication(first),
+    killMaster: async () => servers[0]?.kill(),
+    replaced: () => until(async () => (await heir.info('replication')).includes('role:master')),
+  };
+}
+
+async function cutReplication(master: Redis): Promise<void> {
+  await master.acl('SETUSER', 'default', '-psync', '-sync');
+  await master.call('CLIENT', 'KILL', 'TYPE', 'replica');
+}
+
+async function masterPortBy(sentinelClient: Redis): Promise<string | undefined> {
+  const address = await sentinelClient.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main');
+  return (address as string[] | null)?.[1];
+}
+
+async function ownServer(...args: string[]): Promise<Server> {
+  const server = await startServer(undefined, ...args);
+  onTestFinished(() => server.kill());
+  return server;
+}
+
+function admin(port: number): Redis {
+  const client = new Redis(port, { retryStrategy: () => 20 });
+  client.on('error', () => undefined);
+  onTestFinished(() => client.disconnect());
+  return client;
+}
+
+async function until(what: () => Promise<boolean>, withinMs = 15_000): Promise<void> {
+  const endMs = performance.now() + withinMs;
+  while (!(await what())) {
+    if (performance.now() > endMs) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
