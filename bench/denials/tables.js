@@ -28,7 +28,7 @@ export async function denialTables(say) {
     const times = await measure(name);
     const [one, , most] = times;
     const ours = name === 'spillway';
-    const target = ours && ['the same, 40 000 keys ÷ 1 key', '<=', 3];
+    const target = ours && ['the same, 40 000 keys ÷ 1 key', '<=', 2];
     rows.push([title, ...times.map((turns) => spread(turns)), judged(ratio(most, one), target)]);
     if (ours)
       judged(median(most), ['CPU of a refusal from the denial cache, 40 000 keys, µs', '<=', 0.5]);

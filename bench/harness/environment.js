@@ -7,7 +7,14 @@ import { canPin } from './child.js';
 
 const PACKAGES = [
   'express',
+  'koa',
+  'hono',
+  '@hono/node-server',
+  '@nestjs/core',
   'express-rate-limit',
+  'koa-ratelimit',
+  'hono-rate-limiter',
+  '@nestjs/throttler',
   'rate-limit-redis',
   'rate-limiter-flexible',
   'ioredis',
