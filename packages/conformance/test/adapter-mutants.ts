@@ -3,64 +3,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
 import { writeHead } from '@spillway/core/node';
+import { type AdapterMutant, looks, mutant, releases, tells, writes } from './adapter-mutant.js';
 import { header, type Pieces, right } from './demo-service.js';
 
-export interface AdapterMutant {
-  /** What is wrong with it. */
-  readonly name: string;
-  /** A check that must notice, by the beginning of its name. */
-  readonly caughtBy: string;
-  readonly pieces: Partial<Pieces>;
-}
-
-function mutant(name: string, caughtBy: string, pieces: Partial<Pieces>): AdapterMutant {
-  return { name, caughtBy, pieces };
-}
-
-/** An adapter that tells something else than the admission says. */
-function tells(
-  name: string,
-  caughtBy: string,
-  change: (admission: Admission) => Partial<Admission>,
-): AdapterMutant {
-  const admission = (true_: Admission): Admission => ({
-    decisions: true_.decisions,
-    binding: true_.binding,
-    allowed: true_.allowed,
-    status: true_.status,
-    fields: true_.fields,
-    body: true_.body,
-    pending: true_.pending,
-    release: (outcome) => true_.release(outcome),
-    ...change(true_),
-  });
-  return mutant(name, caughtBy, { admission });
-}
-
-/** An adapter that changes the value of a field, or leaves it out. */
-function writes(
-  name: string,
-  caughtBy: string,
-  field: string,
-  change: (value: string) => string | undefined,
-): AdapterMutant {
-  return tells(name, caughtBy, ({ fields }) => ({
-    fields: fields.flatMap(([key, value]) => {
-      const changed = key === field ? change(value) : value;
-      return changed === undefined ? [] : [[key, changed] as const];
-    }),
-  }));
-}
-
-/** An adapter that releases at another moment. */
-function releases(name: string, caughtBy: string, release: Pieces['release']): AdapterMutant {
-  return mutant(name, caughtBy, { release });
-}
-
-/** An adapter that looks elsewhere for the client's address. */
-function looks(name: string, caughtBy: string, address: Pieces['address']): AdapterMutant {
-  return mutant(name, caughtBy, { address });
-}
+export type { AdapterMutant } from './adapter-mutant.js';
 
 const REFUSES = 'refuses the first request too many';
 const ANSWERS = 'answers with what the route answers';

@@ -1,59 +1,6 @@
-import {
-  type Admission,
-  type Answer,
-  concurrencyLimit,
-  createGuard,
-  createLimiter,
-  type GuardOptions,
-  type Limiter,
-  type LimitRequest,
-  memoryStore,
-  rateLimit,
-  type Step,
-  type Store,
-} from '@spillway/core';
-import { ManualClock } from '@spillway/core/testing';
+import { concurrencyLimit, createLimiter, type LimitRequest, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
-import { denialsOf } from '../src/guard/denials.js';
-import { request } from './guard-set-up.js';
-
-/** A store that answers later, by the same clock as the process, and counts the steps asked. */
-class Remote implements Store {
-  readonly sync = false;
-  readonly clock = new ManualClock();
-  readonly memory = memoryStore({ clock: this.clock });
-  asked = 0;
-  /** Where calls wait between being decided and being answered. */
-  held: (() => void)[] | undefined;
-
-  constructor() {
-    denialsOf(this, this.clock); // the first to ask for it chooses its clock
-  }
-
-  async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
-    this.asked += steps.length;
-    const answers = this.memory.apply(steps);
-    const { held } = this;
-    if (held) await new Promise<void>((resolve) => held.push(resolve));
-    return answers;
-  }
-}
-
-function setUp(limiters: Limiter | readonly Limiter[] = one, options: GuardOptions = {}) {
-  const store = new Remote();
-  const guard = createGuard(limiters, { store, ...options });
-  const admit = async (of: Partial<LimitRequest> = {}): Promise<Admission> =>
-    guard.admit(request(of));
-  /** The decision of the first limiter, and how many steps the store was asked for it. */
-  const ask = async (of: Partial<LimitRequest> = {}) => {
-    const before = store.asked;
-    const { decisions } = await admit(of);
-    return { ...decisions[0], calls: store.asked - before };
-  };
-  return { store, clock: store.clock, guard, admit, ask };
-}
-
-const one = rateLimit({ name: 'one', limit: 1, window: '1m' });
+import { one, setUp, stepOf } from './denials-set-up.js';
 
 describe('a key that was refused', () => {
   it('is refused again without a call until exactly the promised moment, with the wait as of now', async () => {
@@ -207,15 +154,6 @@ describe('what is not remembered', () => {
     expect(await ask({ path: '0' })).toMatchObject({ calls: 1 });
   });
 });
-
-function stepOf(limiter: Limiter, path: string): Step {
-  if (limiter.kind !== 'stored') throw new Error('not stored');
-  return limiter.step(request({ path }), true, {
-    onStoreError: 'allow',
-    fault: () => expect.unreachable(),
-  });
-}
-
 describe('what is given back', () => {
   const failuresOnly = rateLimit({
     name: 'logins',
@@ -261,65 +199,5 @@ describe('what is given back', () => {
     expect(await ask({ path: 'ada' })).toMatchObject({ allowed: false });
     await direct.reset('ada');
     expect(await ask({ path: 'ada' })).toMatchObject({ allowed: true });
-  });
-});
-
-describe('a limiter without a guard', () => {
-  const make = (options = {}) => {
-    const store = new Remote();
-    const limiter = createLimiter({ name: 'ten', limit: 10, window: '10s' }, { store, ...options });
-    return { store, limiter };
-  };
-
-  it('refuses a key that was refused without a call, until the promised moment', async () => {
-    const { store, limiter } = make();
-    await limiter.consume('ada', { cost: 10 });
-    await limiter.consume('ada');
-    store.clock.advance(999);
-    expect(await limiter.consume('ada')).toMatchObject({ allowed: false, retryAfterMs: 1 });
-    expect(await limiter.consume('ada', { cost: 2 })).toMatchObject({ retryAfterMs: 1001 });
-    expect(store.asked).toBe(2);
-    store.clock.advance(1);
-    expect(await limiter.consume('ada')).toMatchObject({ allowed: true });
-  });
-
-  it('asks always to peek, for several keys at once, and if told so', async () => {
-    const { store, limiter } = make();
-    await limiter.consume('ada', { cost: 10 });
-    await limiter.consume('ada');
-    expect(await limiter.peek('ada')).toMatchObject({ allowed: false });
-    expect(await limiter.consumeAll(['ada', 'bob'])).toMatchObject({ allowed: false });
-    expect(store.asked).toBe(5);
-    const stubborn = make({ denialCache: false });
-    await stubborn.limiter.consume('ada', { cost: 10 });
-    for (let i = 0; i < 3; i += 1) await stubborn.limiter.consume('ada');
-    expect(stubborn.store.asked).toBe(4);
-  });
-
-  it('knows that what was recorded lengthens the wait', async () => {
-    const { limiter } = make();
-    await limiter.consume('ada', { cost: 8 });
-    expect(await limiter.consume('ada', { cost: 4 })).toMatchObject({ retryAfterMs: 2000 });
-    await limiter.record('ada', { cost: 2 });
-    expect(await limiter.consume('ada', { cost: 4 })).toMatchObject({ retryAfterMs: 4000 });
-  });
-});
-
-describe('two clocks', () => {
-  it('refuse no longer than the store would, and tell no shorter wait, though answers take time', async () => {
-    const { store, clock, admit, ask } = setUp();
-    await admit();
-    store.held = [];
-    const refused = admit(); // decided at once; the answer takes 300 ms
-    clock.advance(300);
-    for (const answer of store.held) answer();
-    await refused;
-    store.held = undefined;
-    // The wait was 60 s when it was asked: nobody can know that 300 ms of it had not passed before it was decided.
-    expect(await ask()).toMatchObject({ retryAfterMs: 60_000, calls: 0 });
-    clock.advance(59_699.999);
-    expect(await ask()).toMatchObject({ allowed: false, calls: 0 });
-    clock.advance(0.001);
-    expect(await ask()).toMatchObject({ allowed: true, calls: 1 });
   });
 });

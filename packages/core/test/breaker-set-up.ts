@@ -1,0 +1,76 @@
+/** A store whose calls a test answers or fails one by one, behind a breaker on a clock that is moved by hand. */
+
+import {
+  type Answer,
+  createGuard,
+  type GuardOptions,
+  memoryStore,
+  rateLimit,
+  type Step,
+  type Store,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { expect } from 'vitest';
+import { breakerOf } from '../src/resilience/breaker.js';
+import { request } from './guard-set-up.js';
+
+/** A store that answers later, or fails with `error`, or leaves open what it is asked. */
+export class Patient implements Store {
+  readonly sync = false;
+  readonly memory = memoryStore();
+  readonly asked: Step[] = [];
+  error: Error | undefined;
+  readonly open: (() => void)[] = [];
+  silent = false;
+
+  apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    this.asked.push(...steps);
+    const { error } = this;
+    const answer = async () => {
+      if (error) throw error;
+      return this.memory.apply(steps);
+    };
+    if (!this.silent) return answer();
+    return new Promise((resolve, reject) => {
+      this.open.push(() => answer().then(resolve, reject));
+    });
+  }
+
+  /** What was asked for callers, beside the breaker's own question. */
+  get calls(): number {
+    return this.asked.filter(({ limiter }) => limiter !== 'spillway').length;
+  }
+
+  get probes(): number {
+    return this.asked.length - this.calls;
+  }
+}
+
+export const lost = new Error('connection lost');
+export const SETTINGS = { failures: 3, probeUs: 100_000 };
+
+export function setUp(options: GuardOptions = {}) {
+  const clock = new ManualClock();
+  const store = new Patient();
+  // The first to ask for it chooses: here, whose time it goes by.
+  breakerOf(store, SETTINGS, clock);
+  const warnings: string[] = [];
+  const logger = { warn: (line: string) => warnings.push(line) };
+  const make = (name: string, own: GuardOptions = {}) =>
+    createGuard(rateLimit({ name, limit: 1_000, window: '1m' }), {
+      store,
+      logger,
+      ...options,
+      ...own,
+    });
+  const guard = make('a');
+  const ask = async (of = guard) => (await of.admit(request())).decisions[0]?.outcome;
+  const fail = async (times: number, error: Error = lost) => {
+    store.error = error;
+    for (let i = 0; i < times; i += 1) expect(await ask()).toBe('error');
+  };
+  return { clock, store, warnings, make, ask, fail };
+}
+
+/** Lets what is in the background, and needs no time, come to its end. */
+export const background = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,64 @@
+/** A store that is far away and counts its calls, on a clock that is moved by hand. */
+
+import {
+  type Admission,
+  type Answer,
+  createGuard,
+  type GuardOptions,
+  type Limiter,
+  type LimitRequest,
+  memoryStore,
+  rateLimit,
+  type Step,
+  type Store,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { expect } from 'vitest';
+import { denialsOf } from '../src/guard/denials.js';
+import { request } from './guard-set-up.js';
+
+/** A store that answers later, by the same clock as the process, and counts the steps asked. */
+export class Remote implements Store {
+  readonly sync = false;
+  readonly clock = new ManualClock();
+  readonly memory = memoryStore({ clock: this.clock });
+  asked = 0;
+  /** Where calls wait between being decided and being answered. */
+  held: (() => void)[] | undefined;
+
+  constructor() {
+    denialsOf(this, this.clock); // the first to ask for it chooses its clock
+  }
+
+  async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    this.asked += steps.length;
+    const answers = this.memory.apply(steps);
+    const { held } = this;
+    if (held) await new Promise<void>((resolve) => held.push(resolve));
+    return answers;
+  }
+}
+
+export function setUp(limiters: Limiter | readonly Limiter[] = one, options: GuardOptions = {}) {
+  const store = new Remote();
+  const guard = createGuard(limiters, { store, ...options });
+  const admit = async (of: Partial<LimitRequest> = {}): Promise<Admission> =>
+    guard.admit(request(of));
+  /** The decision of the first limiter, and how many steps the store was asked for it. */
+  const ask = async (of: Partial<LimitRequest> = {}) => {
+    const before = store.asked;
+    const { decisions } = await admit(of);
+    return { ...decisions[0], calls: store.asked - before };
+  };
+  return { store, clock: store.clock, guard, admit, ask };
+}
+
+export const one = rateLimit({ name: 'one', limit: 1, window: '1m' });
+
+export function stepOf(limiter: Limiter, path: string): Step {
+  if (limiter.kind !== 'stored') throw new Error('not stored');
+  return limiter.step(request({ path }), true, {
+    onStoreError: 'allow',
+    fault: () => expect.unreachable(),
+  });
+}

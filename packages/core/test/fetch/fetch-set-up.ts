@@ -1,0 +1,38 @@
+/** Requests, guards that tell how they ended, and stores that answer later. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { memoryStore, type RequestOutcome, rateLimit, type Store } from '@spillway/core';
+
+export const ask = (init?: RequestInit & { path?: string }) =>
+  new Request(`http://a.example${init?.path ?? '/'}`, init);
+
+export function noting() {
+  const outcomes: RequestOutcome[] = [];
+  const refundIf = (outcome: RequestOutcome): boolean => {
+    outcomes.push(outcome);
+    return false;
+  };
+  return {
+    outcomes,
+    limiter: rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all', refundIf }),
+  };
+}
+
+/** Answers after one turn. */
+export function laterStore(): Store {
+  const memory = memoryStore();
+  return { sync: false, apply: async (steps) => memory.apply(steps) };
+}
+
+/** Collects garbage again and again, until something is so or it must have been. */
+export async function collectGarbage(isEnough: () => boolean): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let turn = 0; turn < 20 && !isEnough(); turn += 1) {
+    collect();
+    await new Promise(setImmediate);
+  }
+}
+
+export const bare = { method: 'get', url: 'http://a.example/', headers: { get: () => null } };

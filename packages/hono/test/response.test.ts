@@ -1,0 +1,118 @@
+/** What a permit does to the response that it is held for, and to the platform that ends with it. */
+
+import { concurrencyLimit, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
+import { Hono } from 'hono';
+import { describe, expect, it } from 'vitest';
+import { noting } from './noting.js';
+import { until } from './service.js';
+import { SlowStore } from './stores.js';
+
+describe('a fetch response', () => {
+  it('that fails while it is read ends its permit, and fails for the reader as before', async () => {
+    const { outcomes, guard } = noting();
+    const app = new Hono();
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.error(new Error('the source broke'));
+      },
+    });
+    app.get('/', guard, (c) => c.body(body));
+    const response = await app.request('/');
+    await expect(response.text()).rejects.toThrow('the source broke');
+    expect(outcomes).toEqual([{ status: 200, aborted: true }]);
+  });
+
+  it('of a handler that throws no Error leaves nothing held', async () => {
+    const { outcomes, guard } = noting();
+    const app = new Hono();
+    app.get('/', guard, () => {
+      throw 'a text'; // Hono lets it through
+    });
+    await expect(Promise.resolve(app.request('/'))).rejects.toBe('a text');
+    expect(outcomes).toEqual([{ aborted: false }]);
+  });
+
+  it('that nobody gives leaves nothing held, and is told by Hono', async () => {
+    const { outcomes, guard } = noting();
+    const app = new Hono();
+    const messages: string[] = [];
+    app.use(guard);
+    app.get('/', (() => undefined) as never);
+    app.onError((error, c) => {
+      messages.push(error.message);
+      return c.text('', 500);
+    });
+    expect((await app.request('/')).status).toBe(500);
+    expect(messages).toEqual([expect.stringContaining('not finalized')]);
+    expect(outcomes).toEqual([{ aborted: false }]);
+  });
+
+  it('is passed on untouched when there is nothing to give back', async () => {
+    const app = new Hono();
+    const answer = new Response('hello');
+    app.use(spillway(rateLimit({ limit: 5, window: '1h', key: 'all' })));
+    app.get('/', () => answer);
+    expect(await app.request('/')).toBe(answer);
+  });
+
+  it('is read no faster than its reader asks', async () => {
+    const { guard } = noting();
+    let pulled = 0;
+    const body = new ReadableStream(
+      {
+        pull(controller) {
+          pulled += 1;
+          controller.enqueue(new Uint8Array(1));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const app = new Hono();
+    app.get('/', guard, (c) => c.body(body));
+    const reader = (await app.request('/')).body?.getReader();
+    await reader?.read();
+    await new Promise(setImmediate);
+    expect(pulled).toBe(1);
+    await reader?.cancel();
+  });
+});
+
+describe('waitUntil', () => {
+  const env = (promises: Promise<unknown>[]) => ({
+    waitUntil: (promise: Promise<unknown>) => void promises.push(promise),
+    passThroughOnException: () => undefined,
+    props: {},
+  });
+
+  it('is told at once, and settles when the store has the permit back', async () => {
+    const store = new SlowStore();
+    const limiter = concurrencyLimit({ name: 'a', limit: 1, key: 'all' });
+    const options: SpillwayOptions = { store, storeTimeout: '10s' };
+    const app = new Hono();
+    app.get('/', spillway(limiter, options), (c) => c.text('hello'));
+    const promises: Promise<unknown>[] = [];
+    const answer = Promise.resolve(app.request('/', {}, {}, env(promises)));
+    await until(() => store.answer() === 1);
+    const response = await answer;
+    expect(promises.length).toBe(1);
+    let settled = false;
+    const all = Promise.all(promises).then(() => {
+      settled = true;
+    });
+    expect(await response.text()).toBe('hello');
+    await until(() => store.calls.length === 2);
+    await new Promise(setImmediate);
+    expect(settled).toBe(false);
+    store.answer();
+    await all;
+    expect(store.calls[1]).toMatchObject([{ op: 'put' }]);
+  });
+
+  it('is told nothing when there is nothing to give back', async () => {
+    const app = new Hono();
+    app.use(spillway(rateLimit({ limit: 5, window: '1h', key: 'all' })));
+    const promises: Promise<unknown>[] = [];
+    await app.request('/', {}, {}, env(promises));
+    expect(promises).toEqual([]);
+  });
+});
