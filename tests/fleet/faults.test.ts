@@ -41,7 +41,7 @@ describe.skipIf(redisProgram === null)(
       await redis.end('SIGKILL');
       await askUntil(url, 200, RECOVERY_MS, NEVER_REFUSED);
       await redis.start();
-      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+      expect(await askUntil(url, 429, 5_000, NEVER_REFUSED)).toBeLessThan(RECOVERY_MS);
       expectAnswered(await during, [200, 429]);
     });
 
@@ -58,7 +58,7 @@ describe.skipIf(redisProgram === null)(
         expect(tookMs).toBeLessThan(IN_TIME_MS);
       }
       redis.thaw();
-      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+      expect(await askUntil(url, 429, 5_000, NEVER_REFUSED)).toBeLessThan(RECOVERY_MS);
       expectAnswered(await during, [200, 429]);
     });
 
@@ -69,7 +69,7 @@ describe.skipIf(redisProgram === null)(
       await askUntil(url, 429, 5_000);
       await redis.end('SIGTERM');
       await redis.start();
-      expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
+      expect(await askUntil(url, 429, 5_000, NEVER_REFUSED)).toBeLessThan(RECOVERY_MS);
       expectAnswered(await during, [200, 429]);
     });
 
@@ -96,10 +96,14 @@ describe.skipIf(redisProgram === null)(
       const client = new Redis(redis.url);
       onTestFinished(() => client.disconnect());
       for (let i = 0; i < 20; i += 1) {
-        await client.script('FLUSH');
-        expect((await ask(url)).status).toBe(429);
+        const statuses: number[] = [];
+        // Each decision meets a server without the script; one that was not counted would let a sixth request pass.
+        while (statuses.length < 6) {
+          await client.script('FLUSH');
+          statuses.push((await ask(url, `key ${i}`)).status);
+        }
+        expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
       }
-      // Not even one request passed: the script is sent again within the same decision.
       expectAnswered(await during, [429]);
     });
   },
