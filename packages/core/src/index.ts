@@ -72,6 +72,7 @@ export {
   type Algorithm,
   type BucketRule,
   capacityOf,
+  countOf,
   type LeasesRule,
   type LogRule,
   MAX_TOLERANCE_US,

@@ -2,12 +2,17 @@
 
 import { mulDiv } from './exact.js';
 
+interface RuleBase {
+  /** What, beside the limiter's name and the key, names the count of this rule: see {@link countOf}. Made with the rule. */
+  readonly code: string;
+}
+
 /**
  * The token bucket, kept as one instant (the generic cell rate algorithm, ITU-T I.371): the moment
  * at which the bucket will be full again. One unit takes `windowUs / limit` microseconds to refill;
  * that fraction is held exactly, as `unitUs + unitNum / den`.
  */
-export interface BucketRule {
+export interface BucketRule extends RuleBase {
   readonly machine: 'gcra';
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
@@ -26,7 +31,7 @@ export interface BucketRule {
 }
 
 /** A counter per window aligned to the epoch; with `sliding`, the previous window counts for the share of it still in view. */
-export interface WindowRule {
+export interface WindowRule extends RuleBase {
   readonly machine: 'window';
   readonly limit: number;
   readonly windowUs: number;
@@ -34,7 +39,7 @@ export interface WindowRule {
 }
 
 /** Every admitted request with its time: exact over any interval, at the price of an entry for each. */
-export interface LogRule {
+export interface LogRule extends RuleBase {
   readonly machine: 'log';
   readonly limit: number;
   readonly windowUs: number;
@@ -44,7 +49,7 @@ export interface LogRule {
  * Permits for what is in progress, each held under a lease that expires unless it is renewed: at most `limit` at once, and
  * of those at most `open` for holders that are not critical.
  */
-export interface LeasesRule {
+export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
   /** Permits at once, 1 to 10^9. Critical holders are never refused and may pass it. */
   readonly limit: number;
@@ -88,10 +93,19 @@ export function makeRule(
     case 'token-bucket':
       return makeBucketRule(limit, windowUs, burst);
     case 'sliding-window-log':
-      return { machine: 'log', limit, windowUs };
+      return makeLogRule(limit, windowUs);
     default:
-      return { machine: 'window', limit, windowUs, sliding: algorithm !== 'fixed-window' };
+      return makeWindowRule(limit, windowUs, algorithm !== 'fixed-window');
   }
+}
+
+function makeWindowRule(limit: number, windowUs: number, sliding: boolean): WindowRule {
+  const code = `${sliding ? 's' : 'f'}${windowUs.toString(36)}`;
+  return { machine: 'window', code, limit, windowUs, sliding };
+}
+
+function makeLogRule(limit: number, windowUs: number): LogRule {
+  return { machine: 'log', code: `l${windowUs.toString(36)}`, limit, windowUs };
 }
 
 function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
@@ -101,8 +115,11 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
   // Rounded once, here, and downwards: a smaller burst never admits more.
   const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
   const tolerance = mulDiv(burst, period, den);
+  // Rules of one tolerance and one denominator read each other's state as it is.
+  const fraction = den === 1 ? '' : `.${tolerance.rest.toString(36)}.${den.toString(36)}`;
   return {
     machine: 'gcra',
+    code: `b${tolerance.whole.toString(36)}${fraction}`,
     limit,
     windowUs,
     burst,
@@ -121,7 +138,7 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
   // In millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
   const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
-  return { machine: 'leases', limit, open, leaseUs };
+  return { machine: 'leases', code: 'p', limit, open, leaseUs };
 }
 
 /**
@@ -136,9 +153,22 @@ export function shareOf(rule: Rule, share: number): Rule {
     return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
   }
   const windowUs = Math.ceil(rule.windowUs / share);
-  return rule.machine === 'gcra'
-    ? makeBucketRule(rule.limit, windowUs, rule.burst)
-    : { ...rule, windowUs };
+  switch (rule.machine) {
+    case 'gcra':
+      return makeBucketRule(rule.limit, windowUs, rule.burst);
+    case 'window':
+      return makeWindowRule(rule.limit, windowUs, rule.sliding);
+    case 'log':
+      return makeLogRule(rule.limit, windowUs);
+  }
+}
+
+/**
+ * What, beside limiter and key, names a count. Rules of one limiter share a count only if each can read the other's state as
+ * it is: buckets of the same tolerance in time and the same denominator; windows and logs of the same length; all permits.
+ */
+export function countOf({ rule }: { readonly rule: Rule }): string {
+  return rule.code;
 }
 
 /** Whether two rules are the same numbers. */

@@ -106,6 +106,8 @@ export type Answer = BucketAnswer | WindowAnswer | LogAnswer | LeasesAnswer;
 export interface ApplyOptions {
   /** The moment, on the process's own clock in microseconds ({@link systemClock}), after which nobody waits for the answer: a store need not send the call any more. */
   readonly deadlineUs?: number;
+  /** True for a call that no request waits for, such as a renewal: `deadlineUs` alone is its deadline, and its failure says nothing to the breaker. */
+  readonly background?: boolean;
 }
 
 /**
@@ -118,6 +120,10 @@ export interface ApplyOptions {
 export interface Store {
   /** True if `apply` never returns a promise. */
   readonly sync: boolean;
+  /** What this store is called in logs, such as `Redis at 10.0.0.7:6379`: no password, no key. */
+  readonly label?: string;
+  /** The part of the store that a step depends on, such as a shard: parts fail apart. Without it, all of the store is one part. */
+  domainOf?(step: Step): string;
   apply(
     steps: readonly Step[],
     options?: ApplyOptions,

@@ -182,6 +182,8 @@ class BreakerStore implements Store {
         new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store did not answer and is not asked'),
       );
     }
+    // What nobody waits for has a deadline of its own, and no say in whether others wait.
+    if (options?.background) return this.store.apply(steps, options);
     const { era } = breaker;
     let answers: ReturnType<Store['apply']>;
     try {

@@ -39,12 +39,20 @@ class DeadlineStore implements Store {
     const deadlineUs = steps.every(({ op }) => op === 'put')
       ? Infinity
       : Math.min(nowUs + this.timeoutUs, options?.deadlineUs ?? Infinity);
+    if (options?.background) return this.inBackground(steps, options);
     const answers = this.store.apply(steps, { deadlineUs });
-    return isLater(answers) ? this.race(answers, nowUs) : answers;
+    return isLater(answers) ? this.race(answers, this.join(nowUs)) : answers;
   }
 
-  private race(answers: Promise<readonly Answer[]>, nowUs: number): Promise<readonly Answer[]> {
-    const batch = this.join(nowUs);
+  private inBackground(steps: readonly Step[], options: ApplyOptions): ReturnType<Store['apply']> {
+    const { deadlineUs = Infinity } = options;
+    const answers = this.store.apply(steps, options);
+    if (!isLater(answers) || deadlineUs === Infinity) return answers;
+    const batch = this.batchOf(this.clock.nowUs(), deadlineUs - this.clock.nowUs());
+    return this.race(answers, batch);
+  }
+
+  private race(answers: Promise<readonly Answer[]>, batch: Batch): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
       batch.waiting.add(reject);
       const leave = (): void => {
@@ -66,19 +74,24 @@ class DeadlineStore implements Store {
 
   private join(nowUs: number): Batch {
     if (this.batch && nowUs - this.batch.startUs < SHARED_US) return this.batch;
+    this.batch = this.batchOf(nowUs, this.timeoutUs);
+    return this.batch;
+  }
+
+  private batchOf(nowUs: number, timeoutUs: number): Batch {
+    const timeoutMs = Math.max(0, timeoutUs / 1000);
     const batch: Batch = { startUs: nowUs, waiting: new Set(), cancel: () => undefined };
     // After a stall of the event loop the timer comes first though the answer may have arrived: look for it once more.
-    batch.cancel = after(this.timeoutUs / 1000, () => {
-      afterPendingInput(() => this.expire(batch));
+    batch.cancel = after(timeoutMs, () => {
+      afterPendingInput(() => this.expire(batch, timeoutMs));
     });
-    this.batch = batch;
     return batch;
   }
 
-  private expire(batch: Batch): void {
+  private expire(batch: Batch, timeoutMs: number): void {
     const error = new SpillwayError(
       'SPW_STORE_TIMEOUT',
-      `the store did not answer within ${this.timeoutUs / 1000} ms`,
+      `the store did not answer within ${timeoutMs} ms`,
     );
     for (const reject of batch.waiting) reject(error);
     batch.waiting.clear();
