@@ -24,6 +24,8 @@ export interface Receipt {
   readonly atUs: number;
   /** `gcra`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
   readonly num: number;
+  /** What the stand-in charged for the same grant; stores ignore it. See {@link AnswerBase.standIn}. */
+  readonly standIn?: Receipt;
 }
 
 /** Under `leases`: which permit a step is about. */
@@ -66,6 +68,8 @@ interface AnswerBase {
   readonly nowUs: number;
   /** Set if the store could not answer and its fallback did. */
   readonly failure?: Error;
+  /** How to give back what the stand-in, the count of this process for when the store fails, charged for this grant. */
+  readonly standIn?: Receipt;
 }
 
 /** State of a bucket after the step: the instant at which it is full again, `tatUs + tatNum / den`; in the past if it is full. */

@@ -118,7 +118,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     }
     this.presenter = new Presenter(options.headers ?? ['draft-11']);
     this.context = {
-      onStoreError: options.onStoreError ?? 'allow',
+      onStoreError: options.onStoreError ?? 'local',
       fault: (fault) => this.audience.fault(fault),
       limitsOf: (limiter) => this.control?.settingsOf(limiter)?.limits,
     };

@@ -73,7 +73,12 @@ function storeGranted<Raw>(asked: readonly Asked<Raw>[]): boolean {
 function settles<Raw>(one: Asked<Raw>): boolean {
   const { limiter, answer } = one;
   if (limiter.kind !== 'stored' || !answer) return false;
-  return holds(one) || (limiter.settle !== undefined && answer.allowed && !answer.failure);
+  return (
+    holds(one) ||
+    (limiter.settle !== undefined &&
+      answer.allowed &&
+      (!answer.failure || answer.standIn !== undefined))
+  );
 }
 
 /** Whether a lease was granted, or may have been though its answer is lost. */

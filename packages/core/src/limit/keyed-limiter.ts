@@ -121,7 +121,7 @@ class Keyed {
     this.asksAlways = settings.denialCache === false;
     claimName(store, this.name, this.rule);
     this.policy = policyOf(this.name, this.rule);
-    const { onStoreError = 'allow', localShare = 1 } = settings;
+    const { onStoreError = 'local', localShare = 1 } = settings;
     if (!(localShare > 0 && localShare <= 1)) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
@@ -235,7 +235,7 @@ class Keyed {
 
   private grant(step: Step, answer: Answer): Decision {
     const decision = decide(step, answer, this.policy);
-    return answer.allowed && !answer.failure
+    return answer.allowed && (!answer.failure || answer.standIn)
       ? new GrantedDecision(decision, step, answer)
       : decision;
   }

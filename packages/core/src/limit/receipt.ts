@@ -3,8 +3,18 @@
 import type { Rule } from '../rule.js';
 import type { Answer, BucketAnswer, LogAnswer, Receipt, WindowAnswer } from '../store.js';
 
-/** The receipt of a grant, from the store's answer to it. */
+/** In place of an instant: the store has charged nothing. */
+const NOTHING = -1;
+
+/** The receipt of a grant, from the store's answer to it, with that of the stand-in where it charged too. */
 export function receiptFrom(rule: Rule, answer: Answer): Receipt {
+  const { standIn, failure } = answer;
+  if (failure) return { atUs: NOTHING, num: 0, ...(standIn && { standIn }) };
+  const receipt = receiptOf(rule, answer);
+  return standIn ? { ...receipt, standIn } : receipt;
+}
+
+function receiptOf(rule: Rule, answer: Answer): Receipt {
   switch (rule.machine) {
     case 'gcra': {
       const { tatUs, tatNum } = answer as BucketAnswer;

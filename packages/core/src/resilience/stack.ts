@@ -9,15 +9,16 @@ import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
 import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
 import { withDeadline } from './deadline.js';
-import { localOf, withFallback } from './fallback.js';
+import { fallingBackOn } from './fallback.js';
+import { standInOf } from './stand-in.js';
 import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
   /** How long to wait for the store: 1 ms to 60 s. Default 50 ms. */
   readonly storeTimeout?: Duration;
   /**
-   * What to do when the store cannot answer: `allow` (default) lets requests pass, `deny` answers 503, `local` counts in
-   * this process.
+   * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the outage and
+   * during it, `allow` lets requests pass, `deny` answers 503.
    */
   readonly onStoreError?: OnStoreError;
   /**
@@ -48,15 +49,15 @@ export function resilient(store: Store, options: ResilienceOptions, audience?: A
     throw invalid(`storeTimeout must be from 1ms to 60s, got ${show(storeTimeout)}`);
   }
   const settings = breakerSettings(options.breaker);
-  const local = localOf(store);
-  if (store.sync) return withFallback(store, local);
+  const standIn = standInOf(store);
+  if (store.sync) return fallingBackOn(store, standIn);
   let calls = withDeadline(store, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
-  if (!settings) return withFallback(calls, local);
+  if (!settings) return fallingBackOn(calls, standIn);
   const breaker = breakerOf(store, settings);
   if (audience) breaker.listen((event) => audience.breaker(event));
   if (logger) breaker.tellOnce(logger);
-  return withFallback(withBreaker(calls, breaker), local);
+  return fallingBackOn(withBreaker(calls, breaker), standIn);
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {

@@ -1,0 +1,100 @@
+/** The stand-in: what this process admitted of the limits of a store, counted in memory for when the store fails. */
+
+import { receiptFrom } from '../limit/receipt.js';
+import { memoryStore } from '../memory/memory-store.js';
+import type { Rule } from '../rule.js';
+import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
+
+/** A step whose limit this process counts when the store fails. */
+export type StandInStep = Step & { readonly onStoreError: Rule };
+
+export function hasStandIn(step: Step): step is StandInStep {
+  return typeof step.onStoreError === 'object';
+}
+
+/** About 3.4 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
+const MAX_ENTRIES = 100_000;
+
+/** The counts are made when they are first needed: most processes never do. */
+export class StandIn {
+  constructor(private memory?: SyncStore) {}
+
+  /** Decides in place of the store: all steps or none. `refused`: another limit refuses the group, so nothing is charged. */
+  decide(steps: readonly StandInStep[], refused: boolean): readonly Answer[] {
+    const asked = steps.map((step) =>
+      localStep(step, refused && step.op === 'take' ? 'look' : step.op),
+    );
+    const answers = this.apply(asked);
+    const granted = !refused && isGranted(asked, answers);
+    return answers.map((answer, index) => {
+      const step = asked[index] as Step;
+      return granted ? withReceipt(step, answer, answer) : answer;
+    });
+  }
+
+  /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
+  follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
+    if (!steps.some(hasStandIn)) return answers;
+    const granted = isGranted(steps, answers);
+    const places: number[] = [];
+    const charges: Step[] = [];
+    for (const [place, step] of steps.entries()) {
+      const op = hasStandIn(step) && opAfter(step, answers[place], granted);
+      if (!op) continue;
+      places.push(place);
+      charges.push(localStep(step as StandInStep, op));
+    }
+    if (charges.length === 0) return answers;
+    const own = this.apply(charges);
+    const followed = answers.slice();
+    for (const [at, place] of places.entries()) {
+      const answer = answers[place] as Answer;
+      followed[place] = withReceipt(steps[place] as Step, answer, own[at] as Answer);
+    }
+    return followed;
+  }
+
+  private apply(steps: readonly Step[]): readonly Answer[] {
+    this.memory ??= memoryStore({ maxEntries: MAX_ENTRIES });
+    return this.memory.apply(steps);
+  }
+}
+
+/** What the stand-in does once the store has answered; undefined for nothing. */
+function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean): Op | undefined {
+  switch (step.op) {
+    case 'take':
+      return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
+    case 'put':
+      // A permit has one name here and there.
+      return step.lease || step.receipt?.standIn ? 'put' : undefined;
+    case 'look':
+      return undefined;
+    default:
+      return step.op;
+  }
+}
+
+function isGranted(steps: readonly Step[], answers: readonly Answer[]): boolean {
+  return steps.every((step, i) => !step.binding || step.op !== 'take' || answers[i]?.allowed);
+}
+
+/** The step under this process's rule. The store's receipt names nothing here. */
+function localStep({ receipt, ...step }: StandInStep, op: Op): Step {
+  const own = { ...step, op, rule: step.onStoreError };
+  return receipt?.standIn ? { ...own, receipt: receipt.standIn } : own;
+}
+
+function withReceipt(step: Step, answer: Answer, own: Answer): Answer {
+  if (step.op !== 'take' || step.lease || !answer.allowed || !hasStandIn(step)) return answer;
+  return { ...answer, standIn: receiptFrom(step.onStoreError, own) };
+}
+
+const STAND_IN = Symbol('spillway.stand-in');
+
+/** The one stand-in of a store in this process, whoever uses it: guards that share limits share its counts too. */
+export function standInOf(store: Store): StandIn {
+  const owner = store as Store & { [STAND_IN]?: StandIn };
+  if (!owner[STAND_IN]) Object.defineProperty(owner, STAND_IN, { value: new StandIn() });
+  return owner[STAND_IN] as StandIn;
+}

@@ -1,0 +1,185 @@
+/** The stand-in: who is refused, and who is not, while the store does not answer and nothing was configured for it. */
+
+import {
+  type Algorithm,
+  type Answer,
+  concurrencyLimit,
+  createGuard,
+  createLimiter,
+  memoryStore,
+  rateLimit,
+  type Step,
+  type Store,
+} from '@spillway/core';
+import { describe, expect, it } from 'vitest';
+import { request } from './guard-set-up.js';
+
+const ALGORITHMS: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-counter',
+  'sliding-window-log',
+];
+
+/** A store of a fleet: other processes may use `shared` too. It can be down, or lose its replies. */
+function setUp(algorithm: Algorithm = 'token-bucket', limit = 3) {
+  const shared = memoryStore();
+  const store = {
+    sync: false as const,
+    down: false,
+    losesReplies: false,
+    async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+      if (this.down) throw new Error('down');
+      const answers = shared.apply(steps);
+      if (this.losesReplies) throw new Error('lost');
+      return answers;
+    },
+  };
+  const options = { name: 'api', limit, window: '400d' as const, algorithm };
+  const limiter = createLimiter(options, { store, breaker: false, logger: false });
+  const elsewhere = createLimiter(options, { store: shared });
+  const passes = async (key = 'ada') => (await limiter.consume(key)).allowed;
+  const count = async (tries: number, key?: string) => {
+    let passed = 0;
+    for (let i = 0; i < tries; i += 1) if (await passes(key)) passed += 1;
+    return passed;
+  };
+  return { store, limiter, elsewhere, passes, count };
+}
+
+describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (algorithm) => {
+  it('refuses who used the whole limit through this process, and nobody else', async () => {
+    const { store, elsewhere, count } = setUp(algorithm);
+    expect(await count(5)).toBe(3);
+    elsewhere.record('eve', { cost: 3 });
+    store.down = true;
+    expect(await count(5)).toBe(0);
+    expect(await count(5, 'eve')).toBe(3);
+  });
+
+  it('counts together what was admitted before it and during it', async () => {
+    const { store, count } = setUp(algorithm);
+    expect(await count(2)).toBe(2);
+    store.down = true;
+    expect(await count(5)).toBe(1);
+  });
+
+  it('does not count what was given back before it', async () => {
+    const { store, limiter, count } = setUp(algorithm);
+    for (let i = 0; i < 20; i += 1) {
+      expect(await limiter.refund(await limiter.consume('ada'))).toBe(true);
+    }
+    store.down = true;
+    expect(await count(5)).toBe(3);
+  });
+
+  it('gives back what is refunded during it, and the store is never given what it did not charge', async () => {
+    const { store, limiter, elsewhere, count } = setUp(algorithm);
+    elsewhere.record('ada', { cost: 2 });
+    store.down = true;
+    const granted = [];
+    for (let i = 0; i < 3; i += 1) granted.push(await limiter.consume('ada'));
+    expect(await count(2)).toBe(0);
+    expect(await limiter.refund(granted[0] as never)).toBe(true);
+    expect(await count(2)).toBe(1);
+    store.down = false;
+    for (const decision of granted.slice(1)) expect(await limiter.refund(decision)).toBe(false);
+    expect(elsewhere.peek('ada').remaining).toBe(1);
+  });
+
+  it('does not count what a limit beside it refused', async () => {
+    const { store } = setUp(algorithm);
+    const name = (own: string) => ({ name: own, limit: 3, window: '400d' as const, algorithm });
+    const closed = rateLimit({ ...name('closed'), cost: 4 });
+    const both = createGuard([rateLimit(name('open')), closed], { store, logger: false });
+    for (let i = 0; i < 5; i += 1) expect((await both.admit(request())).allowed).toBe(false);
+    store.down = true;
+    const alone = createGuard(rateLimit(name('open')), { store, breaker: false, logger: false });
+    for (let i = 0; i < 3; i += 1) expect((await alone.admit(request())).allowed).toBe(true);
+  });
+
+  it('forgets a key that is reset, before it and during it', async () => {
+    const { store, limiter, count } = setUp(algorithm);
+    await count(3);
+    await limiter.reset('ada');
+    store.down = true;
+    expect(await count(5)).toBe(3);
+    await limiter.reset('ada');
+    expect(await count(5)).toBe(3);
+  });
+});
+
+describe('what the stand-in cannot know', () => {
+  it('a grant whose reply was lost: counted by the store, not here', async () => {
+    const { store, elsewhere, passes, count } = setUp('fixed-window');
+    store.losesReplies = true;
+    expect(await passes()).toBe(true); // the stand-in counts its own answer
+    store.losesReplies = false;
+    expect(elsewhere.peek('ada').remaining).toBe(2);
+    store.down = true;
+    expect(await count(5)).toBe(2);
+  });
+
+  it('a reset by another process: the key stays refused here until its count is over', async () => {
+    const { store, elsewhere, count } = setUp('fixed-window');
+    await count(3);
+    elsewhere.reset('ada');
+    store.down = true;
+    expect(await count(3)).toBe(0);
+  });
+});
+
+describe('a limit on requests in progress', () => {
+  it('counts those of this process, and forgets those that ended', async () => {
+    const { store } = setUp();
+    const limit = concurrencyLimit({ name: 'in-flight', limit: 2 });
+    const guard = createGuard(limit, { store, breaker: false, logger: false });
+    const first = await guard.admit(request());
+    store.down = true;
+    const second = await guard.admit(request());
+    expect([first.allowed, second.allowed]).toEqual([true, true]);
+    expect((await guard.admit(request())).status).toBe(429);
+    await first.release({});
+    expect((await guard.admit(request())).allowed).toBe(true);
+  });
+});
+
+it('a login limit that gives back what succeeds does so during an outage too', async () => {
+  const { store } = setUp();
+  store.down = true;
+  const logins = rateLimit({
+    name: 'logins',
+    limit: 2,
+    window: '400d',
+    refundIf: ({ status = 500 }) => status < 400,
+  });
+  const guard = createGuard(logins, { store, breaker: false, logger: false });
+  for (let i = 0; i < 10; i += 1) {
+    const admission = await guard.admit(request());
+    expect(admission.allowed).toBe(true);
+    await admission.release({ status: 200 });
+  }
+  const failed = [];
+  for (let i = 0; i < 4; i += 1) {
+    const admission = await guard.admit(request());
+    failed.push(admission.allowed);
+    await admission.release({ status: 401 });
+  }
+  expect(failed).toEqual([true, true, false, false]);
+});
+
+it('a store that answers at once is not counted twice', () => {
+  let asked = 0;
+  const memory = memoryStore();
+  const store: Store & { readonly sync: true } = {
+    sync: true,
+    apply(steps) {
+      asked += 1;
+      if (asked > 2) throw new Error('broken');
+      return memory.apply(steps);
+    },
+  };
+  const limiter = createLimiter({ name: 'api', limit: 2, window: '400d' }, { store });
+  const said = [1, 2, 3, 4, 5].map(() => limiter.consume('ada').allowed);
+  expect(said).toEqual([true, true, true, true, false]);
+});
