@@ -17,8 +17,9 @@ import express from 'express';
 import { Redis } from 'ioredis';
 
 const { PORT = 3000, LIMIT = 20, WINDOW = '1m', FOUR, TRUST_PROXY, REDIS_URL } = process.env;
+const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each process counts alone
 
-// All that differs between one process and a fleet. While Redis is away, requests pass (onStoreError: 'allow').
+// All that differs between one process and a fleet.
 const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
@@ -37,11 +38,12 @@ const rates = [
 ];
 const front = spillway(FOUR === '1' ? [...overload, ...rates] : rates, {
   store,
+  onStoreError,
   onFault,
   skip: ({ path }) => path === '/health',
 });
 const keys = rateLimit({ name: 'per-key', limit: Number(LIMIT), window: WINDOW, key: apiKey });
-const perKey = spillway(keys, { store, onFault });
+const perKey = spillway(keys, { store, onStoreError, onFault });
 
 const app = express();
 app.set('trust proxy', Number(TRUST_PROXY ?? 0)); // spillway reads it

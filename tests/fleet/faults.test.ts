@@ -88,6 +88,25 @@ describe.skipIf(redisProgram === null)(
       expect(await askUntil(url, 429, 5_000)).toBeLessThan(RECOVERY_MS);
     });
 
+    it.each([
+      ['has no memory left', 'CONFIG SET maxmemory 1'],
+      ['is made a replica', 'REPLICAOF 127.0.0.1 1'],
+      ['is shut down', 'SHUTDOWN NOSAVE'],
+    ])('%s, and nothing was configured: each process counts by itself', async (_, spoil) => {
+      const redis = await RedisServer.up();
+      const client = new Redis(redis.url, { retryStrategy: () => null });
+      client.on('error', () => undefined);
+      onTestFinished(() => client.disconnect());
+      const { url } = await startDemo({ ...FEW_BY_DEFAULT, REDIS_URL: redis.url });
+      expect((await ask(url)).status).toBe(200);
+      await client.call(...(spoil.split(' ') as [string, ...string[]])).catch(() => undefined);
+      const result = await load(url, { seconds: 1, rate: 500 });
+      expectAnswered(result, [200, 429]);
+      expect(result.statuses[200]).toBe(4); // with the one before the outage, the limit
+      const others = await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask(url, 'another')));
+      expect(others.filter(({ status }) => status === 200)).toHaveLength(5);
+    });
+
     it('forgets its scripts', async () => {
       const redis = await RedisServer.up();
       const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
@@ -109,8 +128,11 @@ describe.skipIf(redisProgram === null)(
   },
 );
 
-/** A limit that is used up at once and does not come back. */
-const FEW = { LIMIT: 5, WINDOW: '400d' };
+/** A limit that is used up at once and does not come back. Without Redis nobody is refused, so that a refusal is Redis's. */
+const FEW = { LIMIT: 5, WINDOW: '400d', ON_STORE_ERROR: 'allow' };
+
+/** The same, as it is unless told otherwise. */
+const FEW_BY_DEFAULT = { LIMIT: 5, WINDOW: '400d' };
 
 /** Of a key that was refused a process remembers so, whatever becomes of Redis. */
 const NEVER_REFUSED = 'grace';

@@ -17,7 +17,11 @@ const MAX_ENTRIES = 100_000;
 
 /** The counts are made when they are first needed: most processes never do. */
 export class StandIn {
-  constructor(private memory?: SyncStore) {}
+  private memory: SyncStore | undefined;
+
+  constructor(memory?: SyncStore) {
+    this.memory = memory;
+  }
 
   /** Decides in place of the store: all steps or none. `refused`: another limit refuses the group, so nothing is charged. */
   decide(steps: readonly StandInStep[], refused: boolean): readonly Answer[] {
