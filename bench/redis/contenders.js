@@ -44,12 +44,14 @@ function apply(options, limiters) {
   };
 }
 
-function consume(client) {
-  const limiter = createLimiter(
-    { name: 'api', limit: LIMIT, window: '400d' },
-    { store: redisStore(client) },
-  );
-  return (key) => limiter.consume(key);
+function consume(settings) {
+  return (client) => {
+    const limiter = createLimiter(
+      { name: 'api', limit: LIMIT, window: '400d' },
+      { store: redisStore(client), ...settings },
+    );
+    return (key) => limiter.consume(key);
+  };
 }
 
 async function rateLimitRedis(client) {
@@ -74,7 +76,11 @@ export const contenders = {
   gcra: { title: '_yardstick: one token bucket, one `EVALSHA`_', make: gcra },
   apply: { title: 'Spillway `redisStore().apply`', make: apply({}, ['api']) },
   single: { title: 'Spillway, `coalesce: false`', make: apply({ coalesce: false }, ['api']) },
-  consume: { title: 'Spillway `createLimiter().consume`', make: consume },
+  consume: { title: 'Spillway `createLimiter().consume`', make: consume({}) },
+  allow: {
+    title: "the same without a stand-in, `onStoreError: 'allow'`",
+    make: consume({ onStoreError: 'allow' }),
+  },
   rateLimitRedis: { title: 'rate-limit-redis `increment`', make: rateLimitRedis },
   flexible: { title: 'rate-limiter-flexible `RateLimiterRedis.consume`', make: flexible },
 };
