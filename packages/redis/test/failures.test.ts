@@ -24,7 +24,6 @@ describe('an error that Redis answers with', () => {
     ['LOADING Redis is loading the dataset in memory', 'loading'],
     ["READONLY You can't write against a read only replica.", 'readonly'],
     ["OOM command not allowed when used memory > 'maxmemory'.", 'oom'],
-    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ['NOAUTH Authentication required.', 'noauth'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'noauth'],
     ['BUSY Redis is busy running a script.', 'busy'],
@@ -48,6 +47,46 @@ describe('an error that Redis answers with', () => {
     const error = await errorOf(failing(new Error(message)));
     expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind });
     expect(error.message).not.toContain('ada');
+  });
+});
+
+describe('a right that the user lacks', () => {
+  it.each([
+    [
+      "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand",
+      'evalsha',
+    ],
+    ["NOPERM this user has no permissions to run the 'evalsha' command", 'evalsha'],
+    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'evalsha'],
+    ['NOPERM this user has no permissions to access one of the keys used as arguments', undefined],
+    ['NOPERM No permissions to access a key', undefined],
+    ['NOPERM No permissions to access database', undefined],
+  ])('to make the call is told as noperm: %s', async (message, command) => {
+    const error = await errorOf(failing(new Error(message)));
+    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind: 'noperm' });
+    expect(error.message).not.toContain('ada');
+    if (command) expect(error.message).toContain(`'${command}'`);
+  });
+
+  it.each([
+    // Redis 6.2
+    "@user_script: 104: The user executing the script can't run this command or subcommand",
+    "The user executing the script can't access at least one of the keys mentioned in the command arguments",
+    // Redis 7.0
+    "ERR The user executing the script can't run this command or subcommand script: 104a, on @user_script:1.",
+    // Redis 7.2 to 8, Valkey
+    "ERR ACL failure in script: User ada has no permissions to run the 'zadd' command script: 104a, on @user_script:1.",
+    'ERR ACL failure in script: No permissions to access a key',
+    "NOPERM ACL failure in script: User ada has no permissions to run the 'zadd' command",
+    "-NOPERM this user has no permissions to run the 'zadd' command script: 104a",
+  ])('within the script is told as noperm: %s', async (message) => {
+    const inScript = { ...failing(undefined), evalsha: async () => [1, `!${message}`] };
+    for (const client of [inScript, failing(new Error(message))]) {
+      const error = await errorOf(client);
+      expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind: 'noperm' });
+      expect(error.message).not.toContain('ada');
+      if (message.includes('zadd')) expect(error.message).toContain("'zadd'");
+    }
   });
 });
 
@@ -114,7 +153,6 @@ describe.skipIf(redisServer === null)('a Redis that', () => {
   it.each([
     ['oom', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
     ['readonly', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
-    ['noperm', 'ACL SETUSER limited -evalsha -eval', 'ACL SETUSER limited +evalsha +eval'],
   ])(
     'answers with %s is told of once, by that name, and once when it decides again',
     async (kind, spoil, mend) => {

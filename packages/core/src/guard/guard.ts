@@ -26,7 +26,7 @@ import { LeaseKeeper } from './lease-keeper.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
-import { skippedDecision } from './skipped.js';
+import { brokenDecision, skippedDecision } from './skipped.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** Where counts live. Default: a memory store of this guard's own. */
@@ -164,12 +164,10 @@ class ListGuard<Raw> implements Guard<Raw> {
     for (const one of asked) {
       if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
-        this.denials?.learn(one.step, one.answer, askedUs);
-        one.decision = this.decideStored(one, one.limiter as StoredLimiter<Raw>, one.step);
-        const { failure } = one.answer;
-        if (failure) {
-          this.context.fault({ limiter: one.limiter.name, source: 'store', error: failure });
-        }
+        const limiter = one.limiter as StoredLimiter<Raw>;
+        one.decision = this.decideStored(one, limiter, one.step, askedUs);
+        const error = (one as Asked<Raw>).answer?.failure;
+        if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
       }
       one.decision ??= skippedDecision(one.limiter.name);
       if (this.audience.hearsDecisions) {
@@ -199,44 +197,45 @@ class ListGuard<Raw> implements Guard<Raw> {
   ): void {
     try {
       one.step = limiter.step(request, one.mode === 'enforce', this.context);
+      this.answerAlone(one, limiter, one.step);
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'step', error });
-      one.decision = this.brokenDecision(limiter.name, one.mode);
-      return;
+      one.decision = brokenDecision(limiter.name, one.mode, this.context);
     }
-    const { key } = one.step;
+  }
+
+  /** Decides without the store where a ruling of an operator or a remembered refusal says how; puts what is rolled out into shadow. */
+  private answerAlone(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
+    const { key } = step;
     const ruling = this.control?.rulingOn(limiter.name, key);
     if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
     if (one.mode !== 'enforce' || one.decision) return;
     if (!this.modes.enforces(limiter, key)) {
       one.mode = 'shadow';
-      one.step = { ...one.step, binding: false };
+      one.step = { ...step, binding: false };
       return;
     }
-    const known = this.options.denialCache === false ? undefined : this.denials?.find(one.step);
+    const known = this.options.denialCache === false ? undefined : this.denials?.find(step);
     if (!known) return;
     one.answer = known;
-    one.decision = this.decideStored(one, limiter, one.step);
+    one.decision = this.decideStored(one, limiter, step);
   }
 
-  private decideStored(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): Decision {
+  /** With `askedUs`, the answer is new. */
+  private decideStored(
+    one: Asked<Raw>,
+    limiter: StoredLimiter<Raw>,
+    step: Step,
+    askedUs?: number,
+  ): Decision {
     try {
-      return limiter.decide(step, one.answer as Answer);
+      const answer = one.answer as Answer;
+      if (askedUs !== undefined) this.denials?.learn(step, answer, askedUs);
+      return limiter.decide(step, answer);
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return this.brokenDecision(limiter.name, one.mode);
+      return brokenDecision(limiter.name, one.mode, this.context);
     }
-  }
-
-  /** What a limiter that is itself broken decides: as if its store could not answer. */
-  private brokenDecision(limiter: string, mode: Mode): Decision {
-    const denies = this.context.onStoreError === 'deny';
-    return {
-      ...skippedDecision(limiter),
-      allowed: mode !== 'enforce' || !denies,
-      outcome: 'error',
-      reason: denies ? 'store-error' : null,
-    };
   }
 
   private decideLocally(

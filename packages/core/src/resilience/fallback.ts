@@ -1,5 +1,6 @@
 /** Store decorator: when the store cannot answer, each step's own policy does. */
 
+import { asError } from '../errors.js';
 import { isLater } from '../host.js';
 import { memoryStore } from '../memory/memory-store.js';
 import type { Rule } from '../rule.js';
@@ -75,7 +76,7 @@ class FallbackStore implements Store {
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    const failure = error instanceof Error ? error : new Error(String(error));
+    const failure = asError(error);
     const refused = steps.some((step) => step.binding && step.onStoreError === 'deny');
     const local = steps.filter(isLocal);
     const answers =

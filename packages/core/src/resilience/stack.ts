@@ -8,6 +8,7 @@ import type { OnStoreError } from '../limit/limiter.js';
 import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
 import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
+import { withCheck } from './checked.js';
 import { withDeadline } from './deadline.js';
 import { localOf, withFallback } from './fallback.js';
 import { withStopwatch } from './stopwatch.js';
@@ -36,7 +37,7 @@ export interface Logger {
 }
 
 /**
- * A store that always answers: fallback(breaker(deadline(store))).
+ * A store that always answers: fallback(breaker(deadline(check(store)))).
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -49,8 +50,9 @@ export function resilient(store: Store, options: ResilienceOptions, audience?: A
   }
   const settings = breakerSettings(options.breaker);
   const local = localOf(store);
-  if (store.sync) return withFallback(store, local);
-  let calls = withDeadline(store, timeoutUs);
+  const answering = withCheck(store);
+  if (store.sync) return withFallback(answering, local);
+  let calls = withDeadline(answering, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
   if (!settings) return withFallback(calls, local);
   const breaker = breakerOf(store, settings);
