@@ -1,6 +1,7 @@
 /** All that watch one guard, told without one of them being able to do harm. */
 
 import type { Decision } from '../decision.js';
+import { disregard, isThenable } from '../host.js';
 import type { Fault, Mode } from '../limit/limiter.js';
 import type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './observer.js';
 
@@ -9,7 +10,11 @@ export class Audience {
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
 
-  constructor(private readonly observers: readonly Observer[]) {
+  /** @param voice told of faults too: where nobody else reads them */
+  constructor(
+    private readonly observers: readonly Observer[],
+    private readonly voice?: (fault: Fault) => void,
+  ) {
     this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
@@ -30,19 +35,23 @@ export class Audience {
   fault(fault: Fault): void {
     for (const observer of this.observers) {
       try {
-        observer.onFault?.(fault);
+        disregard(observer.onFault?.(fault));
       } catch {
         // An observer of faults that itself fails has nobody left to tell.
       }
     }
+    this.voice?.(fault);
   }
 
-  private each(limiter: string, tell: (observer: Observer) => void): void {
+  /** Nobody waits for an observer; what it throws, now or later, is a fault. */
+  private each(limiter: string, tell: (observer: Observer) => unknown): void {
+    const failed = (error: unknown) => this.fault({ limiter, source: 'observer', error });
     for (const observer of this.observers) {
       try {
-        tell(observer);
+        const told = tell(observer);
+        if (isThenable(told)) told.then(undefined, failed);
       } catch (error) {
-        this.fault({ limiter, source: 'observer', error });
+        failed(error);
       }
     }
   }

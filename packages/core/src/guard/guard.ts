@@ -4,6 +4,7 @@ import type { Control } from '../control/control.js';
 import { steadyControl } from '../control/steady-control.js';
 import type { Decision } from '../decision.js';
 import { isLater } from '../host.js';
+import { isTrue } from '../limit/junk.js';
 import type {
   Fault,
   Limiter,
@@ -23,10 +24,12 @@ import { checkLimiters } from './check.js';
 import { type Denials, denialsOf } from './denials.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import { decideLocally } from './local.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
 import { brokenDecision, skippedDecision } from './skipped.js';
+import { voiceFor } from './voice.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** Where counts live. Default: a memory store of this guard's own. */
@@ -42,11 +45,11 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
    * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
    */
   readonly denialCache?: boolean;
-  /** Requests that no limiter sees, beside CORS preflights, which are always passed. */
+  /** Requests that no limiter sees, beside CORS preflights, which are always passed. Only `true` skips; a promise is a fault. */
   readonly skip?: (request: LimitRequest<Raw>) => boolean;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
-  /** Told when a callback of yours throws or returns junk, and when the store fails. The request is answered all the same. */
+  /** Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a minute for each. */
   readonly onFault?: (fault: Fault) => void;
   /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
   readonly observers?: readonly Observer[];
@@ -109,7 +112,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   ) {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
-    this.audience = new Audience([options, ...(options.observers ?? [])]);
+    this.audience = new Audience([options, ...(options.observers ?? [])], voiceFor(options, store));
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
@@ -141,7 +144,8 @@ class ListGuard<Raw> implements Guard<Raw> {
       const one: Asked<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
-      if (limiter.kind === 'local') one.decision = this.decideLocally(limiter, mode, request);
+      if (limiter.kind === 'local')
+        one.decision = decideLocally(limiter, mode, request, this.context);
       else this.askStored(one, limiter, request);
       if (one.decision) refused ||= !one.decision.allowed;
       else if (one.step) steps.push(one.step);
@@ -238,22 +242,6 @@ class ListGuard<Raw> implements Guard<Raw> {
     }
   }
 
-  private decideLocally(
-    limiter: Extract<Limiter<Raw>, { kind: 'local' }>,
-    mode: Mode,
-    request: LimitRequest<Raw>,
-  ): Decision {
-    let decision: Decision;
-    try {
-      decision = limiter.decide(request, this.context);
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return skippedDecision(limiter.name);
-    }
-    if (decision.allowed || mode === 'enforce') return decision;
-    return { ...decision, allowed: true, outcome: 'would-deny' };
-  }
-
   /** Gives back what limiters want given back; never awaited by the response. */
   private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): Promise<void> | undefined {
     const steps: Step[] = [];
@@ -290,7 +278,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       return true;
     if (!this.options.skip) return false;
     try {
-      return this.options.skip(request) === true;
+      return isTrue('skip', this.options.skip(request));
     } catch (error) {
       this.context.fault({ limiter: '', source: 'skip', error });
       return false;

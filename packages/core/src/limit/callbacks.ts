@@ -1,6 +1,7 @@
 /** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
 
 import { SpillwayError, show } from '../errors.js';
+import { Junk } from './junk.js';
 import type { Fault, Mode, OnStoreError, StepContext } from './limiter.js';
 import { checkWord, isLimit } from './options.js';
 import type { LimitRequest, Per } from './request.js';
@@ -36,8 +37,7 @@ export function junk<Raw>(
   source: Fault['source'],
   value: unknown,
 ): void {
-  const error = new TypeError(`${source} of limiter "${limiter}" returned ${show(value)}`);
-  context.fault({ limiter, source, error });
+  context.fault({ limiter, source, error: new Junk(`${source} of limiter "${limiter}"`, value) });
 }
 
 /** What a request is counted under: what `key` says, or else the client's address. */

@@ -3,6 +3,7 @@
 import type { Decision, Policy } from '../decision.js';
 import { SpillwayError, show } from '../errors.js';
 import { type Denials, denialsOf } from '../guard/denials.js';
+import { voiceFor } from '../guard/voice.js';
 import { isLater } from '../host.js';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
@@ -11,6 +12,7 @@ import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
 import { bindingOf } from './binding.js';
 import { decide, policyOf } from './decide.js';
 import { GrantedDecision } from './granted-decision.js';
+import type { Fault } from './limiter.js';
 import { claimName } from './names.js';
 import { checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
 
@@ -105,6 +107,7 @@ class Keyed {
   private readonly onStoreError: 'allow' | 'deny' | Rule;
   private readonly denials: Denials | undefined;
   private readonly asksAlways: boolean;
+  private readonly fault: ((fault: Fault) => void) | undefined;
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
     this.rule = ruleFrom(options);
@@ -119,6 +122,7 @@ class Keyed {
     this.store = resilient(store, settings);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.asksAlways = settings.denialCache === false;
+    this.fault = voiceFor(settings, store);
     claimName(store, this.name, this.rule);
     this.policy = policyOf(this.name, this.rule);
     const { onStoreError = 'allow', localShare = 1 } = settings;
@@ -216,14 +220,23 @@ class Keyed {
     const askedUs = this.denials?.now() ?? 0;
     this.forgetGivenBack(steps);
     const answers = this.store.apply(steps);
-    if (!isLater(answers)) return then(answers);
+    if (!isLater(answers)) {
+      this.tellFailure(answers);
+      return then(answers);
+    }
     return answers.then((value) => {
+      this.tellFailure(value);
       this.forgetGivenBack(steps);
       steps.forEach((step, index) => {
         this.denials?.learn(step, value[index] as Answer, askedUs);
       });
       return then(value);
     });
+  }
+
+  private tellFailure(answers: readonly Answer[]): void {
+    const error = answers.find(({ failure }) => failure)?.failure;
+    if (error) this.fault?.({ limiter: this.name, source: 'store', error });
   }
 
   private forgetGivenBack(steps: readonly Step[]): void {

@@ -19,6 +19,7 @@ import {
   type StoreErrorOptions,
 } from './callbacks.js';
 import { decide } from './decide.js';
+import { isTrue } from './junk.js';
 import type { Mode, RequestOutcome, StepContext, StoredLimiter } from './limiter.js';
 import { checkName, isCost, nameFrom, ruleFrom } from './options.js';
 import { receiptFrom } from './receipt.js';
@@ -51,7 +52,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly share?: number;
   /**
    * After the response: whether to give the cost back. `({ status, aborted }) => status === 200 && !aborted` counts failures
-   * only; beware that a client can go away before it is answered.
+   * only; beware that a client can go away before it is answered. Only `true` gives back; anything but `true`, `false` and `undefined`, a
+   * promise too, is a fault.
    */
   readonly refundIf?: (outcome: RequestOutcome) => boolean;
 }
@@ -156,7 +158,7 @@ function refundStep(
   answer: Answer,
   outcome: RequestOutcome,
 ): Step | undefined {
-  if (!refundIf(outcome)) return undefined;
+  if (!isTrue(`refundIf of limiter "${step.limiter}"`, refundIf(outcome))) return undefined;
   const receipt: Receipt = receiptFrom(step.rule, answer);
   return { ...step, op: 'put', receipt };
 }

@@ -27,11 +27,14 @@ export interface ResilienceOptions {
    * guards of a store; the first sets it. `false`: none.
    */
   readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
-  /** Told in one line when the store stops answering, and in another when it is back. Default: the console. */
+  /**
+   * Told in one line when the store stops answering, and in another when it is back; also of faults, where there is no `onFault`: one line for
+   * each limiter and source a minute. `false`: nothing is told. Default: the console.
+   */
   readonly logger?: Logger | false;
 }
 
-/** Where outages are told. */
+/** Where outages and faults are told. */
 export interface Logger {
   warn(message: string): void;
 }
