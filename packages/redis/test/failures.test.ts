@@ -1,8 +1,16 @@
-import { createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
+import { concurrencyLimit, createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { redisServer, type Server, startServer, take } from './redis.js';
+
+const request = {
+  method: 'GET',
+  path: '/',
+  clientIp: '203.0.113.7',
+  header: () => undefined,
+  raw: undefined,
+};
 
 /** A server that fails every call with `error`. */
 function failing(error: unknown): RedisClient {
@@ -128,13 +136,7 @@ describe.skipIf(redisServer === null)('a Redis that', () => {
       },
     );
     const ask = async (path: string) => {
-      const admission = await guard.admit({
-        method: 'GET',
-        path,
-        clientIp: '203.0.113.7',
-        header: () => undefined,
-        raw: undefined,
-      });
+      const admission = await guard.admit({ ...request, path });
       return admission.decisions[0]?.outcome;
     };
     expect(await ask('/')).toBe('allowed');
@@ -147,6 +149,28 @@ describe.skipIf(redisServer === null)('a Redis that', () => {
     client.disconnect();
     return { outcomes: new Set(answered.map(({ outcome }) => outcome)), warnings };
   }
+
+  it('denies commands of leases lets all other limits hold, and tells of it in a line', async () => {
+    await admin.acl('SETUSER', 'no-leases', 'on', '>secret', '~spw:*', '+@all', '-zadd', '-zcard');
+    const client = new Redis(server.port, { username: 'no-leases', password: 'secret' });
+    const warnings: string[] = [];
+    const options = {
+      store: redisStore(client),
+      logger: { warn: (line: string) => warnings.push(line) },
+    };
+    const rate = rateLimit({ name: 'rate', limit: 3, window: '1h' });
+    const held = createGuard(concurrencyLimit({ name: 'held', limit: 2 }), options);
+    const rated = createGuard(rate, options);
+    const outcomes = [];
+    for (let i = 0; i < 10; i += 1) {
+      const admissions = [await held.admit(request), await rated.admit(request)];
+      outcomes.push(admissions.map(({ decisions }) => decisions[0]?.outcome));
+    }
+    client.disconnect();
+    expect(outcomes.map(([first]) => first)).toEqual(Array(10).fill('error'));
+    expect(outcomes.filter(([, second]) => second === 'allowed')).toHaveLength(3);
+    expect(warnings).toEqual([expect.stringMatching(/limiter "held".*NOPERM.*operations\.md/)]);
+  });
 
   beforeAll(() => admin.acl('SETUSER', 'limited', 'on', '>secret', '~spw:*', '+@all'));
 
