@@ -3,7 +3,13 @@
 import type { Decision } from '../decision.js';
 import { disregard, isThenable } from '../host.js';
 import type { Fault, Mode } from '../limit/limiter.js';
-import type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './observer.js';
+import type {
+  BreakerEvent,
+  DecisionEvent,
+  Observer,
+  Overflowing,
+  StoreCallEvent,
+} from './observer.js';
 
 export class Audience {
   /** Whether anybody wants to know: what nobody hears need not be made. */
@@ -30,6 +36,13 @@ export class Audience {
 
   breaker(event: BreakerEvent): void {
     this.each('', (observer) => observer.onBreaker?.(event));
+  }
+
+  /** Tells of a store that counts what overflowed, if it does. */
+  store(store: object): void {
+    const { overflowed } = store as Partial<Overflowing>;
+    if (typeof overflowed !== 'number') return;
+    this.each('', (observer) => observer.onStore?.(store as Overflowing));
   }
 
   fault(fault: Fault): void {

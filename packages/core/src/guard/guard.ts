@@ -113,6 +113,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
     this.audience = new Audience([options, ...(options.observers ?? [])], voiceFor(options, store));
+    this.audience.store(store);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);

@@ -4,7 +4,7 @@ import type { Outcome, Reason } from '../decision.js';
 import type { Fault } from '../limit/limiter.js';
 import { readSafely, type Signal } from '../shed/signal.js';
 import type { WorkerShedder } from '../shed/worker-shedder.js';
-import type { BreakerEvent, DecisionEvent, Observer } from './observer.js';
+import type { BreakerEvent, DecisionEvent, Observer, Overflowing } from './observer.js';
 
 /** What has a value at every moment; read when metrics are collected. */
 export interface Watched {
@@ -14,7 +14,12 @@ export interface Watched {
   readonly shedders?: readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'guardFraction'>[];
   /** Load signals, told apart by name. */
   readonly signals?: readonly Signal[];
+  /** Memory stores that no guard has: those of guards are told by them. */
+  readonly stores?: readonly Overflowing[];
 }
+
+/** How many stores are read; of older ones, the last number counts. */
+const STORES = 1_000;
 
 /** A number under its labels. */
 export interface Sample<Label extends string> {
@@ -52,15 +57,26 @@ export class Tally implements Observer {
   private readonly guards = new Set<NonNullable<Watched['guards']>[number]>();
   private readonly shedders = new Set<NonNullable<Watched['shedders']>[number]>();
   private readonly sources = new Set<Signal>();
+  private readonly stores = new Set<Overflowing>();
+  private overflowedBefore = 0;
   private lastBreakerEvent: BreakerEvent | undefined;
   private open = 0;
   private opened = 0;
 
   /** Adds what is to be read; as often as you like, a thing twice counts once. */
-  watch({ guards = [], shedders = [], signals = [] }: Watched): void {
+  watch({ guards = [], shedders = [], signals = [], stores = [] }: Watched): void {
     for (const guard of guards) this.guards.add(guard);
     for (const shedder of shedders) this.shedders.add(shedder);
     for (const signal of signals) this.sources.add(signal);
+    for (const store of stores) this.onStore(store);
+  }
+
+  onStore(store: Overflowing): void {
+    this.stores.add(store);
+    if (this.stores.size <= STORES) return;
+    const [oldest] = this.stores as Iterable<Overflowing>;
+    this.stores.delete(oldest as Overflowing);
+    this.overflowedBefore += (oldest as Overflowing).overflowed;
   }
 
   onDecision({ limiter, outcome, reason, priority = '' }: DecisionEvent): void {
@@ -107,6 +123,13 @@ export class Tally implements Observer {
   /** How often a store was found not to answer. */
   get breakerOpenings(): number {
     return this.opened;
+  }
+
+  /** Decisions that memory stores took on a shared count because they were full. */
+  get overflowed(): number {
+    let sum = this.overflowedBefore;
+    for (const { overflowed } of this.stores) sum += overflowed;
+    return sum;
   }
 
   /** Permits that requests hold now; undefined if no guard is watched. */
