@@ -18,6 +18,11 @@ export interface Watched {
   readonly stores?: readonly Overflowing[];
 }
 
+/** How many series there are at most, should limiters of one's own make names or classes of what clients send. */
+const SERIES = 10_000;
+/** What is counted beyond them. */
+const OTHERS = '(others)';
+
 /** How many stores are read; of older ones, the last number counts. */
 const STORES = 1_000;
 
@@ -39,7 +44,8 @@ type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<Deci
 /**
  * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
  * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have few values: limiter names,
- * words, and classes of priority; never a key. A label without a value is an empty text.
+ * words, and classes of priority; never a key. A label without a value is an empty text. Beyond 10,000 series, all others are counted
+ * together as the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -80,17 +86,37 @@ export class Tally implements Observer {
   }
 
   onDecision({ limiter, outcome, reason, priority = '' }: DecisionEvent): void {
-    const byPriority = inner(inner(inner(this.counts, limiter), outcome), reason);
-    let count = byPriority.get(priority);
-    if (!count) {
-      count = { labels: { limiter, outcome, reason: reason ?? '', priority }, value: 0 };
-      byPriority.set(priority, count);
-      this.decided.push(count);
-    }
+    const known = this.counts.get(limiter)?.get(outcome)?.get(reason)?.get(priority);
+    const count = known ?? this.newCount(limiter, outcome, reason, priority);
     count.value += 1;
   }
 
-  onFault({ limiter, source }: Fault): void {
+  private newCount(
+    limiter: string,
+    outcome: Outcome,
+    reason: Reason | null,
+    priority: string,
+  ): Count<DecisionLabel> {
+    const isFull = this.decided.length >= SERIES && limiter !== OTHERS;
+    const labels = {
+      limiter: isFull ? OTHERS : limiter,
+      outcome,
+      reason: reason ?? '',
+      priority: isFull ? '' : priority,
+    };
+    const byPriority = inner(inner(inner(this.counts, labels.limiter), outcome), reason);
+    let count = byPriority.get(labels.priority);
+    if (!count) {
+      count = { labels, value: 0 };
+      byPriority.set(labels.priority, count);
+      this.decided.push(count);
+    }
+    return count;
+  }
+
+  onFault({ limiter: name, source }: Fault): void {
+    const isFull = this.faulty.size >= SERIES && !this.faulty.has(name);
+    const limiter = isFull ? OTHERS : name;
     const bySource = inner(this.faulty, limiter);
     const count = bySource.get(source) ?? { labels: { limiter, source }, value: 0 };
     bySource.set(source, count);

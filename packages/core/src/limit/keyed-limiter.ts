@@ -14,7 +14,7 @@ import { decide, policyOf } from './decide.js';
 import { GrantedDecision } from './granted-decision.js';
 import type { Fault } from './limiter.js';
 import { claimName } from './names.js';
-import { checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
+import { checkKey, checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
 
 export interface LimiterOptions extends RuleOptions {
   /** With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`. */
@@ -51,7 +51,7 @@ export interface GroupDecision {
 /** Now with a store that answers now, else later. */
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
-/** A limit by key; what {@link createLimiter} returns. A wrong key or cost throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`. */
+/** A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`. */
 export interface KeyedLimiter<S extends Store> {
   readonly name: string;
   readonly rule: Rule;
@@ -196,12 +196,7 @@ class Keyed {
   }
 
   private step(op: Op, key: string, cost = 1): Step {
-    if (typeof key !== 'string' || key === '') {
-      throw new SpillwayError(
-        'SPW_KEY_INVALID',
-        `key must be a string that is not empty, got ${show(key)}`,
-      );
-    }
+    checkKey(key);
     if (!isCost(cost)) {
       throw new SpillwayError(
         'SPW_COST_INVALID',

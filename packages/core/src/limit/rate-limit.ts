@@ -7,7 +7,7 @@ import type { Algorithm, Rule } from '../rule.js';
 import type { Answer, Receipt, Step } from '../store.js';
 import {
   type Asking,
-  checkKey,
+  checkKeyOption,
   checkMode,
   checkShare,
   checkStoreError,
@@ -42,7 +42,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly burst?: number;
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm;
-  /** What is counted apart: a user, a tenant, an API key. Default, and where it is empty or throws: the client's address. */
+  /** What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or throws: the client's address. */
   readonly key?: Per<Raw, string | undefined>;
   /** Units one request takes, an integer from 0. Default 1. */
   readonly cost?: Per<Raw, number>;
@@ -165,7 +165,7 @@ function refundStep(
 
 function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   const { cost, refundIf } = options;
-  checkKey(options.key);
+  checkKeyOption(options.key);
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {
     throw new SpillwayError(
