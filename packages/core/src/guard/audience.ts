@@ -58,15 +58,19 @@ export class Audience {
 
   /** Nobody waits for an observer; what it throws, now or later, is a fault. */
   private each(limiter: string, tell: (observer: Observer) => unknown): void {
-    const failed = (error: unknown) => this.fault({ limiter, source: 'observer', error });
     for (const observer of this.observers) {
       try {
         const told = tell(observer);
-        if (isThenable(told)) told.then(undefined, failed);
+        if (told !== undefined) this.watch(limiter, told);
       } catch (error) {
-        failed(error);
+        this.fault({ limiter, source: 'observer', error });
       }
     }
+  }
+
+  private watch(limiter: string, told: unknown): void {
+    if (!isThenable(told)) return;
+    told.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }
 }
 

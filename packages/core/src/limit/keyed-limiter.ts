@@ -230,7 +230,8 @@ class Keyed {
   }
 
   private tellFailure(answers: readonly Answer[]): void {
-    const error = answers.find(({ failure }) => failure)?.failure;
+    // The first will do: an answer that failed, and the rest of its group, failed for one reason.
+    const error = (answers[0] as Answer).failure;
     if (error) this.fault?.({ limiter: this.name, source: 'store', error });
   }
 
