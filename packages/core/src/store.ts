@@ -126,8 +126,8 @@ export interface Store {
   /** The clock by which it decides, where a test sets it; what is remembered of its answers goes by the same. */
   readonly testClock?: Clock;
   /**
-   * How long a refusal is remembered at most without asking again, in microseconds. Default a minute. Shorter for a store that may
-   * refuse a key because of what others have taken and are about to put back.
+   * How long a refusal is remembered at most without asking again, in microseconds. Default a minute. Shorter for a
+   * store that may refuse a key because of what others have taken and are about to put back.
    */
   readonly refusalsLastUs?: number;
   /** What this store is called in logs, such as `Redis at 10.0.0.7:6379`: no password, no key. */

@@ -21,7 +21,8 @@ export interface Reply {
 /**
  * Reads what the script replied to `groups`.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if it is anything else, however little: something between us and Redis has changed it
+ * @throws SpillwayError `SPW_STORE_ERROR` if it is anything else, however little: something between us and Redis has
+ * changed it
  */
 export function readReply(
   reply: unknown,

@@ -88,7 +88,10 @@ export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
 }
 
-/** The user may not do what the script does: of this call, for the same user may have the rights that other limits need. */
+/**
+ * The user may not do what the script does: of this call, for the same user may have the rights that other limits
+ * need.
+ */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
   const command = DENIED_COMMAND.exec(text)?.[1];
   const what = command === undefined ? 'all that the script does' : `run '${command}'`;

@@ -202,7 +202,8 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
       };
       return { ask };
     };
-    // Two processes: what the first takes from ada for a moment, before bob refuses and it is put back, the second meets.
+    // Two processes: what the first takes from ada for a moment, before bob refuses and it is put back, the second
+    // meets.
     await store.apply([
       take('bob', { limiter: 'bob', rule: makeRule('token-bucket', 1, HOUR_US) }),
     ]);

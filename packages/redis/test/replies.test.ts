@@ -1,4 +1,6 @@
-/** What comes back is checked before anything is made of it: junk is an error of that call, and nothing learns from it. */
+/**
+ * What comes back is checked before anything is made of it: junk is an error of that call, and nothing learns from it.
+ */
 
 import {
   createGuard,

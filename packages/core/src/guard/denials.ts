@@ -88,8 +88,8 @@ export class Denials {
   }
 
   /**
-   * Something is given back to the count of `step`, or was just now; a reset is about all counts of its limiter and key. Call it when the
-   * store is asked to, and again when it has answered.
+   * Something is given back to the count of `step`, or was just now; a reset is about all counts of its limiter and
+   * key. Call it when the store is asked to, and again when it has answered.
    */
   forget(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();

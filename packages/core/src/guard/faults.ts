@@ -5,7 +5,10 @@ import type { Fault } from '../limit/limiter.js';
 import type { Logger } from '../resilience/stack.js';
 import { voiceOf } from './voice.js';
 
-/** Tells `onFault`, and survives it; without one, `logger` in a line, once a minute for each limiter and source. Default: the console. */
+/**
+ * Tells `onFault`, and survives it; without one, `logger` in a line, once a minute for each limiter and source.
+ * Default: the console.
+ */
 export function tellFault(
   onFault: ((fault: Fault) => void) | undefined,
   fault: Fault,

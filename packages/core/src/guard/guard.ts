@@ -45,11 +45,17 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
    * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
    */
   readonly denialCache?: boolean;
-  /** Requests that no limiter sees, beside CORS preflights, which are always passed. Only `true` skips; a promise is a fault. */
+  /**
+   * Requests that no limiter sees, beside CORS preflights, which are always passed. Only `true` skips; a promise is a
+   * fault.
+   */
   readonly skip?: (request: LimitRequest<Raw>) => boolean;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
-  /** Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a minute for each. */
+  /**
+   * Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a
+   * minute for each.
+   */
   readonly onFault?: (fault: Fault) => void;
   /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
   readonly observers?: readonly Observer[];
@@ -209,7 +215,10 @@ class ListGuard<Raw> implements Guard<Raw> {
     }
   }
 
-  /** Decides without the store where a ruling of an operator or a remembered refusal says how; puts what is rolled out into shadow. */
+  /**
+   * Decides without the store where a ruling of an operator or a remembered refusal says how; puts what is rolled out
+   * into shadow.
+   */
   private answerAlone(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
     const { key } = step;
     const ruling = this.control?.rulingOn(limiter.name, key);

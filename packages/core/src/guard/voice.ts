@@ -59,7 +59,8 @@ export class Voice {
       before.more += 1;
       return;
     }
-    // The breaker tells of an outage that it sees. One that goes on, or that it never sees, is told here a minute later.
+    // The breaker tells of an outage that it sees. One that goes on, or that it never sees, is told here a minute
+    // later.
     const isBreakers = hasBreaker && !before && isOutage(fault);
     this.note(id, { atUs: nowUs, more: isBreakers ? 1 : 0 });
     if (!isBreakers) this.say(sentenceOf(fault) + timesOf(before, nowUs));
@@ -132,7 +133,10 @@ export function voiceFor(
 
 const VOICE = Symbol('spillway.voice');
 
-/** The one voice that speaks through a logger, whoever asks for it: what is told by one guard is not told again by the next. */
+/**
+ * The one voice that speaks through a logger, whoever asks for it: what is told by one guard is not told again by the
+ * next.
+ */
 export function voiceOf(logger: Logger, clock: Clock = systemClock): Voice {
   const owner = logger as Logger & { [VOICE]?: Voice };
   const known = owner[VOICE];

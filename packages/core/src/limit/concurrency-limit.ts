@@ -15,7 +15,10 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   readonly limit: Per<Raw, number>;
   /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
   readonly defaultLimit?: number;
-  /** What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or throws: the client's address. */
+  /**
+   * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
+   * throws: the client's address.
+   */
   readonly key?: Per<Raw, string | undefined>;
 }
 

@@ -7,14 +7,20 @@ import { disregard, isThenable } from '../host.js';
 const SHOWN = 60;
 
 export class Junk extends TypeError {
-  /** `what` is the callback, as in `key of limiter "api"`. A promise is disregarded: should it reject, that must not end the process. */
+  /**
+   * `what` is the callback, as in `key of limiter "api"`. A promise is disregarded: should it reject, that must not
+   * end the process.
+   */
   constructor(what: string, value: unknown) {
     super(`${what} returned ${textOf(value)}`);
     disregard(value);
   }
 }
 
-/** A verdict that must be plain: only `true` counts as yes. Throws {@link Junk} for anything but `true`, `false` and `undefined`. */
+/**
+ * A verdict that must be plain: only `true` counts as yes. Throws {@link Junk} for anything but `true`, `false` and
+ * `undefined`.
+ */
 export function isTrue(what: string, value: unknown): boolean {
   if (value === true || value === false || value === undefined) return value === true;
   throw new Junk(what, value);

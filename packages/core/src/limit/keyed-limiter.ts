@@ -51,7 +51,10 @@ export interface GroupDecision {
 /** Now with a store that answers now, else later. */
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
-/** A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`. */
+/**
+ * A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong
+ * cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`.
+ */
 export interface KeyedLimiter<S extends Store> {
   readonly name: string;
   readonly rule: Rule;

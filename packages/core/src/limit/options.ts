@@ -31,7 +31,10 @@ export function isLimit(limit: unknown): limit is number {
   return Number.isSafeInteger(limit) && (limit as number) >= 1 && (limit as number) <= MAX_LIMIT;
 }
 
-/** The longest key in UTF-16 units: naming one costs a tenth of a millisecond, and a key of a megabyte would cost twenty. */
+/**
+ * The longest key in UTF-16 units: naming one costs a tenth of a millisecond, and a key of a megabyte would cost
+ * twenty.
+ */
 export const MAX_KEY = 8_192;
 
 /** Whether `key` can name a count. */

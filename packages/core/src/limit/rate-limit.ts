@@ -42,7 +42,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly burst?: number;
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm;
-  /** What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or throws: the client's address. */
+  /**
+   * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
+   * throws: the client's address.
+   */
   readonly key?: Per<Raw, string | undefined>;
   /** Units one request takes, an integer from 0. Default 1. */
   readonly cost?: Per<Raw, number>;
@@ -52,8 +55,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly share?: number;
   /**
    * After the response: whether to give the cost back. `({ status, aborted }) => status === 200 && !aborted` counts failures
-   * only; beware that a client can go away before it is answered. Only `true` gives back; anything but `true`, `false` and `undefined`, a
-   * promise too, is a fault.
+   * only; beware that a client can go away before it is answered. Only `true` gives back; anything but `true`, `false`
+   * and `undefined`, a promise too, is a fault.
    */
   readonly refundIf?: (outcome: RequestOutcome) => boolean;
 }

@@ -1,4 +1,7 @@
-/** Store decorator: what is no answer to the steps that were asked is an error of that call, before anything is made of it. */
+/**
+ * Store decorator: what is no answer to the steps that were asked is an error of that call, before anything is made of
+ * it.
+ */
 
 import { SpillwayError, show } from '../errors.js';
 import { isLater } from '../host.js';
@@ -13,7 +16,10 @@ const NUMBERS = {
   leases: ['nowUs', 'used', 'critical'],
 } as const;
 
-/** Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked: it is our own. */
+/**
+ * Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked: it is our
+ * own.
+ */
 export function withCheck(store: Store): Store {
   return isMemoryStore(store) ? store : new CheckedStore(store);
 }

@@ -28,8 +28,8 @@ export interface ResilienceOptions {
    */
   readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
   /**
-   * Told in one line when the store stops answering, and in another when it is back; also of faults, where there is no `onFault`: one line for
-   * each limiter and source a minute. `false`: nothing is told. Default: the console.
+   * Told in one line when the store stops answering, and in another when it is back; also of faults, where there is no
+   * `onFault`: one line for each limiter and source a minute. `false`: nothing is told. Default: the console.
    */
   readonly logger?: Logger | false;
 }
