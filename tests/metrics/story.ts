@@ -45,7 +45,7 @@ const options = { logger: false, breaker: { failures: 2, probeEvery: '1m' } } as
 
 /**
  * Five requests to a guard of four limiters, two to a guard with one permit, one to a guard whose key fails; then the store of two guards is away
- * for three requests to each. Ends with one permit held and a load of 0.5.
+ * for three requests to each; three callers flood a store in memory. Ends with one permit held and a load of 0.5.
  */
 export async function play(observers: readonly Watcher[]): Promise<void> {
   const signal: Signal = { name: 'pool', read: () => ({ value: 0.5, ageMs: 0 }) };
@@ -69,9 +69,21 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
   const faulty = rateLimit({ name: 'faulty', limit: 9, window: '1h', key: broken });
   await createGuard(faulty, { observers }).admit(request());
   await playOutage(observers);
+  await playFlood(observers);
   for (const observer of observers) {
     observer.watch({ guards: [guard, permits], shedders: [workers], signals: [signal, silent] });
   }
+}
+
+/** Three callers of a store with room for one. */
+async function playFlood(observers: readonly Watcher[]): Promise<void> {
+  const store = memoryStore({ maxEntries: 1 });
+  const flood = rateLimit({ name: 'flood', limit: 9, window: '1h' });
+  const guard = createGuard(flood, { store, observers });
+  for (const clientIp of ['203.0.113.1', '203.0.113.2', '203.0.113.3']) {
+    await guard.admit({ ...request(), clientIp });
+  }
+  expect(store.overflowed).toBe(2);
 }
 
 async function playOutage(observers: readonly Watcher[]): Promise<void> {

@@ -43,7 +43,7 @@ export class SpillwayError extends Error {
   /** Stable across releases; what to test for. */
   readonly code: SpillwayErrorCode;
   /** Of an error that a store answered with: which, in a word of few values such as `readonly` or `oom`. */
-  readonly kind?: string;
+  declare readonly kind?: string;
 
   constructor(
     code: SpillwayErrorCode,
@@ -61,6 +61,11 @@ export class SpillwayError extends Error {
 /** Whether `error` is a {@link SpillwayError}, also one made by another copy of the package. */
 export function isSpillwayError(error: unknown): error is SpillwayError {
   return typeof error === 'object' && error !== null && BRAND in error;
+}
+
+/** What was thrown, as an error: anything can be thrown. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(show(thrown));
 }
 
 /** How a wrong value is shown in a message: short, one line, strings quoted. */

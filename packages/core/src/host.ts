@@ -28,6 +28,20 @@ export function isLater<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown }).then === 'function';
 }
 
+/** Whether anything at all is a promise, of whoever's making. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === 'function'
+  );
+}
+
+/** Nobody waits for `value`: if it is a promise that rejects, that must not end the process. */
+export function disregard(value: unknown): void {
+  if (isThenable(value)) value.then(undefined, () => undefined);
+}
+
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
 /** The console, where there is one: always the same object, so that it can be told apart from others. */

@@ -31,7 +31,13 @@ export {
 export { tellFault } from './guard/faults.js';
 export { createGuard, type Guard, type GuardOptions } from './guard/guard.js';
 export { type GuardHandle, showGuard } from './guard/handle.js';
-export type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './guard/observer.js';
+export type {
+  BreakerEvent,
+  DecisionEvent,
+  Observer,
+  Overflowing,
+  StoreCallEvent,
+} from './guard/observer.js';
 export type { HeaderStyle } from './guard/presenter.js';
 export { type Sample, Tally, type Watched } from './guard/tally.js';
 export { type Field, mergeFields } from './http/fields.js';

@@ -1,5 +1,6 @@
 /** The seam between rules and the places where counts live. */
 
+import type { Clock } from './clock.js';
 import type { Rule } from './rule.js';
 
 /**
@@ -66,6 +67,8 @@ interface AnswerBase {
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
+  /** True of a refusal that may be undone the next moment: it is not remembered. */
+  readonly provisional?: boolean;
   /** Set if the store could not answer and its fallback did. */
   readonly failure?: Error;
   /** How to give back what the stand-in, the count of this process for when the store fails, charged for this grant. */
@@ -124,6 +127,13 @@ export interface ApplyOptions {
 export interface Store {
   /** True if `apply` never returns a promise. */
   readonly sync: boolean;
+  /** The clock by which it decides, where a test sets it; what is remembered of its answers goes by the same. */
+  readonly testClock?: Clock;
+  /**
+   * How long a refusal is remembered at most without asking again, in microseconds. Default a minute. Shorter for a
+   * store that may refuse a key because of what others have taken and are about to put back.
+   */
+  readonly refusalsLastUs?: number;
   /** What this store is called in logs, such as `Redis at 10.0.0.7:6379`: no password, no key. */
   readonly label?: string;
   /** The part of the store that a step depends on, such as a shard: parts fail apart. Without it, all of the store is one part. */

@@ -14,21 +14,17 @@ import {
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { expect } from 'vitest';
-import { denialsOf } from '../src/guard/denials.js';
 import { request } from './guard-set-up.js';
 
 /** A store that answers later, by the same clock as the process, and counts the steps asked. */
 export class Remote implements Store {
   readonly sync = false;
   readonly clock = new ManualClock();
+  readonly testClock = this.clock;
   readonly memory = memoryStore({ clock: this.clock });
   asked = 0;
   /** Where calls wait between being decided and being answered. */
   held: (() => void)[] | undefined;
-
-  constructor() {
-    denialsOf(this, this.clock); // the first to ask for it chooses its clock
-  }
 
   async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
     this.asked += steps.length;

@@ -1,4 +1,10 @@
-import { createGuard, type Limiter, type LocalLimiter, rateLimit } from '@spillway/core';
+import {
+  createGuard,
+  type Limiter,
+  type LocalLimiter,
+  memoryStore,
+  rateLimit,
+} from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { request, setUp, two } from './guard-set-up.js';
 
@@ -94,6 +100,27 @@ describe('a guard with a broken limiter', () => {
       expect(admit().status).toBe(status);
       expect(events[0]?.outcome).toBe('error');
       expect(faults[0]).toMatchObject({ limiter: 'two', source: method });
+    },
+  );
+
+  it.each([undefined, {}, { rule: {} }, 7])(
+    'answers for a limiter whose step is %s',
+    async (step) => {
+      const sound = rateLimit(two);
+      const broken: Limiter = Object.assign(Object.create(sound) as typeof sound, {
+        step: () => step,
+      });
+      const later = memoryStore();
+      for (const store of [later, { sync: false, apply: async () => [] }]) {
+        const outcomes: string[] = [];
+        const guard = createGuard(broken, {
+          store,
+          onDecision: ({ outcome }) => outcomes.push(outcome),
+          onFault: () => undefined,
+        });
+        expect((await guard.admit(request())).allowed).toBe(true);
+        expect(outcomes).toEqual(['error']);
+      }
     },
   );
 

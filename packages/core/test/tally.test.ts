@@ -1,8 +1,8 @@
 /** A tally: what is counted under which labels. */
 
-import { concurrencyLimit, rateLimit, Tally } from '@spillway/core';
+import { concurrencyLimit, createGuard, memoryStore, rateLimit, Tally } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
-import { setUp } from './guard-set-up.js';
+import { request, setUp } from './guard-set-up.js';
 
 describe('a tally', () => {
   it('keeps apart what was refused for different reasons', () => {
@@ -32,6 +32,27 @@ describe('a tally', () => {
       { labels: { limiter: 'two', source: 'key' }, value: 2 },
       { labels: { limiter: 'two', source: 'cost' }, value: 2 },
     ]);
+  });
+
+  it('adds up what overflowed in the memory stores of its guards, each store once', async () => {
+    const tally = new Tally();
+    const store = memoryStore({ maxEntries: 1 });
+    const limiter = rateLimit({ name: 'two', limit: 2, window: '1h' });
+    const guards = [1, 2].map(() => createGuard(limiter, { store, observers: [tally] }));
+    expect(tally.overflowed).toBe(0);
+    for (const [i, guard] of [...guards, ...guards].entries()) {
+      await guard.admit(request({ clientIp: `203.0.113.${i}` }));
+    }
+    expect(tally.overflowed).toBe(3);
+    tally.watch({ stores: [{ overflowed: 4 }, store] });
+    expect(tally.overflowed).toBe(7);
+  });
+
+  it('keeps what overflowed, but not every store, of guards that are made without end', () => {
+    const tally = new Tally();
+    for (let i = 0; i < 5_000; i += 1) tally.onStore({ overflowed: 1 });
+    expect(tally.overflowed).toBe(5_000);
+    expect((tally as unknown as { stores: Set<unknown> }).stores.size).toBe(1_000);
   });
 
   it('reads the permits that are held when it is asked, each guard once', () => {

@@ -84,7 +84,7 @@ class Way {
     private readonly options: SpillwayOptions,
   ) {
     this.finder = new AddressFinder(options);
-    this.permits = new PermitOffice(options.onFault);
+    this.permits = new PermitOffice(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
   }
 
@@ -139,7 +139,7 @@ class Way {
 
   /** An exception of our own must not fail the request, and must not pass in silence. */
   private excuse(error: unknown, next: Next): Handled {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
     return next();
   }
 }

@@ -92,7 +92,7 @@ export class Gate {
 
   /** An exception of our own must not fail a call, and must not pass in silence. */
   report(error: unknown): void {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
   }
 
   private applyTo(

@@ -83,6 +83,12 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
       '{opening}',
       (result) => result.observe(this.breakerOpenings),
     );
+    this.counter(
+      'spillway.memory.overflowed',
+      'Decisions on a count that is shared because the store in memory is full.',
+      '{decision}',
+      (result) => result.observe(this.overflowed),
+    );
   }
 
   private addGauges(): void {

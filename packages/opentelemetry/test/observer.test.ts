@@ -80,6 +80,7 @@ describe('the observer for OpenTelemetry', () => {
     expect(Object.fromEntries(told)).toEqual({
       'spillway.decisions': '{decision}',
       'spillway.faults': '{fault}',
+      'spillway.memory.overflowed': '{decision}',
       'spillway.store.call.duration': 's',
       'spillway.breaker.openings': '{opening}',
       'spillway.breaker.open': '',

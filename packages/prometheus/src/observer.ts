@@ -97,6 +97,12 @@ class TallyObserver extends Tally implements PrometheusObserver {
     this.counter('breaker_openings_total', 'How often a store was found not to answer.', [], () => [
       { labels: {}, value: this.breakerOpenings },
     ]);
+    this.counter(
+      'memory_overflowed_total',
+      'Decisions on a count that is shared because the store in memory is full.',
+      [],
+      () => [{ labels: {}, value: this.overflowed }],
+    );
   }
 
   private addGauges(): void {

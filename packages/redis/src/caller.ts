@@ -1,7 +1,7 @@
 /** One script call for any number of groups: each is settled with its own answers or error. */
 
-import { type Clock, systemClock } from '@spillway/core';
-import { LATE, ReplyReader } from './answers.js';
+import { type Answer, type Clock, systemClock } from '@spillway/core';
+import { LATE, readReply } from './answers.js';
 import type { RedisClient } from './client.js';
 import { failedCall, isUnknownScript, tooLate, unavailable } from './failures.js';
 import { failAll, type Question } from './question.js';
@@ -52,8 +52,7 @@ export class Caller {
     this.encoder.encode(questions, args);
     if (this.testClock) args.push(`${this.testClock.nowUs()}`);
 
-    const settle = (reply: unknown) =>
-      this.settle(questions, reply as readonly unknown[], deadlineUs, isRetry);
+    const settle = (reply: unknown) => this.settle(questions, reply, deadlineUs, isRetry);
     return client.evalsha(script.sha, keys, args).then(settle, (error) => {
       if (!isUnknownScript(error)) throw error;
       // A new server, a new master, SCRIPT FLUSH. Nothing was run: the only error after which a call is repeated.
@@ -64,19 +63,20 @@ export class Caller {
 
   private settle(
     questions: readonly Question[],
-    reply: readonly unknown[],
+    reply: unknown,
     deadlineUs: number,
     isRetry: boolean,
   ): void {
     const receivedUs = systemClock.nowUs();
-    if (!this.testClock) this.serverTime.learn(Number(reply[0]), receivedUs);
-    const reader = new ReplyReader(reply);
+    // Throws before anything is learned from what is no reply.
+    const { nowUs, results } = readReply(reply, questions);
+    if (!this.testClock) this.serverTime.learn(nowUs, receivedUs);
     const late: Question[] = [];
-    for (const question of questions) {
-      const answers = reader.next(question.steps);
-      if (answers === LATE) late.push(question);
-      else if (Array.isArray(answers)) question.resolve(answers);
-      else question.reject(answers as Error);
+    for (const [i, question] of questions.entries()) {
+      const result = results[i];
+      if (result === LATE) late.push(question);
+      else if (result instanceof Error) question.reject(result);
+      else question.resolve(result as readonly Answer[]);
     }
     if (late.length === 0) return;
     // Late by the server's clock, so nothing was charged. If not by ours, the server's was set: it is known again now.

@@ -61,7 +61,8 @@ export async function askParts(parts: readonly Part[], ask: Ask): Promise<readon
   if (refused) await Promise.all(parts.map((part) => putBack(part, answers, ask)));
   const failure = results.find((result) => result.status === 'rejected');
   if (failure) throw failure.reason;
-  return answers;
+  // As this group took for a moment and put back, others may have: what refused it may be gone.
+  return answers.map((answer) => (answer.allowed ? answer : { ...answer, provisional: true }));
 }
 
 function refuses(steps: readonly Step[], answers: readonly Answer[]): boolean {

@@ -20,6 +20,12 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
+/** Redis 6.2 to 8 and Valkey say in these ways that the user lacks a right: to a command of ours, or in the script. */
+const DENIED =
+  /^-?NOPERM\b|ACL failure in script|user executing the script can't|no permissions? to/i;
+/** From Redis 7.2 on, and for the call itself always, they say to which command. */
+const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
+
 /**
  * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the breaker, so that
  * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can still
@@ -29,7 +35,6 @@ const FOR_ALL: ReadonlySet<string> = new Set([
   'loading',
   'readonly',
   'oom',
-  'noperm',
   'noauth',
   'busy',
   'masterdown',
@@ -41,6 +46,7 @@ const FOR_ALL: ReadonlySet<string> = new Set([
 /** Redis, or the way to it, failed a call: whether it was charged is not known. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
+  if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
   // Redis's own errors begin with a word in capitals; the rest may name anything.
   const word = /^-?([A-Z]+)(?= |$)/.exec(messageOf(cause))?.[1];
   if (word) return refusedCall(word, `the call to Redis failed: ${word}`, cause);
@@ -51,8 +57,18 @@ export function failedCall(cause: unknown): SpillwayError {
 
 /** The script met an error while it decided on one group; others of the same call were decided. */
 export function failedGroup(text: string): SpillwayError {
+  if (DENIED.test(text)) return deniedCall(text);
   const word = /^-?([A-Z]+)(?= |$)/.exec(text)?.[1] ?? '';
   return refusedCall(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
+}
+
+/** What came back is not what the script replies. Whether anything was charged is not known. */
+export function noReply(): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_ERROR',
+    'what came back is no reply of the script: is there a proxy before Redis, or a client that changes replies?',
+    { kind: 'reply' },
+  );
 }
 
 /** The client is not connected: nothing was sent. */
@@ -70,6 +86,17 @@ export function tooLate(): SpillwayError {
 /** Whether Redis does not know the script yet: then nothing has been run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
+}
+
+/**
+ * The user may not do what the script does: of this call, for the same user may have the rights that other limits
+ * need.
+ */
+function deniedCall(text: string, cause?: unknown): SpillwayError {
+  const command = DENIED_COMMAND.exec(text)?.[1];
+  const what = command === undefined ? 'all that the script does' : `run '${command}'`;
+  const message = `NOPERM: the Redis user may not ${what}; docs/operations.md lists the rights`;
+  return refusedCall('NOPERM', message, cause);
 }
 
 /** What Redis itself answered with; without a word, what the script did. */

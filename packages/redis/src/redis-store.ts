@@ -20,6 +20,9 @@ import type { IoredisClient } from './ioredis.js';
 import { type KeyNamer, keyNamer } from './keys.js';
 import { productionScript, type Script } from './script.js';
 
+/** How long a refusal is remembered on a Cluster. */
+const REFUSALS_LAST_US = 1_000_000;
+
 /** All optional. */
 export interface RedisStoreOptions {
   /** A secret: no key is then stored as it is, but as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
@@ -61,6 +64,8 @@ export function redisStore(
 /** The store with another script, and the clock that it asks for. */
 export class Redis implements RedisStore {
   readonly sync = false;
+  readonly testClock?: Clock;
+  readonly refusalsLastUs?: number;
 
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
@@ -76,6 +81,9 @@ export class Redis implements RedisStore {
     }
     this.nameOf = keyNamer(hashKeys);
     this.isCluster = client.isCluster === true;
+    if (testClock) this.testClock = testClock;
+    // Others may have taken a unit in a group across slots, and be about to put it back.
+    if (this.isCluster) this.refusalsLastUs = REFUSALS_LAST_US;
     const caller = new Caller(client, script, testClock);
     const gate = new Gate(client, caller);
     this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);

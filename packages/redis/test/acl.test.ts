@@ -3,19 +3,40 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeConformance } from '@spillway/conformance';
+import type { Step } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { redisStore } from '../src/index.js';
+import { redisControl, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { redisServer, type Server, startServer, take } from './redis.js';
 
 const OPERATIONS = join(import.meta.dirname, '..', '..', '..', 'docs', 'operations.md');
 
+/** Commands of the list that a client needs for itself, not our scripts. */
+const OF_CLIENTS = ['ping', 'info', 'client|setname', 'select'];
+
 /** The arguments of the one `ACL SETUSER` in the page. */
 function userFromDocs(): string[] {
   const [, text = ''] = /ACL SETUSER ([^`]*?)\n```/.exec(readFileSync(OPERATIONS, 'utf8')) ?? [];
   return text.replace(/\\\n/g, ' ').trim().split(/\s+/);
+}
+
+/** All that a control does. */
+async function useControl(client: Redis): Promise<void> {
+  const control = redisControl(client);
+  const note = { by: 'ada', because: 'a test' };
+  try {
+    await control.set('api', { mode: 'shadow', share: 0.5 }, note);
+    await control.block('api', 'bob', note);
+    await control.forget('api', 'ada', note);
+    await control.list();
+    await control.clearKey('api', 'bob', note);
+    await control.clear('api', note);
+    await control.history();
+  } finally {
+    control.close();
+  }
 }
 
 describe.skipIf(redisServer === null)('as the user of docs/operations.md', () => {
@@ -37,12 +58,55 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
     await server?.kill();
   });
 
-  const open = async () => {
-    await admin.flushall();
-    const clock = new ManualClock();
-    return { store: redisStoreAt(redis, clock), setTimeUs: (us: number) => clock.setUs(us) };
-  };
+  const opener =
+    (client: () => Redis, failed = (_: unknown): void => undefined) =>
+    async () => {
+      await admin.flushall();
+      const clock = new ManualClock();
+      const store = redisStoreAt(client(), clock);
+      const apply = (steps: readonly Step[]) =>
+        store.apply(steps).catch((error: unknown) => {
+          failed(error);
+          throw error;
+        });
+      return { store: { sync: false, apply }, setTimeUs: (us: number) => clock.setUs(us) };
+    };
+  const open = opener(() => redis);
   for (const { name, run } of storeConformance({ open }, { runs: 3 })) test(name, run);
+
+  it('the control can do all that it does', () => useControl(redis));
+
+  const [, ...listed] = userFromDocs();
+  const commands = listed.flatMap((rule) => (rule.startsWith('+') ? [rule.slice(1)] : []));
+  it.each(commands.filter((command) => !OF_CLIENTS.includes(command)))(
+    'but for %s, something fails and says that a right is missing',
+    async (command) => {
+      await admin.acl('SETUSER', 'lacking', 'reset', ...listed, `-${command}`);
+      const password = listed.find((rule) => rule.startsWith('>'))?.slice(1) ?? '';
+      const lacking = new Redis({ port: server.port, username: 'lacking', password });
+      const failures: unknown[] = [];
+      const harness = {
+        open: opener(
+          () => lacking,
+          (error) => failures.push(error),
+        ),
+      };
+      // What is not known yet has to be sent in full: else EVAL would not be missed.
+      await admin.script('FLUSH');
+      try {
+        await useControl(lacking).catch((error) => failures.push(error));
+        for (const { run } of storeConformance(harness, { runs: 3 })) {
+          if (failures.length > 0) break;
+          await run().catch(() => undefined);
+        }
+      } finally {
+        lacking.disconnect();
+      }
+      expect(failures.length, 'needed by nobody').toBeGreaterThan(0);
+      for (const failure of failures) expect(failure).toMatchObject({ kind: 'noperm' });
+    },
+    20_000,
+  );
 
   it('the store recovers from SCRIPT FLUSH', async () => {
     const store = redisStore(redis);

@@ -1,4 +1,12 @@
-import { makeLeasesRule, makeRule, type Step, type WindowAnswer } from '@spillway/core';
+import {
+  type BucketAnswer,
+  createGuard,
+  makeLeasesRule,
+  makeRule,
+  rateLimit,
+  type Step,
+  type WindowAnswer,
+} from '@spillway/core';
 import slotOf from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
@@ -6,6 +14,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { redisServer, type Server, take } from './redis.js';
 import { startCluster } from './redis-cluster.js';
+
+const HOUR_US = 3_600_000_000;
+const request = {
+  method: 'GET',
+  path: '/',
+  clientIp: '203.0.113.7',
+  header: () => undefined,
+  raw: undefined,
+};
 
 describe.skipIf(redisServer === null)('on Redis Cluster', () => {
   let servers: Server[] = [];
@@ -93,7 +110,14 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
     const refused = await store.apply([...group, { ...shadow, cost: 1 }, record]);
     expect(refused.map(({ allowed }) => allowed)).toEqual([true, true, true, false, true, true]);
     const state = (answers: readonly object[]) =>
-      answers.map((answer) => ({ ...answer, nowUs: 0, allowed: true, tatNum: 0, freesUs: 0 }));
+      answers.map((answer) => ({
+        ...answer,
+        nowUs: 0,
+        allowed: true,
+        tatNum: 0,
+        freesUs: 0,
+        provisional: undefined,
+      }));
     expect(state(await looks())).toEqual(state(before));
     expect(state(refused.slice(0, 4))).toEqual(state(before.slice(0, 4)));
     expect(await current('record')).toEqual([1]);
@@ -163,6 +187,39 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
     expect(admitted).toBeLessThanOrEqual(10);
     while ((await store.apply(group)).every(({ allowed }) => allowed)) admitted += 1;
     expect(admitted).toBe(10);
+  });
+
+  it('remembers no refusal that another group across slots is about to undo', async () => {
+    const limits = (key: string, limit: number) =>
+      rateLimit({ name: key, limit, window: '1h', key });
+    const guardOf = (...limiters: ReturnType<typeof limits>[]) => {
+      const own = redisStore(client, { coalesce: false });
+      const guard = createGuard(limiters, { store: own });
+      const ask = async () => {
+        const before = await calls('evalsha');
+        const { allowed } = await guard.admit(request);
+        return { allowed, asked: (await calls('evalsha')) > before };
+      };
+      return { ask };
+    };
+    // Two processes: what the first takes from ada for a moment, before bob refuses and it is put back, the second
+    // meets.
+    await store.apply([
+      take('bob', { limiter: 'bob', rule: makeRule('token-bucket', 1, HOUR_US) }),
+    ]);
+    const taken = take('ada', { limiter: 'ada', rule: makeRule('token-bucket', 1, HOUR_US) });
+    const [grant] = (await store.apply([taken])) as [BucketAnswer];
+    const alone = guardOf(limits('ada', 1));
+    const across = guardOf(limits('ada', 1), limits('bob', 1));
+    expect(await alone.ask()).toEqual({ allowed: false, asked: true });
+    expect(await across.ask()).toEqual({ allowed: false, asked: true });
+    // What refused a group across slots is asked for at once; what refused a group in one slot, within a second.
+    expect(await across.ask()).toEqual({ allowed: false, asked: true });
+    expect(await alone.ask()).toEqual({ allowed: false, asked: false });
+    await store.apply([{ ...taken, op: 'put', receipt: { atUs: grant.tatUs, num: grant.tatNum } }]);
+    await expect
+      .poll(() => alone.ask(), { timeout: 5_000, interval: 100 })
+      .toEqual({ allowed: true, asked: true });
   });
 
   it('goes on when every node has forgotten the script', async () => {

@@ -1,8 +1,16 @@
-import { createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
+import { concurrencyLimit, createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { redisServer, type Server, startServer, take } from './redis.js';
+
+const request = {
+  method: 'GET',
+  path: '/',
+  clientIp: '203.0.113.7',
+  header: () => undefined,
+  raw: undefined,
+};
 
 /** A server that fails every call with `error`. */
 function failing(error: unknown): RedisClient {
@@ -24,7 +32,6 @@ describe('an error that Redis answers with', () => {
     ['LOADING Redis is loading the dataset in memory', 'loading'],
     ["READONLY You can't write against a read only replica.", 'readonly'],
     ["OOM command not allowed when used memory > 'maxmemory'.", 'oom'],
-    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ['NOAUTH Authentication required.', 'noauth'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'noauth'],
     ['BUSY Redis is busy running a script.', 'busy'],
@@ -48,6 +55,46 @@ describe('an error that Redis answers with', () => {
     const error = await errorOf(failing(new Error(message)));
     expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind });
     expect(error.message).not.toContain('ada');
+  });
+});
+
+describe('a right that the user lacks', () => {
+  it.each([
+    [
+      "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand",
+      'evalsha',
+    ],
+    ["NOPERM this user has no permissions to run the 'evalsha' command", 'evalsha'],
+    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'evalsha'],
+    ['NOPERM this user has no permissions to access one of the keys used as arguments', undefined],
+    ['NOPERM No permissions to access a key', undefined],
+    ['NOPERM No permissions to access database', undefined],
+  ])('to make the call is told as noperm: %s', async (message, command) => {
+    const error = await errorOf(failing(new Error(message)));
+    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind: 'noperm' });
+    expect(error.message).not.toContain('ada');
+    if (command) expect(error.message).toContain(`'${command}'`);
+  });
+
+  it.each([
+    // Redis 6.2
+    "@user_script: 104: The user executing the script can't run this command or subcommand",
+    "The user executing the script can't access at least one of the keys mentioned in the command arguments",
+    // Redis 7.0
+    "ERR The user executing the script can't run this command or subcommand script: 104a, on @user_script:1.",
+    // Redis 7.2 to 8, Valkey
+    "ERR ACL failure in script: User ada has no permissions to run the 'zadd' command script: 104a, on @user_script:1.",
+    'ERR ACL failure in script: No permissions to access a key',
+    "NOPERM ACL failure in script: User ada has no permissions to run the 'zadd' command",
+    "-NOPERM this user has no permissions to run the 'zadd' command script: 104a",
+  ])('within the script is told as noperm: %s', async (message) => {
+    const inScript = { ...failing(undefined), evalsha: async () => [1, `!${message}`] };
+    for (const client of [inScript, failing(new Error(message))]) {
+      const error = await errorOf(client);
+      expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind: 'noperm' });
+      expect(error.message).not.toContain('ada');
+      if (message.includes('zadd')) expect(error.message).toContain("'zadd'");
+    }
   });
 });
 
@@ -89,13 +136,7 @@ describe.skipIf(redisServer === null)('a Redis that', () => {
       },
     );
     const ask = async (path: string) => {
-      const admission = await guard.admit({
-        method: 'GET',
-        path,
-        clientIp: '203.0.113.7',
-        header: () => undefined,
-        raw: undefined,
-      });
+      const admission = await guard.admit({ ...request, path });
       return admission.decisions[0]?.outcome;
     };
     expect(await ask('/')).toBe('allowed');
@@ -109,12 +150,33 @@ describe.skipIf(redisServer === null)('a Redis that', () => {
     return { outcomes: new Set(answered.map(({ outcome }) => outcome)), warnings };
   }
 
+  it('denies commands of leases lets all other limits hold, and tells of it in a line', async () => {
+    await admin.acl('SETUSER', 'no-leases', 'on', '>secret', '~spw:*', '+@all', '-zadd', '-zcard');
+    const client = new Redis(server.port, { username: 'no-leases', password: 'secret' });
+    const warnings: string[] = [];
+    const options = {
+      store: redisStore(client),
+      logger: { warn: (line: string) => warnings.push(line) },
+    };
+    const rate = rateLimit({ name: 'rate', limit: 3, window: '1h' });
+    const held = createGuard(concurrencyLimit({ name: 'held', limit: 2 }), options);
+    const rated = createGuard(rate, options);
+    const outcomes = [];
+    for (let i = 0; i < 10; i += 1) {
+      const admissions = [await held.admit(request), await rated.admit(request)];
+      outcomes.push(admissions.map(({ decisions }) => decisions[0]?.outcome));
+    }
+    client.disconnect();
+    expect(outcomes.map(([first]) => first)).toEqual(Array(10).fill('error'));
+    expect(outcomes.filter(([, second]) => second === 'allowed')).toHaveLength(3);
+    expect(warnings).toEqual([expect.stringMatching(/limiter "held".*NOPERM.*operations\.md/)]);
+  });
+
   beforeAll(() => admin.acl('SETUSER', 'limited', 'on', '>secret', '~spw:*', '+@all'));
 
   it.each([
     ['oom', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
     ['readonly', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
-    ['noperm', 'ACL SETUSER limited -evalsha -eval', 'ACL SETUSER limited +evalsha +eval'],
   ])(
     'answers with %s is told of once, by that name, and once when it decides again',
     async (kind, spoil, mend) => {

@@ -76,3 +76,18 @@ describe('the name of a key', () => {
     expect(() => keyNamer('')).toThrow('SPW_OPTION_INVALID');
   });
 });
+
+describe('the longest key that a limiter takes', () => {
+  it('is named in far less than a millisecond', () => {
+    for (const nameOf of [keyNamer(), keyNamer('a secret')]) {
+      const tookMs = Array.from({ length: 101 }, (_, i) => {
+        const key = `${i}`.padEnd(8_192, 'k');
+        const startMs = performance.now();
+        nameOf('api', key);
+        return performance.now() - startMs;
+      });
+      // Measured: 0.14 ms. The bound is for a machine with much else to do.
+      expect(tookMs.sort((a, b) => a - b)[50]).toBeLessThan(2);
+    }
+  });
+});

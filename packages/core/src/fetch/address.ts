@@ -2,10 +2,12 @@
 
 import { SpillwayError } from '../errors.js';
 import { tellFault } from '../guard/faults.js';
+import { Junk } from '../limit/junk.js';
 import type { Fault } from '../limit/limiter.js';
 import type { LimitRequest } from '../limit/request.js';
 import { canonicalAddress, checkIpv6Prefix } from '../net/address.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from '../net/trust.js';
+import type { Logger } from '../resilience/stack.js';
 
 /** How the client's address is found. */
 export interface AddressOptions<Args extends readonly unknown[]> {
@@ -18,8 +20,10 @@ export interface AddressOptions<Args extends readonly unknown[]> {
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
-  /** Told when `clientIp` throws. */
+  /** Told when `clientIp` throws, or returns a promise. */
   readonly onFault?: (fault: Fault) => void;
+  /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
+  readonly logger?: Logger | false;
 }
 
 /** Finds addresses as an app said; for adapters. */
@@ -45,9 +49,12 @@ export class AddressFinder<Args extends readonly unknown[]> {
 
   private peer(args: Args): string | undefined {
     try {
-      return this.options.clientIp?.(...args) ?? undefined;
+      const own: unknown = this.options.clientIp?.(...args) ?? undefined;
+      if (own === undefined || typeof own === 'string') return own;
+      throw new Junk('clientIp', own);
     } catch (error) {
-      tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+      const { onFault, logger } = this.options;
+      tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
       return undefined; // everybody whose address cannot be known is counted together
     }
   }

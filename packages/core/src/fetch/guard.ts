@@ -90,7 +90,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     private readonly options: FetchGuardOptions<Req, Rest>,
   ) {
     this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
-    this.permits = new PermitOffice(options.onFault);
+    this.permits = new PermitOffice(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
   }
 

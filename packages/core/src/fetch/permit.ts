@@ -3,6 +3,7 @@
 import type { Admission } from '../guard/admission.js';
 import { tellFault } from '../guard/faults.js';
 import type { Fault, RequestOutcome } from '../limit/limiter.js';
+import type { Logger } from '../resilience/stack.js';
 import { Watched } from './watched.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
 
@@ -14,8 +15,14 @@ export class PermitOffice {
   /** Where another middleware throws a response away unread, nothing else would tell. */
   private readonly losses: FinalizationRegistry<Permit> | undefined;
 
-  /** @param onFault told when `waitUntil` throws */
-  constructor(private readonly onFault?: (fault: Fault) => void) {
+  /**
+   * @param onFault told when `waitUntil` throws
+   * @param logger told of that, once a minute, where there is no `onFault`; default the console
+   */
+  constructor(
+    private readonly onFault?: (fault: Fault) => void,
+    private readonly logger?: Logger | false,
+  ) {
     if (typeof FinalizationRegistry === 'undefined') return; // a Worker must ask for it
     this.losses = new FinalizationRegistry((permit) => permit.release({ aborted: true }));
   }
@@ -34,7 +41,7 @@ export class PermitOffice {
     try {
       waitUntil(permit.released());
     } catch (error) {
-      tellFault(this.onFault, { limiter: '', source: 'adapter', error });
+      tellFault(this.onFault, { limiter: '', source: 'adapter', error }, this.logger);
     }
     return permit;
   }

@@ -1,15 +1,26 @@
 /** All that watch one guard, told without one of them being able to do harm. */
 
 import type { Decision } from '../decision.js';
+import { disregard, isThenable } from '../host.js';
 import type { Fault, Mode } from '../limit/limiter.js';
-import type { BreakerEvent, DecisionEvent, Observer, StoreCallEvent } from './observer.js';
+import type {
+  BreakerEvent,
+  DecisionEvent,
+  Observer,
+  Overflowing,
+  StoreCallEvent,
+} from './observer.js';
 
 export class Audience {
   /** Whether anybody wants to know: what nobody hears need not be made. */
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
 
-  constructor(private readonly observers: readonly Observer[]) {
+  /** @param voice told of faults too: where nobody else reads them */
+  constructor(
+    private readonly observers: readonly Observer[],
+    private readonly voice?: (fault: Fault) => void,
+  ) {
     this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
@@ -27,24 +38,39 @@ export class Audience {
     this.each('', (observer) => observer.onBreaker?.(event));
   }
 
+  /** Tells of a store that counts what overflowed, if it does. */
+  store(store: object): void {
+    const { overflowed } = store as Partial<Overflowing>;
+    if (typeof overflowed !== 'number') return;
+    this.each('', (observer) => observer.onStore?.(store as Overflowing));
+  }
+
   fault(fault: Fault): void {
     for (const observer of this.observers) {
       try {
-        observer.onFault?.(fault);
+        disregard(observer.onFault?.(fault));
       } catch {
         // An observer of faults that itself fails has nobody left to tell.
       }
     }
+    this.voice?.(fault);
   }
 
-  private each(limiter: string, tell: (observer: Observer) => void): void {
+  /** Nobody waits for an observer; what it throws, now or later, is a fault. */
+  private each(limiter: string, tell: (observer: Observer) => unknown): void {
     for (const observer of this.observers) {
       try {
-        tell(observer);
+        const told = tell(observer);
+        if (told !== undefined) this.watch(limiter, told);
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }
     }
+  }
+
+  private watch(limiter: string, told: unknown): void {
+    if (!isThenable(told)) return;
+    told.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }
 }
 

@@ -87,12 +87,13 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
   };
   return {
     hashOf,
-    onDecision(event, key) {
+    // What `write` returns is handed on: should it be a promise that rejects, the guard tells of it.
+    onDecision(event, key): unknown {
       const { outcome } = event;
-      if (!outcomes.includes(outcome)) return;
+      if (!outcomes.includes(outcome)) return undefined;
       const share = outcome === 'allowed' || outcome === 'skipped' ? sample : sampleRefused;
-      if (share < 1 && random() >= share) return;
-      write(entryOf(event, key === undefined ? undefined : hashOf(key), share));
+      if (share < 1 && random() >= share) return undefined;
+      return write(entryOf(event, key === undefined ? undefined : hashOf(key), share));
     },
   };
 }

@@ -5,6 +5,9 @@ import type { Answer, BucketAnswer, LogAnswer, WindowAnswer } from '../store.js'
 
 /** What is kept of a refusal. */
 export interface Denial {
+  readonly limiter: string;
+  /** What stands for the key. */
+  readonly name: string;
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
@@ -20,14 +23,18 @@ const WIDTH = 8;
 export class DenialTable {
   private numbers = new Float64Array(64 * WIDTH);
   private readonly rules: (Rule | undefined)[] = [];
+  private readonly limiters: string[] = [];
+  private readonly names: string[] = [];
   private readonly free: number[] = [];
 
   /** The place of a denial, until it is removed. */
-  add({ rule, cost, answer, learnedUs, untilUs }: Denial): number {
+  add({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
     const place = this.free.pop() ?? this.rules.length;
     const at = place * WIDTH;
     if (at === this.numbers.length) this.grow();
     this.rules[place] = rule;
+    this.limiters[place] = limiter;
+    this.names[place] = name;
     this.numbers[at] = untilUs;
     this.numbers[at + 1] = answer.nowUs - learnedUs;
     this.numbers[at + 2] = cost;
@@ -37,12 +44,32 @@ export class DenialTable {
 
   remove(place: number): void {
     this.rules[place] = undefined;
+    this.names[place] = '';
     this.free.push(place);
   }
 
   clear(): void {
     this.rules.length = 0;
+    this.limiters.length = 0;
+    this.names.length = 0;
     this.free.length = 0;
+  }
+
+  /** Places there are, with or without a denial. */
+  get length(): number {
+    return this.rules.length;
+  }
+
+  isKept(place: number): boolean {
+    return this.rules[place] !== undefined;
+  }
+
+  limiterOf(place: number): string {
+    return this.limiters[place] as string;
+  }
+
+  nameOf(place: number): string {
+    return this.names[place] as string;
   }
 
   ruleOf(place: number): Rule {

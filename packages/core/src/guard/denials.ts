@@ -3,15 +3,19 @@
 import { type Clock, systemClock } from '../clock.js';
 import { stepWindow } from '../machines/window.js';
 import { measure } from '../measure.js';
-import { sameRule } from '../rule.js';
+import { detached, type Fingerprint, randomSeed, shortened } from '../memory/fingerprint.js';
+import { countOf, sameRule } from '../rule.js';
 import type { Answer, Step, Store, WindowAnswer } from '../store.js';
-import { type Denial, DenialTable } from './denial-table.js';
+import { DenialTable } from './denial-table.js';
 
-/** What a count is known by. */
-type Counted = Pick<Step, 'limiter' | 'key'>;
-
-/** How many refused keys are remembered; the oldest make room. */
+/** How many refusals are remembered; the oldest make room. */
 const KEPT = 50_000;
+/** Longer keys are kept as fingerprints, so that the number of refusals bounds their bytes. */
+const LONGEST_KEY = 64;
+/** Of one limiter: a client may choose its limit, and with it the count. */
+const MOST_CODES = 64;
+/** How many entries each answer of the store looks at, whether they are over. */
+const SWEEP = 2;
 
 /** Then the store is asked again all the same: so soon does a refund or a reset by another process free a key here. */
 const LONGEST_US = 60_000_000;
@@ -19,28 +23,42 @@ const LONGEST_US = 60_000_000;
 /** Slots for the moments at which something was given back. Two keys that share one only learn a refusal later. */
 const SLOTS = 1_024;
 
+/** The places in the table of the keys of one count, the oldest first. */
+type Places = Map<string, number>;
+
 /**
  * Exact for every rule about what was done over time: nothing but a refund, a reset or a change of the rule can admit a cost sooner
  * than was promised. Never for leases, which may be free again at any time.
  */
 export class Denials {
   private readonly table = new DenialTable();
-  /** By limiter and key, the place in the table. */
-  private readonly limiters = new Map<string, Map<string, number>>();
+  /** By limiter, then by the code of the count. */
+  private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
-  private size = 0;
+  private seed: Fingerprint | undefined;
+  private swept = 0;
+  private kept = 0;
 
-  constructor(private readonly clock: Clock = systemClock) {}
+  /** `longestUs`: how long the store lets a refusal be remembered. */
+  constructor(
+    private readonly clock: Clock = systemClock,
+    private readonly longestUs: number = LONGEST_US,
+  ) {}
+
+  /** Refusals remembered now. */
+  get size(): number {
+    return this.kept;
+  }
 
   /** The store's own answer to `step`, brought to now, if it is sure to be a refusal. */
   find(step: Step): Answer | undefined {
     const { table } = this;
-    const place = this.limiters.get(step.limiter)?.get(step.key);
+    const place = this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
     if (place === undefined) return undefined;
     const nowUs = this.clock.nowUs();
     const rule = table.ruleOf(place);
     if (nowUs >= table.untilUs(place) || (rule !== step.rule && !sameRule(rule, step.rule))) {
-      this.drop(step);
+      this.drop(place);
       return undefined;
     }
     // A log's answer is about one cost only: which entry must go is not told for another.
@@ -51,32 +69,46 @@ export class Denials {
 
   /** Notes `answer` to `step`, which was asked at `askedUs`: a refusal that will end is remembered, a grant makes older ones untrue. */
   learn(step: Step, answer: Answer, askedUs: number): void {
+    this.sweep();
     if (answer.failure || step.rule.machine === 'leases') return;
-    if (step.op === 'record' || answer.allowed) this.drop(step);
-    if (step.op !== 'take' || answer.allowed || !step.binding) return;
+    if (step.op === 'record' || answer.allowed) this.forgetCount(step);
+    if (step.op !== 'take' || answer.allowed || !step.binding || answer.provisional) return;
     // Decided, perhaps, before something was given back.
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
-    const { rule, cost } = step;
-    const { retryAfterMs, resetMs } = measure(rule, answer, cost);
+    const { remaining, retryAfterMs, resetMs } = measure(step.rule, answer, step.cost);
     if (!(retryAfterMs > 0)) return;
-    // A log that has run empty meanwhile says so, also to a cost that can never pass.
-    const validMs =
-      rule.machine === 'log' && resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
-    const untilUs = askedUs + Math.min(Math.round(validMs * 1000), LONGEST_US);
-    this.keep(step, { rule, cost, answer, learnedUs: this.clock.nowUs(), untilUs });
+    let validMs = retryAfterMs;
+    if (step.rule.machine === 'log') {
+      // Entries that end before this cost passes change what is left, and nobody told when they do.
+      if (step.cost > remaining + 1) return;
+      // A log that has run empty meanwhile says so, also to a cost that can never pass.
+      if (resetMs > 0) validMs = Math.min(retryAfterMs, resetMs);
+    }
+    this.keep(step, answer, askedUs + Math.min(Math.round(validMs * 1000), this.longestUs));
   }
 
-  /** Something is given back, or was just now: call it when the store is asked to, and again when it has answered. */
-  forget(counted: Counted): void {
-    this.givenBackUs[slotOf(counted)] = this.clock.nowUs();
-    this.drop(counted);
+  /**
+   * Something is given back to the count of `step`, or was just now; a reset is about all counts of its limiter and
+   * key. Call it when the store is asked to, and again when it has answered.
+   */
+  forget(step: Step): void {
+    this.givenBackUs[slotOf(step)] = this.clock.nowUs();
+    if (step.op !== 'reset') {
+      this.forgetCount(step);
+      return;
+    }
+    const name = this.nameOf(step.key);
+    for (const places of this.limiters.get(step.limiter)?.values() ?? []) {
+      const place = places.get(name);
+      if (place !== undefined) this.drop(place);
+    }
   }
 
   /** Something was changed live: what was asked before, even if it is answered later, may not hold any more. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();
-    this.size = 0;
+    this.kept = 0;
     this.givenBackUs.fill(this.clock.nowUs());
   }
 
@@ -84,38 +116,79 @@ export class Denials {
     return this.clock.nowUs();
   }
 
-  private keep(counted: Counted, denial: Denial): void {
-    this.drop(counted);
-    if (this.size >= KEPT) this.makeRoom();
-    let keys = this.limiters.get(counted.limiter);
-    if (!keys) {
-      keys = new Map();
-      this.limiters.set(counted.limiter, keys);
+  private keep(step: Step, answer: Answer, untilUs: number): void {
+    this.forgetCount(step);
+    if (this.kept >= KEPT) this.makeRoom();
+    const { limiter, rule, cost } = step;
+    const places = this.placesOf(limiter, countOf(step));
+    const name = detached(this.nameOf(step.key));
+    const learnedUs = this.clock.nowUs();
+    places.set(name, this.table.add({ limiter, name, rule, cost, answer, learnedUs, untilUs }));
+    this.kept += 1;
+  }
+
+  private placesOf(limiter: string, code: string): Places {
+    let codes = this.limiters.get(limiter);
+    if (!codes) {
+      codes = new Map();
+      this.limiters.set(limiter, codes);
     }
-    keys.set(counted.key, this.table.add(denial));
-    this.size += 1;
+    let places = codes.get(code);
+    if (!places) {
+      if (codes.size >= MOST_CODES) this.dropOldest(codes);
+      places = new Map();
+      codes.set(code, places);
+    }
+    return places;
   }
 
-  private drop({ limiter, key }: Counted): void {
-    const keys = this.limiters.get(limiter);
-    const place = keys?.get(key);
-    if (place === undefined) return;
-    keys?.delete(key);
-    this.table.remove(place);
-    this.size -= 1;
+  private forgetCount(step: Step): void {
+    const place = this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    if (place !== undefined) this.drop(place);
   }
 
-  /** Of the limiter that has most. */
+  private drop(place: number): void {
+    const { table } = this;
+    const codes = this.limiters.get(table.limiterOf(place));
+    const { code } = table.ruleOf(place);
+    const places = codes?.get(code);
+    places?.delete(table.nameOf(place));
+    if (places?.size === 0) codes?.delete(code);
+    table.remove(place);
+    this.kept -= 1;
+  }
+
+  private dropOldest(codes: Map<string, Places>): void {
+    const [oldest] = codes.values();
+    for (const place of oldest?.values() ?? []) this.drop(place);
+  }
+
+  /** Of the count that has most. */
   private makeRoom(): void {
-    let limiter = '';
-    let most = 0;
-    for (const [name, keys] of this.limiters) {
-      if (keys.size <= most) continue;
-      limiter = name;
-      most = keys.size;
+    let most: Places | undefined;
+    for (const codes of this.limiters.values()) {
+      for (const places of codes.values()) {
+        if (places.size > (most?.size ?? 0)) most = places;
+      }
     }
-    const oldest = this.limiters.get(limiter)?.keys().next();
-    if (oldest && !oldest.done) this.drop({ limiter, key: oldest.value });
+    const oldest = most?.values().next();
+    if (oldest && !oldest.done) this.drop(oldest.value);
+  }
+
+  /** Drops what is over among the next few: nobody may ever ask for it again. */
+  private sweep(): void {
+    const { table } = this;
+    const nowUs = this.clock.nowUs();
+    for (let count = 0; count < SWEEP && this.kept > 0; count += 1) {
+      this.swept = this.swept + 1 < table.length ? this.swept + 1 : 0;
+      if (table.isKept(this.swept) && nowUs >= table.untilUs(this.swept)) this.drop(this.swept);
+    }
+  }
+
+  private nameOf(key: string): string {
+    if (key.length <= LONGEST_KEY) return key;
+    this.seed ??= randomSeed();
+    return shortened(key, this.seed);
   }
 }
 
@@ -134,7 +207,7 @@ function rolled({ rule }: Step, answer: Answer): Answer {
   };
 }
 
-function slotOf({ limiter, key }: Counted): number {
+function slotOf({ limiter, key }: Step): number {
   let hash = limiter.length;
   for (let i = 0; i < key.length; i += 1) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0;
   return hash & (SLOTS - 1);
@@ -143,8 +216,11 @@ function slotOf({ limiter, key }: Counted): number {
 const DENIALS = Symbol('spillway.denials');
 
 /** What is known of a store's refusals, one for all that ask it: what one of them gives back, the others must not refuse. */
-export function denialsOf(store: Store, clock: Clock = systemClock): Denials {
+export function denialsOf(store: Store): Denials {
   const owner = store as Store & { [DENIALS]?: Denials };
-  if (!owner[DENIALS]) Object.defineProperty(owner, DENIALS, { value: new Denials(clock) });
+  if (!owner[DENIALS]) {
+    const value = new Denials(store.testClock, store.refusalsLastUs);
+    Object.defineProperty(owner, DENIALS, { value });
+  }
   return owner[DENIALS] as Denials;
 }

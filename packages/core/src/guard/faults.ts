@@ -1,11 +1,25 @@
 /** Telling of faults, which must not make another. */
 
+import { consoleLogger, disregard } from '../host.js';
 import type { Fault } from '../limit/limiter.js';
+import type { Logger } from '../resilience/stack.js';
+import { voiceOf } from './voice.js';
 
-/** Tells `onFault`, if there is one, and survives it. */
-export function tellFault(onFault: ((fault: Fault) => void) | undefined, fault: Fault): void {
+/**
+ * Tells `onFault`, and survives it; without one, `logger` in a line, once a minute for each limiter and source.
+ * Default: the console.
+ */
+export function tellFault(
+  onFault: ((fault: Fault) => void) | undefined,
+  fault: Fault,
+  logger: Logger | false = consoleLogger(),
+): void {
+  if (!onFault) {
+    if (logger) voiceOf(logger).tell(fault);
+    return;
+  }
   try {
-    onFault?.(fault);
+    disregard(onFault(fault));
   } catch {
     // An observer of faults that itself fails has nobody left to tell.
   }

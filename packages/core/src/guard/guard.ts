@@ -4,6 +4,7 @@ import type { Control } from '../control/control.js';
 import { steadyControl } from '../control/steady-control.js';
 import type { Decision } from '../decision.js';
 import { isLater } from '../host.js';
+import { isTrue } from '../limit/junk.js';
 import type {
   Fault,
   Limiter,
@@ -23,10 +24,12 @@ import { checkLimiters } from './check.js';
 import { type Denials, denialsOf } from './denials.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import { decideLocally } from './local.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
-import { skippedDecision } from './skipped.js';
+import { brokenDecision, skippedDecision } from './skipped.js';
+import { voiceFor } from './voice.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** Where counts live. Default: a memory store of this guard's own. */
@@ -42,11 +45,17 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
    * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
    */
   readonly denialCache?: boolean;
-  /** Requests that no limiter sees, beside CORS preflights, which are always passed. */
+  /**
+   * Requests that no limiter sees, beside CORS preflights, which are always passed. Only `true` skips; a promise is a
+   * fault.
+   */
   readonly skip?: (request: LimitRequest<Raw>) => boolean;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
-  /** Told when a callback of yours throws or returns junk, and when the store fails. The request is answered all the same. */
+  /**
+   * Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a
+   * minute for each.
+   */
   readonly onFault?: (fault: Fault) => void;
   /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
   readonly observers?: readonly Observer[];
@@ -109,7 +118,8 @@ class ListGuard<Raw> implements Guard<Raw> {
   ) {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
-    this.audience = new Audience([options, ...(options.observers ?? [])]);
+    this.audience = new Audience([options, ...(options.observers ?? [])], voiceFor(options, store));
+    this.audience.store(store);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
@@ -141,7 +151,8 @@ class ListGuard<Raw> implements Guard<Raw> {
       const one: Asked<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
-      if (limiter.kind === 'local') one.decision = this.decideLocally(limiter, mode, request);
+      if (limiter.kind === 'local')
+        one.decision = decideLocally(limiter, mode, request, this.context);
       else this.askStored(one, limiter, request);
       if (one.decision) refused ||= !one.decision.allowed;
       else if (one.step) steps.push(one.step);
@@ -164,12 +175,10 @@ class ListGuard<Raw> implements Guard<Raw> {
     for (const one of asked) {
       if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
-        this.denials?.learn(one.step, one.answer, askedUs);
-        one.decision = this.decideStored(one, one.limiter as StoredLimiter<Raw>, one.step);
-        const { failure } = one.answer;
-        if (failure) {
-          this.context.fault({ limiter: one.limiter.name, source: 'store', error: failure });
-        }
+        const limiter = one.limiter as StoredLimiter<Raw>;
+        one.decision = this.decideStored(one, limiter, one.step, askedUs);
+        const error = (one as Asked<Raw>).answer?.failure;
+        if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
       }
       one.decision ??= skippedDecision(one.limiter.name);
       if (this.audience.hearsDecisions) {
@@ -199,60 +208,48 @@ class ListGuard<Raw> implements Guard<Raw> {
   ): void {
     try {
       one.step = limiter.step(request, one.mode === 'enforce', this.context);
+      this.answerAlone(one, limiter, one.step);
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'step', error });
-      one.decision = this.brokenDecision(limiter.name, one.mode);
-      return;
+      one.decision = brokenDecision(limiter.name, one.mode, this.context);
     }
-    const { key } = one.step;
+  }
+
+  /**
+   * Decides without the store where a ruling of an operator or a remembered refusal says how; puts what is rolled out
+   * into shadow.
+   */
+  private answerAlone(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
+    const { key } = step;
     const ruling = this.control?.rulingOn(limiter.name, key);
     if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
     if (one.mode !== 'enforce' || one.decision) return;
     if (!this.modes.enforces(limiter, key)) {
       one.mode = 'shadow';
-      one.step = { ...one.step, binding: false };
+      one.step = { ...step, binding: false };
       return;
     }
-    const known = this.options.denialCache === false ? undefined : this.denials?.find(one.step);
+    const known = this.options.denialCache === false ? undefined : this.denials?.find(step);
     if (!known) return;
     one.answer = known;
-    one.decision = this.decideStored(one, limiter, one.step);
+    one.decision = this.decideStored(one, limiter, step);
   }
 
-  private decideStored(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): Decision {
-    try {
-      return limiter.decide(step, one.answer as Answer);
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return this.brokenDecision(limiter.name, one.mode);
-    }
-  }
-
-  /** What a limiter that is itself broken decides: as if its store could not answer. */
-  private brokenDecision(limiter: string, mode: Mode): Decision {
-    const denies = this.context.onStoreError === 'deny';
-    return {
-      ...skippedDecision(limiter),
-      allowed: mode !== 'enforce' || !denies,
-      outcome: 'error',
-      reason: denies ? 'store-error' : null,
-    };
-  }
-
-  private decideLocally(
-    limiter: Extract<Limiter<Raw>, { kind: 'local' }>,
-    mode: Mode,
-    request: LimitRequest<Raw>,
+  /** With `askedUs`, the answer is new. */
+  private decideStored(
+    one: Asked<Raw>,
+    limiter: StoredLimiter<Raw>,
+    step: Step,
+    askedUs?: number,
   ): Decision {
-    let decision: Decision;
     try {
-      decision = limiter.decide(request, this.context);
+      const answer = one.answer as Answer;
+      if (askedUs !== undefined) this.denials?.learn(step, answer, askedUs);
+      return limiter.decide(step, answer);
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return skippedDecision(limiter.name);
+      return brokenDecision(limiter.name, one.mode, this.context);
     }
-    if (decision.allowed || mode === 'enforce') return decision;
-    return { ...decision, allowed: true, outcome: 'would-deny' };
   }
 
   /** Gives back what limiters want given back; never awaited by the response. */
@@ -291,7 +288,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       return true;
     if (!this.options.skip) return false;
     try {
-      return this.options.skip(request) === true;
+      return isTrue('skip', this.options.skip(request));
     } catch (error) {
       this.context.fault({ limiter: '', source: 'skip', error });
       return false;

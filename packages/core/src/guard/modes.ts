@@ -2,7 +2,7 @@
 
 import type { Control, KeyRuling } from '../control/control.js';
 import type { Decision } from '../decision.js';
-import { show } from '../errors.js';
+import { Junk } from '../limit/junk.js';
 import type { Limiter, Mode, StepContext, StoredLimiter } from '../limit/limiter.js';
 import type { LimitRequest, Per } from '../limit/request.js';
 import { isInShare } from './share.js';
@@ -51,7 +51,7 @@ export class Modes<Raw> {
     try {
       const own = typeof mode === 'function' ? mode(request) : mode;
       if (ORDER.includes(own)) return own;
-      error = new TypeError(`mode of limiter "${limiter}" is ${show(own)}`);
+      error = new Junk(limiter === '' ? 'mode of the guard' : `mode of limiter "${limiter}"`, own);
     } catch (thrown) {
       error = thrown;
     }

@@ -24,6 +24,12 @@ export interface BreakerEvent {
   readonly error?: Error;
 }
 
+/** A store in memory, such as {@link memoryStore}. */
+export interface Overflowing {
+  /** Decisions taken on a shared count because the store was full. */
+  readonly overflowed: number;
+}
+
 /** Watches guards. What it throws is caught and told as a fault. All methods are called on the request's way: they must be quick. */
 export interface Observer {
   /** `key` is what was counted, for logs that hash it; undefined where nothing was. Never make it a label. */
@@ -31,4 +37,6 @@ export interface Observer {
   onFault?(fault: Fault): void;
   onStoreCall?(event: StoreCallEvent): void;
   onBreaker?(event: BreakerEvent): void;
+  /** Told by each new guard whose store is in memory: the number can be read at any time. */
+  onStore?(store: Overflowing): void;
 }

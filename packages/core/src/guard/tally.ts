@@ -4,7 +4,7 @@ import type { Outcome, Reason } from '../decision.js';
 import type { Fault } from '../limit/limiter.js';
 import { readSafely, type Signal } from '../shed/signal.js';
 import type { WorkerShedder } from '../shed/worker-shedder.js';
-import type { BreakerEvent, DecisionEvent, Observer } from './observer.js';
+import type { BreakerEvent, DecisionEvent, Observer, Overflowing } from './observer.js';
 
 /** What has a value at every moment; read when metrics are collected. */
 export interface Watched {
@@ -14,7 +14,17 @@ export interface Watched {
   readonly shedders?: readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'guardFraction'>[];
   /** Load signals, told apart by name. */
   readonly signals?: readonly Signal[];
+  /** Memory stores that no guard has: those of guards are told by them. */
+  readonly stores?: readonly Overflowing[];
 }
+
+/** How many series there are at most, should limiters of one's own make names or classes of what clients send. */
+const SERIES = 10_000;
+/** What is counted beyond them. */
+const OTHERS = '(others)';
+
+/** How many stores are read; of older ones, the last number counts. */
+const STORES = 1_000;
 
 /** A number under its labels. */
 export interface Sample<Label extends string> {
@@ -34,7 +44,8 @@ type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<Deci
 /**
  * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
  * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have few values: limiter names,
- * words, and classes of priority; never a key. A label without a value is an empty text.
+ * words, and classes of priority; never a key. A label without a value is an empty text. Beyond 10,000 series, all
+ * others are counted together as the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -52,29 +63,60 @@ export class Tally implements Observer {
   private readonly guards = new Set<NonNullable<Watched['guards']>[number]>();
   private readonly shedders = new Set<NonNullable<Watched['shedders']>[number]>();
   private readonly sources = new Set<Signal>();
+  private readonly stores = new Set<Overflowing>();
+  private overflowedBefore = 0;
   private lastBreakerEvent: BreakerEvent | undefined;
   private open = 0;
   private opened = 0;
 
   /** Adds what is to be read; as often as you like, a thing twice counts once. */
-  watch({ guards = [], shedders = [], signals = [] }: Watched): void {
+  watch({ guards = [], shedders = [], signals = [], stores = [] }: Watched): void {
     for (const guard of guards) this.guards.add(guard);
     for (const shedder of shedders) this.shedders.add(shedder);
     for (const signal of signals) this.sources.add(signal);
+    for (const store of stores) this.onStore(store);
+  }
+
+  onStore(store: Overflowing): void {
+    this.stores.add(store);
+    if (this.stores.size <= STORES) return;
+    const [oldest] = this.stores as Iterable<Overflowing>;
+    this.stores.delete(oldest as Overflowing);
+    this.overflowedBefore += (oldest as Overflowing).overflowed;
   }
 
   onDecision({ limiter, outcome, reason, priority = '' }: DecisionEvent): void {
-    const byPriority = inner(inner(inner(this.counts, limiter), outcome), reason);
-    let count = byPriority.get(priority);
-    if (!count) {
-      count = { labels: { limiter, outcome, reason: reason ?? '', priority }, value: 0 };
-      byPriority.set(priority, count);
-      this.decided.push(count);
-    }
+    const known = this.counts.get(limiter)?.get(outcome)?.get(reason)?.get(priority);
+    const count = known ?? this.newCount(limiter, outcome, reason, priority);
     count.value += 1;
   }
 
-  onFault({ limiter, source }: Fault): void {
+  private newCount(
+    limiter: string,
+    outcome: Outcome,
+    reason: Reason | null,
+    priority: string,
+  ): Count<DecisionLabel> {
+    const isFull = this.decided.length >= SERIES && limiter !== OTHERS;
+    const labels = {
+      limiter: isFull ? OTHERS : limiter,
+      outcome,
+      reason: reason ?? '',
+      priority: isFull ? '' : priority,
+    };
+    const byPriority = inner(inner(inner(this.counts, labels.limiter), outcome), reason);
+    let count = byPriority.get(labels.priority);
+    if (!count) {
+      count = { labels, value: 0 };
+      byPriority.set(labels.priority, count);
+      this.decided.push(count);
+    }
+    return count;
+  }
+
+  onFault({ limiter: name, source }: Fault): void {
+    const isFull = this.faulty.size >= SERIES && !this.faulty.has(name);
+    const limiter = isFull ? OTHERS : name;
     const bySource = inner(this.faulty, limiter);
     const count = bySource.get(source) ?? { labels: { limiter, source }, value: 0 };
     bySource.set(source, count);
@@ -107,6 +149,13 @@ export class Tally implements Observer {
   /** How often a store was found not to answer. */
   get breakerOpenings(): number {
     return this.opened;
+  }
+
+  /** Decisions that memory stores took on a shared count because they were full. */
+  get overflowed(): number {
+    let sum = this.overflowedBefore;
+    for (const { overflowed } of this.stores) sum += overflowed;
+    return sum;
   }
 
   /** Permits that requests hold now; undefined if no guard is watched. */

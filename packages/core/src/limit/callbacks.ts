@@ -1,8 +1,9 @@
 /** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
 
 import { SpillwayError, show } from '../errors.js';
+import { Junk } from './junk.js';
 import type { Fault, Mode, OnStoreError, StepContext } from './limiter.js';
-import { checkWord, isLimit } from './options.js';
+import { checkKey, checkWord, isKey, isLimit } from './options.js';
 import type { LimitRequest, Per } from './request.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
@@ -36,8 +37,7 @@ export function junk<Raw>(
   source: Fault['source'],
   value: unknown,
 ): void {
-  const error = new TypeError(`${source} of limiter "${limiter}" returned ${show(value)}`);
-  context.fault({ limiter, source, error });
+  context.fault({ limiter, source, error: new Junk(`${source} of limiter "${limiter}"`, value) });
 }
 
 /** What a request is counted under: what `key` says, or else the client's address. */
@@ -47,13 +47,14 @@ export function keyOf<Raw>(
 ): string {
   if (key !== undefined) {
     const own = read(asking, 'key', key);
-    if (typeof own === 'string' && own !== '') {
+    if (isKey(own)) {
       return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
     }
     if (own !== undefined && own !== null && own !== '') junk(asking, 'key', own);
   }
   // An address that cannot be known is one bucket for all, not one for each spelling.
-  return ADDRESS_MARK + (asking.request.clientIp ?? 'unknown');
+  const { clientIp } = asking.request;
+  return ADDRESS_MARK + (isKey(clientIp) ? clientIp : 'unknown');
 }
 
 /** A limit from an option; undefined where its function gives none. */
@@ -91,13 +92,8 @@ export function declaredLimit<Raw>(
 }
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */
-export function checkKey<Raw>(key: Per<Raw, string | undefined> | undefined): void {
-  if (key !== undefined && typeof key !== 'function' && (typeof key !== 'string' || key === '')) {
-    throw new SpillwayError(
-      'SPW_KEY_INVALID',
-      `key must be a function or a string that is not empty, got ${show(key)}`,
-    );
-  }
+export function checkKeyOption<Raw>(key: Per<Raw, string | undefined> | undefined): void {
+  if (key !== undefined && typeof key !== 'function') checkKey(key, ', or a function');
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */

@@ -1,6 +1,6 @@
 /** The concurrent requests limiter: so many requests of each key in progress at once. */
 
-import { checkKey, keyOf } from './callbacks.js';
+import { checkKeyOption, keyOf } from './callbacks.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
 import type { StoredLimiter } from './limiter.js';
 import type { Per } from './request.js';
@@ -15,7 +15,10 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   readonly limit: Per<Raw, number>;
   /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
   readonly defaultLimit?: number;
-  /** What is counted apart: a user, a tenant, an API key. Default, and where it is empty or throws: the client's address. */
+  /**
+   * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
+   * throws: the client's address.
+   */
   readonly key?: Per<Raw, string | undefined>;
 }
 
@@ -39,7 +42,7 @@ export function concurrencyLimit<Raw = unknown>(
   options: ConcurrencyLimitOptions<Raw>,
 ): StoredLimiter<Raw> {
   const { name, limit, defaultLimit, key } = options;
-  checkKey(key);
+  checkKeyOption(key);
   return new LeaseLimiter(
     {
       name: name ?? `${typeof limit === 'function' ? defaultLimit : limit}-at-once`,

@@ -3,6 +3,7 @@
 import type { Decision, Policy } from '../decision.js';
 import { SpillwayError, show } from '../errors.js';
 import { type Denials, denialsOf } from '../guard/denials.js';
+import { voiceFor } from '../guard/voice.js';
 import { isLater } from '../host.js';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
@@ -11,8 +12,9 @@ import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
 import { bindingOf } from './binding.js';
 import { decide, policyOf } from './decide.js';
 import { GrantedDecision } from './granted-decision.js';
+import type { Fault } from './limiter.js';
 import { claimName } from './names.js';
-import { checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
+import { checkKey, checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
 
 export interface LimiterOptions extends RuleOptions {
   /** With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`. */
@@ -49,7 +51,10 @@ export interface GroupDecision {
 /** Now with a store that answers now, else later. */
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
-/** A limit by key; what {@link createLimiter} returns. A wrong key or cost throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`. */
+/**
+ * A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong
+ * cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`.
+ */
 export interface KeyedLimiter<S extends Store> {
   readonly name: string;
   readonly rule: Rule;
@@ -105,6 +110,7 @@ class Keyed {
   private readonly onStoreError: 'allow' | 'deny' | Rule;
   private readonly denials: Denials | undefined;
   private readonly asksAlways: boolean;
+  private readonly fault: ((fault: Fault) => void) | undefined;
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
     this.rule = ruleFrom(options);
@@ -119,6 +125,7 @@ class Keyed {
     this.store = resilient(store, settings);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.asksAlways = settings.denialCache === false;
+    this.fault = voiceFor(settings, store);
     claimName(store, this.name, this.rule);
     this.policy = policyOf(this.name, this.rule);
     const { onStoreError = 'local', localShare = 1 } = settings;
@@ -192,12 +199,7 @@ class Keyed {
   }
 
   private step(op: Op, key: string, cost = 1): Step {
-    if (typeof key !== 'string' || key === '') {
-      throw new SpillwayError(
-        'SPW_KEY_INVALID',
-        `key must be a string that is not empty, got ${show(key)}`,
-      );
-    }
+    checkKey(key);
     if (!isCost(cost)) {
       throw new SpillwayError(
         'SPW_COST_INVALID',
@@ -216,14 +218,24 @@ class Keyed {
     const askedUs = this.denials?.now() ?? 0;
     this.forgetGivenBack(steps);
     const answers = this.store.apply(steps);
-    if (!isLater(answers)) return then(answers);
+    if (!isLater(answers)) {
+      this.tellFailure(answers);
+      return then(answers);
+    }
     return answers.then((value) => {
+      this.tellFailure(value);
       this.forgetGivenBack(steps);
       steps.forEach((step, index) => {
         this.denials?.learn(step, value[index] as Answer, askedUs);
       });
       return then(value);
     });
+  }
+
+  private tellFailure(answers: readonly Answer[]): void {
+    // The first will do: an answer that failed, and the rest of its group, failed for one reason.
+    const error = (answers[0] as Answer).failure;
+    if (error) this.fault?.({ limiter: this.name, source: 'store', error });
   }
 
   private forgetGivenBack(steps: readonly Step[]): void {

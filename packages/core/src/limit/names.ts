@@ -4,6 +4,9 @@ import { SpillwayError } from '../errors.js';
 import { capacityOf, type Rule, sameRule } from '../rule.js';
 import type { Store } from '../store.js';
 
+/** How many names are compared. */
+const KEPT = 10_000;
+
 const NAMES = Symbol('spillway.names');
 
 /**
@@ -22,7 +25,8 @@ export function claimName(store: Store, name: string, rule: Rule): void {
       `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name`,
     );
   }
-  names.set(name, rule);
+  // Names are of the configuration, and few. Who makes them of what clients send loses the check, not the memory.
+  if (names.size < KEPT) names.set(name, rule);
 }
 
 function numbers(rule: Rule): string {

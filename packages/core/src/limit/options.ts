@@ -31,6 +31,33 @@ export function isLimit(limit: unknown): limit is number {
   return Number.isSafeInteger(limit) && (limit as number) >= 1 && (limit as number) <= MAX_LIMIT;
 }
 
+/**
+ * The longest key in UTF-16 units: naming one costs a tenth of a millisecond, and a key of a megabyte would cost
+ * twenty.
+ */
+export const MAX_KEY = 8_192;
+
+/** Whether `key` can name a count. */
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key !== '' && key.length <= MAX_KEY;
+}
+
+/**
+ * A key that was given directly.
+ *
+ * @throws SpillwayError `SPW_KEY_INVALID`
+ */
+export function checkKey(key: unknown, alternative = ''): asserts key is string {
+  if (isKey(key)) return;
+  const isLong = typeof key === 'string' && key !== '';
+  throw new SpillwayError(
+    'SPW_KEY_INVALID',
+    isLong
+      ? `key must have at most 8,192 UTF-16 units, got ${key.length}: hash what is longer`
+      : `key must be a string that is not empty${alternative}, got ${show(key)}`,
+  );
+}
+
 /** Whether `cost` is a number of units: an integer from 0 to 2^53 - 1. */
 export function isCost(cost: unknown): cost is number {
   return Number.isSafeInteger(cost) && (cost as number) >= 0;

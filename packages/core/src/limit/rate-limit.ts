@@ -7,7 +7,7 @@ import type { Algorithm, Rule } from '../rule.js';
 import type { Answer, Receipt, Step } from '../store.js';
 import {
   type Asking,
-  checkKey,
+  checkKeyOption,
   checkMode,
   checkShare,
   checkStoreError,
@@ -19,6 +19,7 @@ import {
   type StoreErrorOptions,
 } from './callbacks.js';
 import { decide } from './decide.js';
+import { isTrue } from './junk.js';
 import type { Mode, RequestOutcome, StepContext, StoredLimiter } from './limiter.js';
 import { checkName, isCost, nameFrom, ruleFrom } from './options.js';
 import { receiptFrom } from './receipt.js';
@@ -41,7 +42,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly burst?: number;
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm;
-  /** What is counted apart: a user, a tenant, an API key. Default, and where it is empty or throws: the client's address. */
+  /**
+   * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
+   * throws: the client's address.
+   */
   readonly key?: Per<Raw, string | undefined>;
   /** Units one request takes, an integer from 0. Default 1. */
   readonly cost?: Per<Raw, number>;
@@ -51,7 +55,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly share?: number;
   /**
    * After the response: whether to give the cost back. `({ status, aborted }) => status === 200 && !aborted` counts failures
-   * only; beware that a client can go away before it is answered.
+   * only; beware that a client can go away before it is answered. Only `true` gives back; anything but `true`, `false`
+   * and `undefined`, a promise too, is a fault.
    */
   readonly refundIf?: (outcome: RequestOutcome) => boolean;
 }
@@ -156,14 +161,14 @@ function refundStep(
   answer: Answer,
   outcome: RequestOutcome,
 ): Step | undefined {
-  if (!refundIf(outcome)) return undefined;
+  if (!isTrue(`refundIf of limiter "${step.limiter}"`, refundIf(outcome))) return undefined;
   const receipt: Receipt = receiptFrom(step.rule, answer);
   return { ...step, op: 'put', receipt };
 }
 
 function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   const { cost, refundIf } = options;
-  checkKey(options.key);
+  checkKeyOption(options.key);
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {
     throw new SpillwayError(

@@ -2,7 +2,7 @@
 
 import type { BucketState } from '../machines/bucket.js';
 import { BucketTable } from './bucket-table.js';
-import { type Fingerprint, fingerprint, randomSeed } from './fingerprint.js';
+import { detached, type Fingerprint, fingerprint, randomSeed } from './fingerprint.js';
 
 /** How many keys the map in front holds at most, and how long they may be: about 2 MB. */
 const HOT_KEYS = 16_384;
@@ -111,7 +111,7 @@ export class BucketShelf {
     this.misses += 1;
     if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;
     if (this.hotKeys >= HOT_KEYS) this.forgetHot();
-    limiter.hot.set(key, slot);
+    limiter.hot.set(detached(key), slot);
     this.hotKeys += 1;
   }
 

@@ -60,3 +60,20 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   }
   return { lo, hi: v1 ^ v3 };
 }
+
+/**
+ * What stands for a text that is too long to be kept: no text of a user can be made to look like it, for the seed is
+ * secret.
+ */
+export function shortened(text: string, seed: Fingerprint): string {
+  const { lo, hi } = fingerprint(text, seed);
+  return `\0${lo.toString(16)}.${hi.toString(16)}.${text.length}`;
+}
+
+/**
+ * A copy: engines keep the whole text from which a short one was cut, such as a header, for as long as the short one
+ * lives.
+ */
+export function detached(text: string): string {
+  return ` ${text}`.slice(1);
+}

@@ -1,6 +1,6 @@
 /** States kept by limiter and key in plain maps: windows and logs. */
 
-import { type Fingerprint, fingerprint, randomSeed } from './fingerprint.js';
+import { detached, type Fingerprint, randomSeed, shortened } from './fingerprint.js';
 
 /** The least that a kept state tells: when it will equal no state at all. */
 export interface Expiring {
@@ -34,7 +34,7 @@ export class KeyedStates<State extends Expiring> {
     }
     const short = this.#short(key);
     if (!states.has(short)) this.#size += 1;
-    states.set(short, state);
+    states.set(detached(short), state);
   }
 
   delete(limiter: string, key: string): void {
@@ -67,7 +67,6 @@ export class KeyedStates<State extends Expiring> {
   #short(key: string): string {
     if (key.length <= LONGEST_KEY) return key;
     this.#seed ??= randomSeed();
-    const { lo, hi } = fingerprint(key, this.#seed);
-    return `\0${lo.toString(16)}.${hi.toString(16)}.${key.length}`;
+    return shortened(key, this.#seed);
   }
 }

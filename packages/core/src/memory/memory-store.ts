@@ -13,6 +13,7 @@ import type {
   LeasesAnswer,
   LogAnswer,
   Step,
+  Store,
   SyncStore,
   WindowAnswer,
 } from '../store.js';
@@ -63,6 +64,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     );
   }
   return new Memory(options.clock ?? systemClock, maxEntries);
+}
+
+/** Whether `store` is what {@link memoryStore} of this copy of the package made. */
+export function isMemoryStore(store: Store): boolean {
+  return store instanceof Memory;
 }
 
 type StoredWindow = WindowState & Expiring;

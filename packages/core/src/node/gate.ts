@@ -99,7 +99,7 @@ export class NodeGate<Raw> {
   }
 
   private excuse(error: unknown): Passage {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error });
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
     return 'pass';
   }
 }

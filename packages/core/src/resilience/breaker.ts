@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../clock.js';
 import { isSpillwayError, SpillwayError } from '../errors.js';
 import type { BreakerEvent } from '../guard/observer.js';
-import { afterIdly, isLater } from '../host.js';
+import { afterIdly, disregard, isLater } from '../host.js';
 import { makeRule } from '../rule.js';
 import type { Answer, ApplyOptions, Step, Store } from '../store.js';
 import type { Logger } from './stack.js';
@@ -138,7 +138,7 @@ export class Breaker {
   private tell(event: BreakerEvent): void {
     for (const listener of this.listeners) {
       try {
-        listener(event);
+        disregard(listener(event));
       } catch {
         // A logger that fails must not change what is decided.
       }

@@ -1,5 +1,6 @@
 /** Store decorator: when the store cannot answer, each step's own policy does. */
 
+import { asError } from '../errors.js';
 import { isLater } from '../host.js';
 import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../store.js';
 import { hasStandIn, StandIn, standInOf } from './stand-in.js';
@@ -43,7 +44,7 @@ class FallbackStore implements Store {
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    const failure = error instanceof Error ? error : new Error(String(error));
+    const failure = asError(error);
     const refused = steps.some((step) => step.binding && step.onStoreError === 'deny');
     const counted = steps.filter(hasStandIn);
     const answers = counted.length === 0 ? [] : this.standIn.decide(counted, refused);

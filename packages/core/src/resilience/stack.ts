@@ -8,6 +8,7 @@ import type { OnStoreError } from '../limit/limiter.js';
 import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
 import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
+import { withCheck } from './checked.js';
 import { withDeadline } from './deadline.js';
 import { fallingBackOn } from './fallback.js';
 import { standInOf } from './stand-in.js';
@@ -27,17 +28,20 @@ export interface ResilienceOptions {
    * guards of a store; the first sets it. `false`: none.
    */
   readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
-  /** Told in one line when the store stops answering, and in another when it is back. Default: the console. */
+  /**
+   * Told in one line when the store stops answering, and in another when it is back; also of faults, where there is no
+   * `onFault`: one line for each limiter and source a minute. `false`: nothing is told. Default: the console.
+   */
   readonly logger?: Logger | false;
 }
 
-/** Where outages are told. */
+/** Where outages and faults are told. */
 export interface Logger {
   warn(message: string): void;
 }
 
 /**
- * A store that always answers: fallback(breaker(deadline(store))).
+ * A store that always answers: fallback(breaker(deadline(check(store)))).
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -50,8 +54,9 @@ export function resilient(store: Store, options: ResilienceOptions, audience?: A
   }
   const settings = breakerSettings(options.breaker);
   const standIn = standInOf(store);
-  if (store.sync) return fallingBackOn(store, standIn);
-  let calls = withDeadline(store, timeoutUs);
+  const answering = withCheck(store);
+  if (store.sync) return fallingBackOn(answering, standIn);
+  let calls = withDeadline(answering, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
   if (!settings) return fallingBackOn(calls, standIn);
   const breaker = breakerOf(store, settings);

@@ -1,6 +1,8 @@
 /** Which class a request belongs to, and so when it is shed. */
 
 import { SpillwayError, show } from '../errors.js';
+import { isThenable } from '../host.js';
+import { Junk } from '../limit/junk.js';
 import type { LimitRequest } from '../limit/request.js';
 
 /** The classes, from the one shed last to the one shed first. */
@@ -51,9 +53,10 @@ export class Ranking<Raw = unknown> {
   /** `fault` is told of a callback that throws: what comes after it decides, so that an accident neither protects a request nor refuses it. */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
-      const own = this.classify?.(request);
-      const rank = own === undefined ? undefined : this.ranks.get(own);
+      const own: unknown = this.classify?.(request);
+      const rank = typeof own === 'string' ? this.ranks.get(own) : undefined;
       if (rank !== undefined) return rank;
+      if (own !== undefined && typeof own !== 'string') fault(new Junk('priority', own));
     } catch (error) {
       fault(error);
     }
@@ -68,7 +71,9 @@ export class Ranking<Raw = unknown> {
 
   private isTestTraffic(request: LimitRequest<Raw>, fault: (error: unknown) => void): boolean {
     try {
-      return this.isTest?.(request) === true;
+      const own: unknown = this.isTest?.(request);
+      if (isThenable(own)) fault(new Junk('priority.isTest', own));
+      return own === true;
     } catch (error) {
       fault(error);
       return false;

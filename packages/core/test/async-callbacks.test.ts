@@ -1,0 +1,143 @@
+/** Functions that are async where they must not be: none ends the process, none frees a request. */
+
+import { createGuard, decisionLog, type Fault, rateLimit, workerShedder } from '@spillway/core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { request, setUp, two } from './guard-set-up.js';
+
+const rejects = async (): Promise<never> => {
+  throw new Error('rejected');
+};
+const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+const unhandled: unknown[] = [];
+const note = (reason: unknown) => unhandled.push(reason);
+beforeEach(() => {
+  unhandled.length = 0;
+  process.on('unhandledRejection', note);
+});
+afterEach(async () => {
+  await turn();
+  process.off('unhandledRejection', note);
+  expect(unhandled).toEqual([]);
+});
+
+const rejected = { message: 'rejected' };
+
+describe('an observer that rejects', () => {
+  it('is told of as a fault, and nobody waits for it', async () => {
+    const { admit, faults } = setUp(rateLimit(two), { onDecision: rejects });
+    expect(admit().allowed).toBe(true);
+    expect(faults).toEqual([]);
+    await turn();
+    expect(faults).toMatchObject([{ limiter: 'two', source: 'observer', error: rejected }]);
+  });
+
+  it('of store calls and of breakers is told of too', async () => {
+    const faults: Fault[] = [];
+    const guard = createGuard(rateLimit(two), {
+      store: { sync: false, apply: rejects },
+      breaker: { failures: 1, probeEvery: '1h' },
+      logger: false,
+      observers: [{ onStoreCall: rejects, onBreaker: rejects }],
+      onFault: (fault) => faults.push(fault),
+    });
+    await guard.admit(request());
+    await turn();
+    expect(faults.filter(({ source }) => source === 'observer')).toMatchObject([
+      { error: rejected },
+      { error: rejected },
+    ]);
+  });
+
+  it('of faults is left alone', async () => {
+    const { admit } = setUp(rateLimit({ ...two, key: () => rejects() as never }), {
+      onFault: rejects,
+    });
+    expect(admit().allowed).toBe(true);
+    await turn();
+  });
+
+  it('as the write of a decision log is told of', async () => {
+    const log = decisionLog({ write: rejects, sample: 1 });
+    const { admit, faults } = setUp(rateLimit(two), { observers: [log] });
+    admit();
+    await turn();
+    expect(faults).toMatchObject([{ source: 'observer', error: rejected }]);
+  });
+
+  it('as a logger is left alone', async () => {
+    const guard = createGuard(rateLimit(two), {
+      store: { sync: false, apply: rejects },
+      breaker: { failures: 1, probeEvery: '1h' },
+      logger: { warn: rejects },
+    });
+    await guard.admit(request());
+    await turn();
+  });
+});
+
+describe('a promise', () => {
+  const async = (value: unknown) => (async () => value) as never;
+  const synchronous = { message: expect.stringContaining('returned a promise') };
+
+  it.each([
+    ['true', async(true)],
+    ['false', async(false)],
+    ['a rejection', rejects as never],
+    ['no promise, but 1', (() => 1) as never],
+    ['no promise, but null', (() => null) as never],
+  ])('from refundIf gives nothing back, and is a fault: %s', async (_, refundIf) => {
+    const { admit, faults } = setUp(rateLimit({ ...two, refundIf }));
+    for (let i = 0; i < 2; i += 1) admit().release({ status: 200 });
+    expect(admit().allowed).toBe(false);
+    expect(faults.slice(0, 2)).toMatchObject([{ source: 'refundIf' }, { source: 'refundIf' }]);
+    await turn();
+  });
+
+  it.each([
+    ['true', async(true)],
+    ['a rejection', rejects as never],
+    ['no promise, but 1', (() => 1) as never],
+  ])('from skip skips nothing, and is a fault: %s', async (_, skip) => {
+    const { admit, faults } = setUp(rateLimit(two), { skip });
+    expect([admit(), admit(), admit()].map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(faults[0]).toMatchObject({ limiter: '', source: 'skip' });
+    await turn();
+  });
+
+  it.each(['key', 'cost', 'limit', 'mode'] as const)('from %s is a fault', async (option) => {
+    for (const callback of [async(1), rejects as never]) {
+      const limiter = rateLimit({ ...two, defaultLimit: 2, [option]: callback });
+      const { admit, faults } = setUp(limiter);
+      admit();
+      expect(faults).toMatchObject([{ source: option, error: synchronous }]);
+      await turn();
+    }
+  });
+
+  it.each([{ classify: rejects as never }, { isTest: async(true) }])(
+    'from a priority is a fault',
+    async (priority) => {
+      const signal = { name: 'none', read: () => undefined };
+      const workers = workerShedder({
+        name: 'workers',
+        ladder: { signal },
+        guard: false,
+        priority,
+      });
+      const { admit, faults } = setUp(workers);
+      expect(admit().decisions[0]?.priority).toBe('get');
+      expect(faults).toMatchObject([{ source: 'priority', error: synchronous }]);
+      await turn();
+    },
+  );
+
+  it('false and undefined are plain answers', () => {
+    const { admit, faults } = setUp(
+      rateLimit({ ...two, refundIf: () => undefined as unknown as boolean }),
+      { skip: () => false },
+    );
+    admit().release({ status: 200 });
+    expect(faults).toEqual([]);
+  });
+});

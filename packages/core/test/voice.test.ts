@@ -1,0 +1,219 @@
+/** Faults have a voice without onFault: what failed, what happens instead, once a minute. */
+
+import {
+  concurrencyLimit,
+  createGuard,
+  createLimiter,
+  type GuardOptions,
+  type Limiter,
+  rateLimit,
+  SpillwayError,
+  type Store,
+  tellFault,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it, vi } from 'vitest';
+import { Voice, voiceOf } from '../src/guard/voice.js';
+import { request, two } from './guard-set-up.js';
+
+const fails = () => {
+  throw new TypeError('no user');
+};
+
+/** A logger whose minute passes when it is told. */
+function listen() {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const logger = { warn: (line: string) => lines.push(line) };
+  voiceOf(logger, clock); // the first to ask chooses its clock
+  return { clock, lines, logger };
+}
+
+function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}) {
+  const heard = listen();
+  const guard = createGuard(limiters, { logger: heard.logger, ...options });
+  return { ...heard, admit: async () => guard.admit(request()) };
+}
+
+function failing(error: unknown): Store {
+  return { sync: false, apply: () => Promise.reject(error) };
+}
+
+const storeError = (kind: string) => new SpillwayError('SPW_STORE_ERROR', 'no answer', { kind });
+
+describe('a fault that nobody hears', () => {
+  it.each([
+    ['key', { key: fails }, "the client's address is counted instead"],
+    ['cost', { cost: fails }, 'a cost of 1 is charged instead'],
+    ['limit', { limit: fails, defaultLimit: 2 }, 'the default limit counts instead'],
+    ['mode', { mode: fails }, 'the limit is enforced'],
+  ])('of %s is told in a line that says what happens instead', async (source, options, instead) => {
+    const { lines, admit } = setUp(rateLimit({ ...two, ...options }));
+    await admit();
+    expect(lines).toEqual([
+      `Spillway: limiter "two": ${source} failed with TypeError: no user; ${instead}.`,
+    ]);
+  });
+
+  it('says what was returned', async () => {
+    const key = (async () => 'ada') as unknown as () => string;
+    const { lines, admit } = setUp([
+      rateLimit({ ...two, key }),
+      concurrencyLimit({ name: 'now', limit: () => 0, defaultLimit: 5 }),
+    ]);
+    await admit();
+    expect(lines).toEqual([
+      `Spillway: key of limiter "two" returned a promise: functions are synchronous; the client's address is counted instead.`,
+      'Spillway: limit of limiter "now" returned 0; the default limit counts instead.',
+    ]);
+  });
+
+  it('is told once a minute for each limiter and source, with how often it happened since', async () => {
+    const { clock, lines, admit } = setUp([
+      rateLimit({ ...two, key: fails, cost: fails }),
+      rateLimit({ ...two, name: 'other', key: fails }),
+    ]);
+    for (let i = 0; i < 10; i += 1) await admit();
+    expect(lines).toHaveLength(3);
+    clock.advance(59_999);
+    await admit();
+    expect(lines).toHaveLength(3);
+    clock.advance(1);
+    await admit();
+    expect(lines.slice(3)).toHaveLength(3);
+    expect(lines[3]).toMatch(/instead\. It has happened 10 times more in the last 60 s\.$/);
+  });
+
+  it('is told once, however many guards have the limiter', async () => {
+    const { lines, logger } = listen();
+    const limiter = rateLimit({ ...two, key: fails });
+    for (let i = 0; i < 5; i += 1) createGuard(limiter, { logger }).admit(request());
+    expect(lines).toHaveLength(1);
+  });
+
+  it('is told on the console unless told otherwise', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    try {
+      createGuard(rateLimit({ ...two, name: 'on the console', key: fails })).admit(request());
+      expect(warn).toHaveBeenCalledTimes(1);
+      createGuard(rateLimit({ ...two, name: 'silent', key: fails }), { logger: false }).admit(
+        request(),
+      );
+      tellFault(undefined, { limiter: '', source: 'adapter', error: 1 }, false);
+      expect(warn).toHaveBeenCalledTimes(1);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  it('is told in one line of bounded length, whatever a client has put into it', async () => {
+    const hostile = () => {
+      throw new Error(`bad\r\n2026-01-01 root logged in \u202e${'x'.repeat(10_000)}`);
+    };
+    const { lines, admit } = setUp(rateLimit({ ...two, key: hostile }));
+    await admit();
+    expect(lines[0]).toMatch(/^[\x20-\x7e]{100,400}$/);
+  });
+
+  it.each([
+    ['throws', fails],
+    ['rejects', async () => fails()],
+  ])('changes nothing if the logger %s', async (_, warn) => {
+    const guard = createGuard(rateLimit({ ...two, key: fails }), { logger: { warn } });
+    expect(guard.admit(request())).toMatchObject({ allowed: true });
+  });
+
+  it('is told through a logger that cannot be extended', async () => {
+    const warn = vi.fn();
+    createGuard(rateLimit({ ...two, key: fails }), { logger: Object.freeze({ warn }) }).admit(
+      request(),
+    );
+    expect(warn).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('a fault that somebody hears', () => {
+  it('has no line', async () => {
+    const onFault = vi.fn();
+    const { lines, admit } = setUp(rateLimit({ ...two, key: fails }), { onFault });
+    await admit();
+    expect(onFault).toHaveBeenCalledTimes(1);
+    expect(lines).toEqual([]);
+  });
+
+  it('has one if only metrics count it', async () => {
+    const { lines, admit } = setUp(rateLimit({ ...two, key: fails }), {
+      observers: [{ onFault: () => undefined }],
+    });
+    await admit();
+    expect(lines).toHaveLength(1);
+  });
+});
+
+describe('a store that fails', () => {
+  it('with an error of one call is told of once a minute for each kind, by a guard or a limiter', async () => {
+    const { clock, lines, logger } = listen();
+    const kinds = ['noperm', 'script', 'noperm', 'reply'];
+    const store: Store = {
+      sync: false,
+      apply: () => Promise.reject(storeError(kinds.shift() ?? 'noperm')),
+    };
+    const guard = createGuard(rateLimit(two), { store, logger });
+    const limiter = createLimiter({ ...two, name: 'direct' }, { store, logger });
+    for (let i = 0; i < 2; i += 1) await guard.admit(request());
+    for (let i = 0; i < 4; i += 1) await limiter.consume('ada');
+    expect(lines).toEqual([
+      'Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
+      'Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
+      'Spillway: limiter "direct": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
+    ]);
+    clock.advance('1m');
+    await limiter.consume('ada');
+    expect(lines[3]).toContain('3 times more in the last 60 s');
+  });
+
+  it('in an outage is told of by its breaker, and after a minute again while it lasts', async () => {
+    const { clock, lines, logger } = listen();
+    const store = failing(new Error('gone'));
+    const guard = createGuard(rateLimit(two), { store, logger, breaker: { probeEvery: '1h' } });
+    for (let i = 0; i < 20; i += 1) await guard.admit(request());
+    expect(lines).toHaveLength(1);
+    clock.advance('1m');
+    for (let i = 0; i < 20; i += 1) await guard.admit(request());
+    expect(lines.slice(1)).toHaveLength(1);
+    expect(lines[1]).toContain('onStoreError decides.');
+  });
+
+  it('now and then, so that its breaker never opens, is told of after a minute', async () => {
+    const { clock, lines, logger } = listen();
+    const limiter = createLimiter(two, { store: failing(new Error('gone')), logger });
+    await limiter.consume('ada');
+    expect(lines).toEqual([]);
+    clock.advance('1m');
+    await limiter.consume('ada');
+    expect(lines).toHaveLength(1);
+  });
+
+  it('is told of at once without a breaker', async () => {
+    const { lines, logger } = listen();
+    const store = failing(new Error('gone'));
+    await createLimiter(two, { store, logger, breaker: false }).consume('ada');
+    expect(lines).toEqual([
+      'Spillway: limiter "two": the store failed with Error: gone; onStoreError decides.',
+    ]);
+  });
+});
+
+describe('a voice', () => {
+  it('keeps no more than a thousand sources apart, the oldest make room', () => {
+    const lines: string[] = [];
+    const voice = new Voice({ warn: (line) => lines.push(line) }, new ManualClock());
+    const tell = (limiter: string) => voice.tell({ limiter, source: 'key', error: 1 });
+    for (let i = 0; i < 3_000; i += 1) tell(`limiter ${i}`);
+    expect(voice.size).toBe(1_000);
+    tell('limiter 2999');
+    expect(lines).toHaveLength(3_000);
+    tell('limiter 0');
+    expect(lines).toHaveLength(3_001);
+  });
+});

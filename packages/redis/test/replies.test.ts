@@ -1,0 +1,159 @@
+/**
+ * What comes back is checked before anything is made of it: junk is an error of that call, and nothing learns from it.
+ */
+
+import {
+  createGuard,
+  createLimiter,
+  makeLeasesRule,
+  makeRule,
+  rateLimit,
+  type Step,
+} from '@spillway/core';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RedisClient, redisStore } from '../src/index.js';
+import { Ioredis } from '../src/ioredis.js';
+import { redisServer, type Server, startServer, take } from './redis.js';
+
+type Change = (reply: unknown[]) => unknown;
+
+/** A way to Redis on which replies can be changed. */
+class Between implements RedisClient {
+  readonly state = 'ready';
+  change: Change = (reply) => reply;
+  /** The deadlines that were sent, on the server's clock. */
+  readonly deadlines: number[] = [];
+
+  constructor(private readonly redis: Ioredis) {}
+
+  async evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
+    this.deadlines.push(Number(args[0]));
+    return this.change([...((await this.redis.evalsha(sha, keys, args)) as unknown[])]);
+  }
+
+  async eval(text: string, keys: string[], args: string[]): Promise<unknown> {
+    return this.change([...((await this.redis.eval(text, keys, args)) as unknown[])]);
+  }
+
+  onceChanged = () => () => undefined;
+}
+
+const group: readonly Step[] = [
+  take('window'),
+  take('sliding', { rule: makeRule('sliding-window-counter', 3, 60_000_000) }),
+  take('bucket', { rule: makeRule('token-bucket', 3, 10_000_000) }),
+  take('log', { rule: makeRule('sliding-window-log', 3, 60_000_000) }),
+  take('fleet', {
+    rule: makeLeasesRule(9, 60_000_000),
+    lease: { id: 'a lease', critical: false },
+  }),
+];
+
+const JUNK: readonly unknown[] = [
+  undefined,
+  null,
+  '',
+  'x',
+  '1.5',
+  ' 1',
+  Number.NaN,
+  Infinity,
+  1.5,
+  2 ** 60,
+  '99999999999999999',
+  [],
+  {},
+  true,
+];
+
+describe.skipIf(redisServer === null)('a reply', () => {
+  let server: Server;
+  let client: Redis;
+  beforeAll(async () => {
+    server = await startServer();
+    client = new Redis(server.port);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.kill();
+  });
+  const open = () => new Between(new Ioredis(client));
+
+  it.each([
+    ['in strings', (reply: unknown[]) => reply.map(String)],
+    ['in bigints', (reply: unknown[]) => reply.map((word) => BigInt(word as number))],
+  ])('is read %s too', async (_, change) => {
+    const proxy = Object.assign(open(), { change });
+    const answers = await redisStore(proxy).apply(group);
+    expect(answers.map(({ allowed }) => allowed)).toEqual(group.map(() => true));
+  });
+
+  const change: fc.Arbitrary<Change> = fc.oneof(
+    fc.nat(30).map((at) => (reply) => reply.filter((_, i) => i !== at % reply.length)),
+    fc.constantFrom(...JUNK, 0, 7).map((word) => (reply) => [...reply, word]),
+    fc.tuple(fc.nat(30), fc.constantFrom(...JUNK)).map(
+      ([at, word]) =>
+        (reply) =>
+          reply.with(at % reply.length, word),
+    ),
+    fc.constantFrom(...JUNK, 0, -1).map((word) => () => word),
+  );
+
+  it('that is changed on its way is an error of that call', async () => {
+    const proxy = open();
+    const store = redisStore(proxy);
+    await fc.assert(
+      fc.asyncProperty(change, async (spoil) => {
+        proxy.change = spoil;
+        await expect(store.apply(group)).rejects.toMatchObject({
+          code: 'SPW_STORE_ERROR',
+          kind: 'reply',
+        });
+      }),
+      { numRuns: 300 },
+    );
+    proxy.change = (reply) => reply;
+    await expect(store.apply(group)).resolves.toHaveLength(5);
+  });
+
+  it('that is none teaches nothing of the time', async () => {
+    const proxy = open();
+    const store = redisStore(proxy);
+    const ask = () => store.apply([take('ada')], { deadlineUs: (Date.now() + 60_000) * 1000 });
+    await ask();
+    for (const word of [Number.NaN, 'x', 1e15, 9_000_000_000_000_000]) {
+      proxy.change = (reply) => [word, ...reply.slice(1), 7];
+      await ask().catch(() => undefined);
+    }
+    proxy.change = (reply) => reply;
+    await ask();
+    const inAMinute = (Date.now() + 60_000) * 1000;
+    expect(Math.abs((proxy.deadlines.at(-1) ?? 0) - inAMinute)).toBeLessThan(5_000_000);
+  });
+
+  it('that is none ends in onStoreError, for a guard as for a limiter', async () => {
+    const proxy = Object.assign(open(), { change: (reply: unknown[]) => reply.slice(0, 1) });
+    const options = { store: redisStore(proxy), onStoreError: 'deny', logger: false } as const;
+    const outcomes: string[] = [];
+    const guard = createGuard(rateLimit({ name: 'api', limit: 5, window: '1m' }), {
+      ...options,
+      onDecision: ({ outcome }) => outcomes.push(outcome),
+    });
+    const limiter = createLimiter({ name: 'api', limit: 5, window: '1m' }, options);
+    const request = {
+      method: 'GET',
+      path: '/',
+      clientIp: '203.0.113.7',
+      header: () => undefined,
+      raw: undefined,
+    };
+    for (let i = 0; i < 8; i += 1) {
+      expect(await guard.admit(request)).toMatchObject({ allowed: false, status: 503 });
+      expect(await limiter.consume('ada')).toMatchObject({ allowed: false, outcome: 'error' });
+    }
+    // As many as there were requests.
+    expect(outcomes).toEqual(Array(8).fill('error'));
+  });
+});

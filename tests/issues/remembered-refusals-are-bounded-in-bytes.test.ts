@@ -1,0 +1,79 @@
+/** A flood of refused keys, however long, cannot fill the memory: what is remembered of them is bounded in bytes. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type Answer, createLimiter, type Step, type Store } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it } from 'vitest';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const HOUR_US = 3_600_000_000;
+const MB = 1_000_000;
+
+/** A store far away that refuses every key for an hour, and keeps nothing itself. */
+class Refusing implements Store {
+  readonly sync = false;
+  readonly testClock = new ManualClock();
+  asked = 0;
+
+  async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    this.asked += steps.length;
+    const nowUs = this.testClock.nowUs();
+    return steps.map(() => ({ allowed: false, nowUs, tatUs: nowUs + HOUR_US, tatNum: 0 }));
+  }
+}
+
+function heapNow(): number {
+  collect();
+  return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+}
+
+async function flood(keys: number, keyOf: (i: number) => string) {
+  const store = new Refusing();
+  const limiter = createLimiter({ name: 'one', limit: 1, window: '1h' }, { store });
+  await limiter.consume('first');
+  const before = heapNow();
+  for (let i = 0; i < keys; i += 1) await limiter.consume(keyOf(i));
+  return { store, limiter, before, grownMb: (heapNow() - before) / MB };
+}
+
+const long = (i: number) => `${i}`.padEnd(8_000, 'x');
+
+describe('refusals that are remembered', () => {
+  it.each([
+    [20_000, 'long keys', long],
+    [50_000, 'long keys', long],
+    [50_000, 'keys cut out of long headers', (i: number) => long(i).slice(0, 40)],
+  ])('of %i %s take less than 20 MB', async (keys, _, keyOf) => {
+    const { store, limiter, grownMb } = await flood(keys, keyOf);
+    expect(grownMb).toBeLessThan(20);
+    // They are remembered all the same.
+    const { asked } = store;
+    expect((await limiter.consume(keyOf(keys - 1))).allowed).toBe(false);
+    expect(store.asked).toBe(asked);
+  });
+
+  it('leave once they are over as the store answers others, though nobody asks for them again', async () => {
+    const { store, limiter, before, grownMb } = await flood(20_000, (i) => `${i}`.padEnd(60, 'x'));
+    store.testClock.advance('2m');
+    for (let i = 0; i < 10_000; i += 1) await limiter.peek('another');
+    // What stays is the flat table, of which the places are free again.
+    expect(heapNow() - before).toBeLessThan((grownMb * MB) / 2);
+  });
+});
+
+describe('keys cut out of long headers', () => {
+  it.each(['token-bucket', 'fixed-window'] as const)(
+    'do not keep the headers alive in a memory store of %s',
+    (algorithm) => {
+      const limiter = createLimiter({ limit: 1, window: '1h', algorithm });
+      limiter.consume('first');
+      const before = heapNow();
+      for (let i = 0; i < 50_000; i += 1) limiter.consume(long(i % 20_000).slice(0, 40));
+      expect((heapNow() - before) / MB).toBeLessThan(20);
+      expect(limiter.peek('first').allowed).toBe(false);
+    },
+  );
+});
