@@ -7,7 +7,7 @@ import type { Store } from '../store.js';
 const NAMES = Symbol('spillway.names');
 
 /**
- * Notes that `name` stands for `rule` in `store`.
+ * Notes that `name` stands for `rule` in `store`, and tells the store.
  *
  * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
  */
@@ -23,6 +23,7 @@ export function claimName(store: Store, name: string, rule: Rule): void {
     );
   }
   names.set(name, rule);
+  store.register?.(name, rule);
 }
 
 function numbers(rule: Rule): string {
