@@ -40,6 +40,12 @@ export interface Control {
   settingsOf(limiter: string): LimiterSettings | undefined;
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
   /**
+   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch: for what keeps
+   * counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the control stores
+   * them: hashes, if it has `hashKeys`.
+   */
+  resetsOf?(limiter: string): ReadonlyMap<string, number>;
+  /**
    * Told of each limiter of each guard when the guard is made, with the rule that it was declared with if it keeps counts:
    * operators are then told of names that do not exist. Returns at once, and never throws.
    */

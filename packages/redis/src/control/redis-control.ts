@@ -148,6 +148,10 @@ class InRedis implements RedisControl {
     return board.rules(limiter) ? board.rulingOn(limiter, this.stored(key)) : undefined;
   }
 
+  resetsOf(limiter: string): ReadonlyMap<string, number> {
+    return this.follower.board.resetsOf(limiter);
+  }
+
   async set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void> {
     await this.make(checkSet(limiter, settings, note));
   }
