@@ -97,7 +97,7 @@ describe.skipIf(redisServer === null)('the registry in Redis', () => {
     it('frees a key that another release counted under another burst and another window', async () => {
       const releases = [
         { ...api, burst: 1 },
-        { ...api, window: '1d', burst: 1 },
+        { ...api, window: '1d' as const, burst: 1 },
         { ...api, burst: 3 },
       ].map((rule) => createLimiter(rule, { store: redisStore(connect()), denialCache: false }));
       for (const release of releases) await release.consume('ada', { cost: 1 });
