@@ -5,9 +5,10 @@ import type { RedisControl } from '@spillway/redis';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { type KeyOptions, keyFrom } from './keys.js';
+import { type AnywayOption, limitersNamed } from './known.js';
 import { overridesTable, print } from './output.js';
 
-export interface NoteOptions extends CommonOptions {
+export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly by?: string;
   readonly because: string;
   readonly for?: string;
@@ -19,10 +20,14 @@ export function change(
   options: NoteOptions,
   make: (control: RedisControl, note: OverrideNote) => Promise<void>,
 ): Promise<void> {
-  return connected(options, async ({ control }) => {
+  return connected({ ...options, isChange: true }, async ({ control }) => {
+    const named = await limitersNamed(control, limiter, options);
     await make(control, noteOf(options));
     const overrides = (await control.list()).filter((one) => one.limiter === limiter);
-    show(overrides, options);
+    // Not known where names cannot be told.
+    const isFollowed = named ? named.some((one) => one.isFollowed) : null;
+    if (options.json) print(JSON.stringify({ overrides, isFollowed }));
+    else show(overrides, isFollowed);
   });
 }
 
@@ -46,8 +51,10 @@ function noteOf({ by, because, for: duration }: NoteOptions): OverrideNote {
     : { ...note, for: duration as NonNullable<OverrideNote['for']> };
 }
 
-function show(overrides: readonly Override[], { json }: CommonOptions): void {
-  if (json) print(JSON.stringify({ overrides }));
-  else if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
+function show(overrides: readonly Override[], isFollowed: boolean | null): void {
+  if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
   else print(overridesTable(overrides, Date.now()));
+  if (isFollowed === false) {
+    print('No process with a control has announced it: nobody is known to follow.');
+  }
 }

@@ -2,6 +2,7 @@
 
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
+import { deadline } from './deadline.js';
 import { databaseOf, hostOf, portOf, redisUrl } from './redis-url.js';
 
 /** What every command takes. */
@@ -12,9 +13,14 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Goes on when Redis goes away. */
+  /** Goes on when Redis goes away: only the connection must be there in time. */
   readonly patient?: boolean;
+  /** Something is changed: if time runs out, nobody knows whether it was. */
+  readonly isChange?: boolean;
 }
+
+/** In which a command must be done, the connection included. */
+const DEADLINE_MS = 5_000;
 
 export interface Connection {
   readonly control: RedisControl;
@@ -25,7 +31,7 @@ export interface Connection {
  * Lends a connection to `use`, and ends it.
  *
  * @throws UsageError if nothing says where Redis is
- * @throws Error if Redis cannot be reached
+ * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
 export async function connected<Value>(
   options: ConnectionOptions,
@@ -34,14 +40,26 @@ export async function connected<Value>(
   const url = redisUrl(options.redis ?? process.env['REDIS_URL']);
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
   const { client, firstError } = clientFor(url, options);
+  const time = deadline(DEADLINE_MS, tooLate(url, options));
   try {
-    await client.connect().catch((error: Error) => {
+    const connecting = client.connect().catch((error: Error) => {
       throw unreachable(url, firstError() ?? error);
     });
+    await time.keep(connecting);
     const control = redisControl(client, hashKeys === undefined ? {} : { hashKeys });
-    const store = redisStore(client, hashKeys === undefined ? {} : { hashKeys });
-    return await use({ control, store });
+    const store = redisStore(client, {
+      ...(hashKeys !== undefined && { hashKeys }),
+      // What cannot be looked up would not be reset: then nothing is.
+      logger: {
+        warn: (line) => {
+          throw new Error(line);
+        },
+      },
+    });
+    const work = use({ control, store });
+    return await (options.patient ? work : time.keep(work));
   } finally {
+    time.end();
     client.disconnect();
   }
 }
@@ -52,6 +70,8 @@ function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
     lazyConnect: true,
     connectTimeout: 5_000,
     maxRetriesPerRequest: 0,
+    // A server that hangs takes no leave: the process must not wait for it.
+    disconnectTimeout: 100,
     ...(url.protocol === 'rediss:' && { tls: {} }),
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
     ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
@@ -76,4 +96,12 @@ function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
 function unreachable(url: URL, error: Error & { code?: string }): Error {
   const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code ?? error.name;
   return new Error(`no connection to Redis at ${url.hostname}:${portOf(url)}: ${why}`);
+}
+
+function tooLate(url: URL, { isChange }: ConnectionOptions): Error {
+  const silent = `Redis at ${url.hostname}:${portOf(url)} did not answer within ${DEADLINE_MS / 1000} s`;
+  if (!isChange) return new Error(silent);
+  return new Error(
+    `${silent}: the change may not have been made, or be made when Redis goes on. Look with status`,
+  );
 }

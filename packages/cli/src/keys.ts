@@ -3,6 +3,7 @@
 import { canonicalAddress, makeRule } from '@spillway/core';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
+import { type AnywayOption, limitersNamed } from './known.js';
 import { print } from './output.js';
 import { UsageError } from './usage-error.js';
 
@@ -11,10 +12,13 @@ export interface KeyOptions {
   readonly ipv6Prefix?: string;
 }
 
-interface ResetOptions extends CommonOptions, KeyOptions {
+interface ResetOptions extends CommonOptions, KeyOptions, AnywayOption {
   readonly because: string;
   readonly by?: string;
 }
+
+const DONE_UNKNOWN =
+  'Processes forget that they refused the key. Its counts may not have been found: no process has announced the limiter.';
 
 /** As limiters tell addresses from keys. */
 const ADDRESS_MARK = '@';
@@ -42,16 +46,19 @@ export function reset(
 ): Promise<void> {
   const counted = keyFrom(key, options);
   const note = { by: authorOf(options.by), because: options.because };
-  return connected(options, async ({ control, store }) => {
-    // Whatever is counted there is deleted: the numbers of the rule do not matter.
+  return connected({ ...options, isChange: true }, async ({ control, store }) => {
+    const named = await limitersNamed(control, limiter, options);
+    const isKnown = named !== undefined && named.length > 0;
+    const limiters = isKnown ? named.map(({ name }) => name) : [limiter];
+    // The store finds all counts of the key; the numbers of the rule do not matter.
     const rule = makeRule('fixed-window', 1, 1_000_000);
-    const step = { op: 'reset', limiter, key: counted, rule, cost: 1, binding: true } as const;
-    await store.apply([step]);
+    for (const name of limiters) {
+      await store.apply([
+        { op: 'reset', limiter: name, key: counted, rule, cost: 1, binding: true },
+      ]);
+    }
     await control.forget(limiter, counted, note);
-    print(
-      options.json
-        ? JSON.stringify({ reset: { limiter, key: counted } })
-        : 'Done: the key counts from zero.',
-    );
+    if (options.json) print(JSON.stringify({ reset: { limiter, key: counted, isKnown } }));
+    else print(isKnown ? 'Done: the key counts from zero.' : DONE_UNKNOWN);
   });
 }

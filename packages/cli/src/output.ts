@@ -2,6 +2,8 @@
 
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';
+import { UnknownLimiterError } from './known.js';
+import { plain } from './plain.js';
 import { UsageError } from './usage-error.js';
 
 /** The commands print; nothing else does. */
@@ -15,7 +17,8 @@ export function printError(error: unknown, json: boolean): void {
     const known = isSpillwayError(error) ? error.code : undefined;
     const isUsage = error instanceof UsageError || error instanceof CommanderError;
     const code = known ?? (isUsage ? 'USAGE' : 'FAILED');
-    process.stderr.write(`${JSON.stringify({ error: { code, message } })}\n`);
+    const names = error instanceof UnknownLimiterError ? { known: error.known } : {};
+    process.stderr.write(`${JSON.stringify({ error: { code, message, ...names } })}\n`);
   } else {
     process.stderr.write(`error: ${plain(message)}\n`);
   }
@@ -93,14 +96,7 @@ function timeOf(ms: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** Whoever can write to Redis must not be able to write to the terminal what is no text. */
-function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Surrogate}\u2028\u2029]/gu, (unit) => {
-    return `\\u{${unit.codePointAt(0)?.toString(16)}}`;
-  });
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((name, at) =>
     Math.max(name.length, ...rows.map((row) => (row[at] ?? '').length)),
   );

@@ -13,6 +13,8 @@ interface LimitOptions {
   readonly burst?: string;
 }
 
+const ANYWAY = 'even if no process has announced the limiter';
+
 const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
 
 /** Throws a CommanderError where it would end the process; says what is wrong, unless `isQuiet`. */
@@ -27,6 +29,9 @@ export function makeProgram(isQuiet: boolean): Command {
       'after',
       `
 The limiter is its name in the code; * is every limiter that has no setting of its own.
+Each process announces its limiters in Redis when it starts and every 5 minutes. A name is known for 10 minutes after the
+last time, or for longer if its counts take longer to come to rest; commands on other names want --anyway.
+A command ends within 5 s, whatever Redis does; watch goes on.
 Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.
 
 Examples:
@@ -43,7 +48,7 @@ Examples:
 
 function addViews(program: Command): void {
   common(program.command('status'))
-    .description('what is set, by whom, why and until when; and the latest changes')
+    .description('what is set, by whom, why and until when; the limiters; and the latest changes')
     .argument('[limiter]', 'of this limiter only')
     .option('--changes <count>', 'how many changes', '10')
     .action(status);
@@ -105,6 +110,7 @@ function addKeys(program: Command): void {
   of(common(program.command('reset').description('forget the count of one key')))
     .option('--because <reason>', 'why', 'count reset')
     .option('--by <author>', 'who (default: you, as this machine knows you)')
+    .option('--anyway', ANYWAY)
     .action(reset);
 }
 
@@ -119,7 +125,8 @@ function noted(command: Command, ends = true): Command {
   if (ends) command.option('--for <duration>', "how long: 1s to 30d, or 'forever'", '1h');
   return common(command)
     .requiredOption('--because <reason>', 'why: others will read it')
-    .option('--by <author>', 'who (default: you, as this machine knows you)');
+    .option('--by <author>', 'who (default: you, as this machine knows you)')
+    .option('--anyway', ANYWAY);
 }
 
 function limitsOf({ limit, window, burst }: LimitOptions): object {

@@ -1,9 +1,11 @@
 /** The commands that only look. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Change } from '@spillway/core';
-import type { RedisControl } from '@spillway/redis';
+import type { Change, Override } from '@spillway/core';
+import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
+import { announced, EVERY, namesNear, unknownLine } from './known.js';
+import { limitersTable } from './limiters-table.js';
 import { changeLine, changesTable, overridesTable, print, printError } from './output.js';
 import { UsageError } from './usage-error.js';
 
@@ -17,15 +19,34 @@ export function status(
     throw new UsageError(`--changes must be a number up to 1000, got ${options.changes}`);
   }
   return connected(options, async ({ control }) => {
+    const known = await announced(control);
     const ofIt = (one: { readonly limiter: string }): boolean =>
       limiter === undefined || one.limiter === limiter;
     const overrides = (await control.list()).filter(ofIt);
     const all = (await control.history()).filter(ofIt);
     const changes = all.slice(0, Number(options.changes));
-    if (options.json) return print(JSON.stringify({ overrides, changes }));
+    const limiters = known?.filter(({ name }) => limiter === undefined || name === limiter);
+    const unannounced = known && notAmong(known, overrides);
+    if (options.json) {
+      const names = { limiters: limiters ?? null, unannounced: unannounced ?? null };
+      return print(JSON.stringify({ overrides, changes, ...names }));
+    }
     print(overridesTable(overrides, Date.now()));
+    for (const name of unannounced ?? []) print(unknownLine(name, namesNear(name, known ?? [])));
+    if (limiters && limiters.length > 0) print(`\nLimiters:\n${limitersTable(limiters)}`);
+    else if (known && limiter !== undefined && overrides.length === 0) {
+      print(unknownLine(limiter, namesNear(limiter, known)));
+    }
     if (changes.length > 0) print(`\nLatest changes:\n${changesTable(changes)}`);
   });
+}
+
+/** Names for which something is set, and which no process has announced. */
+function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]): string[] {
+  const names = new Set(overrides.map(({ limiter }) => limiter));
+  for (const { name } of known) names.delete(name);
+  names.delete(EVERY);
+  return [...names];
 }
 
 /** Prints each change that is made from now on, until it is stopped. */

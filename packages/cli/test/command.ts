@@ -4,8 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeRule } from '@spillway/core';
+import { redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { type Server, startServer } from '../../redis/test/redis.js';
 
 const COMMAND = join(import.meta.dirname, '..', 'dist', 'main.js');
@@ -61,11 +63,24 @@ export function commandOnRedis() {
     return { code, out, err };
   }
 
+  /** As a process with these limiters and a control does. */
+  async function announce(...names: string[]): Promise<void> {
+    const control = redisControl(redis);
+    const rule = makeRule('token-bucket', 100, 60_000_000);
+    for (const name of names) control.register?.(name, rule);
+    control.settingsOf('');
+    await vi.waitFor(async () => expect(await control.limiters()).toHaveLength(names.length), {
+      timeout: 10_000,
+      interval: 10,
+    });
+    control.close();
+  }
+
   async function json<Value>(...args: string[]): Promise<Value> {
     const { code, out, err } = await spillway([...args, '--json']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     return JSON.parse(out) as Value;
   }
 
-  return { redis: () => redis, port: () => server.port, start, spillway, json };
+  return { redis: () => redis, port: () => server.port, start, spillway, json, announce };
 }

@@ -1,11 +1,14 @@
 /** What the command says when it cannot do what it is told. */
 
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { redisServer } from '../../redis/test/redis.js';
 import { because, commandOnRedis, PASSWORD } from './command.js';
 
 describe.skipIf(redisServer === null)('spillway', () => {
-  const { redis, port, spillway } = commandOnRedis();
+  const { redis, port, spillway, announce } = commandOnRedis();
+  const LIMITERS = 'spw:{%control}limiters';
+
+  beforeEach(() => announce('api', 'per-key', 'logins'));
 
   describe('ends with 2 and says what to do when', () => {
     it.each<[string, string[], RegExp]>([
@@ -31,12 +34,16 @@ describe.skipIf(redisServer === null)('spillway', () => {
       ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
       ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
       ['a command is unknown', ['stats'], /Did you mean status/],
-      ['a limiter has no such name', ['set', 'é', 'off', ...because], /printable ASCII/],
+      [
+        'a limiter has no such name',
+        ['set', 'é', 'off', '--anyway', ...because],
+        /printable ASCII/,
+      ],
     ])('%s', async (_, args, text) => {
       const { code, out, err } = await spillway(args);
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toMatch(text);
-      expect(await redis().keys('*')).toEqual([]);
+      expect(await redis().keys('*')).toEqual([LIMITERS]);
       const inJson = await spillway([...args, '--json']);
       expect(inJson.code).toBe(2);
       expect(JSON.parse(inJson.err).error.message).toMatch(/./);
@@ -83,7 +90,7 @@ describe.skipIf(redisServer === null)('spillway', () => {
       const { code, err } = await spillway(['set', 'api', 'off', '--redis', at, ...because]);
       expect(code).toBe(1);
       expect(err).toMatch(/SPW_STORE_/);
-      expect(await redis().keys('*')).toEqual([]);
+      expect(await redis().keys('*')).toEqual([LIMITERS]);
     });
   });
 });

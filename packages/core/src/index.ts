@@ -41,6 +41,7 @@ export type {
 export type { HeaderStyle } from './guard/presenter.js';
 export { type Sample, Tally, type Watched } from './guard/tally.js';
 export { type Field, mergeFields } from './http/fields.js';
+export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './known-counts.js';
 export type { StoreErrorOptions } from './limit/callbacks.js';
 export { type ConcurrencyLimitOptions, concurrencyLimit } from './limit/concurrency-limit.js';
 export type { HintOptions } from './limit/hint.js';

@@ -10,7 +10,7 @@ import type { Rule } from './rule.js';
  * - `record`: charge it whether it passes or not, up to the brim; answer what `take` would have.
  * - `look`: change nothing; answer what `take` would have.
  * - `put`: give back what an earlier grant charged, as far as it still matters.
- * - `reset`: forget the key.
+ * - `reset`: forget the key, in every count of its limiter that the store knows of: see {@link Store.register}.
  */
 export type Op = 'take' | 'record' | 'look' | 'put' | 'reset';
 
@@ -138,6 +138,12 @@ export interface Store {
   readonly label?: string;
   /** The part of the store that a step depends on, such as a shard: parts fail apart. Without it, all of the store is one part. */
   domainOf?(step: Step): string;
+  /**
+   * Tells the store of a rule of a limiter before the first step under it; the first rule is the one that the limiter was
+   * declared with. A `reset` then forgets the key in the counts of all of them. Returns at once, and never throws. In a
+   * store without it, `reset` forgets the count of its own rule only.
+   */
+  register?(limiter: string, rule: Rule): void;
   apply(
     steps: readonly Step[],
     options?: ApplyOptions,

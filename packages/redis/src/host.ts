@@ -1,9 +1,10 @@
-/** The few timers of the host that are used, without asking for the types of any one host. */
+/** The little of the host that is used, timers and the console, without asking for the types of any one host. */
 
 interface Host {
   setImmediate?(run: () => void): unknown;
   setTimeout(run: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
+  readonly console?: { warn(message: string): void };
 }
 
 /** Runs `run` once this turn of the event loop has read what its sockets held; where there is no such thing, at its end. */
@@ -31,4 +32,9 @@ export function afterIdly(ms: number, run: () => void): () => void {
 /** Calls off what a client would do later by a timer of its own. */
 export function callOff(timer: unknown): void {
   (globalThis as unknown as Host).clearTimeout(timer);
+}
+
+/** The console, where there is one. */
+export function consoleLogger(): { warn(message: string): void } {
+  return { warn: (message) => (globalThis as unknown as Host).console?.warn(message) };
 }

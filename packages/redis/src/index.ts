@@ -1,6 +1,7 @@
 /** Spillway's store and control on Redis. */
 
 export type { RedisClient } from './client.js';
+export type { DeclaredNumbers, KnownLimiter } from './control/known-limiter.js';
 export {
   type RedisControl,
   type RedisControlOptions,

@@ -4,6 +4,8 @@ import {
   type Answer,
   type ApplyOptions,
   type Clock,
+  type Logger,
+  type Rule,
   SpillwayError,
   type Step,
   type Store,
@@ -14,6 +16,8 @@ import slotOf from 'cluster-key-slot';
 import { Batches } from './batches.js';
 import { Caller } from './caller.js';
 import { asRedisClient, type RedisClient } from './client.js';
+import { Registry } from './control/registry.js';
+import { Scripts } from './control/scripts.js';
 import { askParts, partsOf } from './cross-slot.js';
 import { Gate } from './gate.js';
 import type { IoredisClient } from './ioredis.js';
@@ -31,11 +35,17 @@ export interface RedisStoreOptions {
   readonly maxSteps?: number;
   /** Whether decisions asked in one turn of the event loop travel in one script call. Default true; over HTTP, false. */
   readonly coalesce?: boolean;
+  /**
+   * Told in one line, at most once a minute, that Redis does not take or tell the names and codes of limiters: then a reset
+   * forgets only what this process counts under. Default: the console.
+   */
+  readonly logger?: Logger | false;
 }
 
 /** What {@link redisStore} returns. */
 export interface RedisStore extends Store {
   readonly sync: false;
+  register(limiter: string, rule: Rule): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
 }
 
@@ -70,6 +80,7 @@ export class Redis implements RedisStore {
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
   private readonly isCluster: boolean;
+  private readonly registry: Registry;
 
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys } = options;
@@ -84,20 +95,42 @@ export class Redis implements RedisStore {
     if (testClock) this.testClock = testClock;
     // Others may have taken a unit in a group across slots, and be about to put it back.
     if (this.isCluster) this.refusalsLastUs = REFUSALS_LAST_US;
+    this.registry = new Registry(new Scripts(client), options.logger);
     const caller = new Caller(client, script, testClock);
     const gate = new Gate(client, caller);
     this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
   }
 
+  register(limiter: string, rule: Rule): void {
+    this.registry.register(limiter, rule);
+  }
+
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
     if (steps.length === 0) return Promise.resolve([]);
+    this.registry.keepUp();
     const group = uniqueGroup(steps);
-    const names = group.steps.map((step) => this.nameOf(step.limiter, step.key));
     const deadlineUs = options?.deadlineUs ?? Infinity;
-    const answers = this.isCluster
-      ? this.askCluster(group.steps, names, deadlineUs)
-      : this.ask(group.steps, names, 0, deadlineUs);
+    const answers = group.steps.some(isReset)
+      ? this.askWithResets(group.steps, deadlineUs)
+      : this.askSteps(group.steps, deadlineUs);
     return group.places ? answers.then((all) => spread(group, all)) : answers;
+  }
+
+  /** What is reset is so in all counts of its limiter, in one call; the answers to the others are nobody's. */
+  private async askWithResets(
+    steps: readonly Step[],
+    deadlineUs: number,
+  ): Promise<readonly Answer[]> {
+    const others = await this.registry.otherResets(steps, deadlineUs);
+    const answers = await this.askSteps([...steps, ...others], deadlineUs);
+    return answers.slice(0, steps.length);
+  }
+
+  private askSteps(steps: readonly Step[], deadlineUs: number): Promise<readonly Answer[]> {
+    const names = steps.map((step) => this.nameOf(step.limiter, step.key));
+    return this.isCluster
+      ? this.askCluster(steps, names, deadlineUs)
+      : this.ask(steps, names, 0, deadlineUs);
   }
 
   private ask(
@@ -123,4 +156,8 @@ export class Redis implements RedisStore {
       this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs),
     );
   }
+}
+
+function isReset({ op }: Step): boolean {
+  return op === 'reset';
 }

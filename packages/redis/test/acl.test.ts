@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeConformance } from '@spillway/conformance';
-import type { Step } from '@spillway/core';
+import { createLimiter, type Step } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { redisControl, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { redisServer, type Server, startServer, take } from './redis.js';
@@ -113,6 +113,24 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
     await store.apply([take('ada')]);
     await admin.script('FLUSH');
     expect((await store.apply([take('ada')]))[0]).toMatchObject({ allowed: true });
+  });
+
+  it('the store announces its limiters, and the control is written and read', async () => {
+    const warn = vi.fn();
+    const limiter = createLimiter(
+      { name: 'api', limit: 1, window: '1m' },
+      { store: redisStore(redis, { logger: { warn } }) },
+    );
+    await limiter.consume('ada');
+    await limiter.reset('ada');
+    expect((await limiter.peek('ada')).allowed).toBe(true);
+    const control = redisControl(redis);
+    onTestFinished(() => control.close());
+    await vi.waitFor(async () => expect(await control.limiters()).toMatchObject([{ name: 'api' }]));
+    await control.set('api', { mode: 'off' }, { by: 'ada', because: 'a test' });
+    await control.clear('api', { by: 'ada', because: 'a test' });
+    expect(await control.history()).toHaveLength(2);
+    expect(warn).not.toHaveBeenCalled();
   });
 
   it.each([

@@ -10,9 +10,10 @@ type Ruling = Extract<Override, { what: 'key' }>;
 interface Standing {
   readonly settings: LimiterSettings | undefined;
   readonly rulings: ReadonlyMap<string, Ruling> | undefined;
+  readonly resets: ReadonlyMap<string, number>;
 }
 
-const NONE: Standing = { settings: undefined, rulings: undefined };
+const NONE: Standing = { settings: undefined, rulings: undefined, resets: new Map() };
 
 /**
  * Of each field the latest override. A limiter has one settings object until something of it, or of all limiters, changes:
@@ -41,6 +42,10 @@ export class Board implements Control {
     if (!ruling) return undefined;
     const endsInMs = ruling.untilMs === null ? Infinity : ruling.untilMs - this.nowMs();
     return { verdict: ruling.value, endsInMs };
+  }
+
+  resetsOf(limiter: string): ReadonlyMap<string, number> {
+    return this.overrides.size === 0 ? NONE.resets : this.standingOf(limiter).resets;
   }
 
   /** Whether anything is said of single keys of a limiter. */
@@ -94,17 +99,20 @@ export class Board implements Control {
   private standingFrom(limiter: string): Standing {
     const settings: Settings = {};
     const rulings = new Map<string, Ruling>();
+    const resets = new Map<string, number>();
     let concerned = false;
     for (const name of [EVERY_LIMITER, limiter]) {
       for (const override of this.overrides.values()) {
         if (override.limiter !== name) continue;
         concerned = true;
-        if (override.what !== 'key') assign(settings, override);
+        if (override.what === 'reset') resets.set(override.key, override.atMs);
+        else if (override.what !== 'key') assign(settings, override);
         else if (name === limiter) rulings.set(override.key, override);
       }
     }
     // Also if only keys are ruled on, there are settings, if empty ones: that something was changed can be told by them.
-    return concerned ? { settings, rulings: rulings.size > 0 ? rulings : undefined } : NONE;
+    if (!concerned) return NONE;
+    return { settings, rulings: rulings.size > 0 ? rulings : undefined, resets };
   }
 
   private forget(limiter: string): void {

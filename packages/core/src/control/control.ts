@@ -2,6 +2,7 @@
 
 import type { Duration } from '../duration.js';
 import type { Mode } from '../limit/limiter.js';
+import type { Rule } from '../rule.js';
 
 /** Numbers of a limit set live, in place of those it was declared with. */
 export interface LiveLimits {
@@ -38,4 +39,15 @@ export interface Control {
   /** The same object as long as nothing was changed that concerns the limiter: a new one makes guards forget what they refused. */
   settingsOf(limiter: string): LimiterSettings | undefined;
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
+  /**
+   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch: for what keeps
+   * counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the control stores
+   * them: hashes, if it has `hashKeys`.
+   */
+  resetsOf?(limiter: string): ReadonlyMap<string, number>;
+  /**
+   * Told of each limiter of each guard when the guard is made, with the rule that it was declared with if it keeps counts:
+   * operators are then told of names that do not exist. Returns at once, and never throws.
+   */
+  register?(limiter: string, rule?: Rule): void;
 }

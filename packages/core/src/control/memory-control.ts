@@ -77,6 +77,10 @@ class InMemory implements MemoryControl {
     return this.board.rulingOn(limiter, key);
   }
 
+  resetsOf(limiter: string): ReadonlyMap<string, number> {
+    return this.board.resetsOf(limiter);
+  }
+
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void {
     this.make(checkSet(limiter, settings, note));
   }

@@ -8,12 +8,12 @@ import type { Setting } from './override.js';
 
 /**
  * `control`, but what it throws, or says that cannot be obeyed, is a fault and counts as not set. `onChange` is called when a
- * limiter's settings are others than when they were last asked for.
+ * limiter's settings are others than when they were last asked for, or keys of it were reset.
  */
 export function steadyControl(
   control: Control,
   context: Pick<StepContext, 'fault'>,
-  onChange: () => void,
+  onChange: (limiter: string) => void,
 ): Control {
   return new SteadyControl(control, context, onChange);
 }
@@ -28,7 +28,7 @@ class SteadyControl implements Control {
   constructor(
     private readonly control: Control,
     private readonly context: Pick<StepContext, 'fault'>,
-    private readonly onChange: () => void,
+    private readonly onChange: (limiter: string) => void,
   ) {}
 
   settingsOf(limiter: string): LimiterSettings | undefined {
@@ -43,7 +43,7 @@ class SteadyControl implements Control {
     if (last ? last.said === said : said === undefined) return last?.obeyed;
     const obeyed = this.checked(limiter, said);
     this.last.set(limiter, { said, obeyed });
-    this.onChange();
+    this.onChange(limiter);
     return obeyed;
   }
 

@@ -13,12 +13,12 @@ import type {
   StepContext,
   StoredLimiter,
 } from '../limit/limiter.js';
-import { claimName } from '../limit/names.js';
 import type { LimitRequest, Per } from '../limit/request.js';
 import { memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
+import { announce, type NoteRule } from './announce.js';
 import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
 import { type Denials, denialsOf } from './denials.js';
@@ -102,6 +102,7 @@ export function createGuard<Raw = unknown>(
 
 class ListGuard<Raw> implements Guard<Raw> {
   private readonly store: Store;
+  private readonly noteRule: NoteRule;
   private readonly presenter: Presenter;
   private readonly context: StepContext;
   private readonly keeper: LeaseKeeper;
@@ -123,9 +124,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
-    for (const limiter of limiters) {
-      if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
-    }
+    this.noteRule = announce(limiters, store, options.control);
     this.presenter = new Presenter(options.headers ?? ['draft-11']);
     this.context = {
       onStoreError: options.onStoreError ?? 'local',
@@ -220,7 +219,8 @@ class ListGuard<Raw> implements Guard<Raw> {
    * into shadow.
    */
   private answerAlone(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
-    const { key } = step;
+    const { key, rule } = step;
+    if (rule !== limiter.rule) this.noteRule(limiter, rule);
     const ruling = this.control?.rulingOn(limiter.name, key);
     if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
     if (one.mode !== 'enforce' || one.decision) return;

@@ -10,7 +10,7 @@ const KEPT = 10_000;
 const NAMES = Symbol('spillway.names');
 
 /**
- * Notes that `name` stands for `rule` in `store`.
+ * Notes that `name` stands for `rule` in `store`, and tells the store.
  *
  * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
  */
@@ -27,6 +27,7 @@ export function claimName(store: Store, name: string, rule: Rule): void {
   }
   // Names are of the configuration, and few. Who makes them of what clients send loses the check, not the memory.
   if (names.size < KEPT) names.set(name, rule);
+  store.register?.(name, rule);
 }
 
 function numbers(rule: Rule): string {

@@ -3,10 +3,11 @@
 import { type Clock, systemClock } from '../clock.js';
 import { SpillwayError, show } from '../errors.js';
 import { spread, uniqueGroup } from '../group.js';
+import { KnownCounts } from '../known-counts.js';
 import { type BucketState, stepBucket } from '../machines/bucket.js';
 import { type LogState, type LogView, stepLog } from '../machines/log.js';
 import { stepWindow, type WindowState } from '../machines/window.js';
-import type { BucketRule, LeasesRule, LogRule, WindowRule } from '../rule.js';
+import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../rule.js';
 import type {
   Answer,
   BucketAnswer,
@@ -84,6 +85,7 @@ class Memory implements MemoryStore {
   private readonly windows = new KeyedStates<StoredWindow>();
   private readonly logs = new KeyedStates<StoredLog>();
   private readonly leases = new LeaseShelf();
+  private readonly known = new KnownCounts();
   private logEntries = 0;
   // Registers, so that a decision makes no object but its answer.
   private readonly bucket: BucketState = { tatUs: 0, tatNum: 0 };
@@ -96,6 +98,10 @@ class Memory implements MemoryStore {
 
   get size(): number {
     return this.buckets.size + this.windows.size + this.logEntries + this.leases.size;
+  }
+
+  register(limiter: string, rule: Rule): void {
+    this.known.note(limiter, rule);
   }
 
   apply(steps: readonly Step[]): readonly Answer[] {
@@ -115,6 +121,13 @@ class Memory implements MemoryStore {
 
   /** One step; `charge` false only tells what a `take` would do. */
   private perform(step: Step, nowUs: number, charge: boolean): Answer {
+    if (step.op === 'reset') {
+      for (const other of this.known.otherResets(step)) this.performOne(other, nowUs, charge);
+    }
+    return this.performOne(step, nowUs, charge);
+  }
+
+  private performOne(step: Step, nowUs: number, charge: boolean): Answer {
     switch (step.rule.machine) {
       case 'gcra':
         return this.performBucket(step, step.rule, nowUs, charge);

@@ -116,6 +116,18 @@ export function controlsKeys(make: Make): void {
       expect(await admit()).toBe(true);
     });
 
+    it('and whatever else keeps counts is told which keys were reset', async () => {
+      const control = await make();
+      const before = control.settingsOf('api');
+      await control.forget('api', 'ada', ada);
+      await control.forget('*', 'bob', ada);
+      const resets = control.resetsOf?.('api') ?? new Map();
+      expect([...resets.keys()].sort()).toEqual(['ada', 'bob']);
+      expect(resets.get('ada')).toBe((await control.history())[1]?.atMs);
+      expect([...(control.resetsOf?.('other') ?? [])].map(([key]) => key)).toEqual(['bob']);
+      expect(control.settingsOf('api')).not.toBe(before);
+    });
+
     it('when its count was reset', async () => {
       const { control, admit, reset } = await remembering();
       reset();

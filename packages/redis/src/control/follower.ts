@@ -2,7 +2,7 @@
 
 import { type Fault, systemClock, tellFault } from '@spillway/core';
 import { Board } from '@spillway/core/control';
-import { afterIdly } from '../host.js';
+import { after, afterIdly } from '../host.js';
 import { ServerTime } from '../server-time.js';
 import { decodeOverride } from './records.js';
 
@@ -38,13 +38,24 @@ export class Follower {
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextUs) return;
     this.nextUs = nowUs + this.everyUs;
-    void this.refresh();
+    void this.look();
     this.stopTimer?.();
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /** Looks for changes; whether there was an answer. Those who ask at once share one look. */
-  refresh(): Promise<boolean> {
+  /** Looks for changes; whether there was an answer within so many milliseconds. */
+  refresh(withinMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const stop = after(withinMs, () => resolve(false));
+      void this.look().then((answered) => {
+        stop();
+        resolve(answered);
+      });
+    });
+  }
+
+  /** Those who ask at once share one look. */
+  private look(): Promise<boolean> {
     this.looking ??= this.read()
       .then(
         () => true,

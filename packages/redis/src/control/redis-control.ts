@@ -9,9 +9,12 @@ import {
   type Fault,
   type KeyRuling,
   type LimiterSettings,
+  MAX_LIMITERS,
   type Override,
   type OverrideNote,
+  type Rule,
   SpillwayError,
+  tellFault,
   toMicroseconds,
 } from '@spillway/core';
 import {
@@ -24,7 +27,9 @@ import {
 import { asRedisClient, type RedisClient } from '../client.js';
 import type { IoredisClient } from '../ioredis.js';
 import { keyHasher } from '../keys.js';
+import { Announcer } from './announcer.js';
 import { Follower } from './follower.js';
+import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
 import { decodeEntry, encodeChange } from './records.js';
 import { Scripts } from './scripts.js';
 
@@ -59,8 +64,18 @@ export interface RedisControl extends Control {
   list(): Promise<readonly Override[]>;
   /** The latest 1,000 changes, latest first. That an override has ended is no change: the entry says when it will. */
   history(): Promise<readonly Change[]>;
-  /** Looks for changes now, at the start of a process for instance. Never rejects; false if Redis did not answer. */
-  refresh(): Promise<boolean>;
+  /**
+   * The limiters that processes have announced, by name. Each is announced when it is made and every five minutes, and
+   * known for ten minutes after the last time, or for longer if its counts take longer to come to rest.
+   */
+  limiters(): Promise<readonly KnownLimiter[]>;
+  /**
+   * Looks for changes now, at the start of a process for instance, and waits for the answer so long at most: 1 s unless
+   * told otherwise. Never rejects; false if Redis did not answer in time. What it answers later is followed all the same.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  refresh(within?: Duration): Promise<boolean>;
   /** Looks for no more changes; what is set now stays until it ends. The client stays yours. */
   close(): void;
 }
@@ -92,6 +107,8 @@ class InRedis implements RedisControl {
   private readonly scripts: Scripts;
   private readonly follower: Follower;
   private readonly stored: (key: string) => string;
+  private readonly announced = new Map<string, Rule | undefined>();
+  private readonly announcer: Announcer;
 
   constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
     const everyUs = toMicroseconds(every, 'every');
@@ -104,10 +121,24 @@ class InRedis implements RedisControl {
     this.scripts = new Scripts(client);
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
     this.follower = new Follower((known) => this.scripts.read(known), everyUs, onFault);
+    const announced = () =>
+      [...this.announced].map(([name, rule]) => {
+        return { name, rules: rule ? [rule] : [], isFollowed: true };
+      });
+    this.announcer = new Announcer(this.scripts, announced, (error) =>
+      tellFault(onFault, { limiter: '', source: 'control', error }),
+    );
+  }
+
+  register(limiter: string, rule?: Rule): void {
+    if (this.announced.size >= MAX_LIMITERS && !this.announced.has(limiter)) return;
+    this.announced.set(limiter, rule);
+    this.announcer.changed();
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
     this.follower.keepUp();
+    this.announcer.keepUp();
     return this.follower.board.settingsOf(limiter);
   }
 
@@ -115,6 +146,10 @@ class InRedis implements RedisControl {
     const { board } = this.follower;
     // To hash a key costs more than all the rest.
     return board.rules(limiter) ? board.rulingOn(limiter, this.stored(key)) : undefined;
+  }
+
+  resetsOf(limiter: string): ReadonlyMap<string, number> {
+    return this.follower.board.resetsOf(limiter);
   }
 
   async set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void> {
@@ -155,12 +190,17 @@ class InRedis implements RedisControl {
     return entries.flatMap((entry) => decodeEntry(String(entry)) ?? []);
   }
 
-  refresh(): Promise<boolean> {
-    return this.follower.refresh();
+  async limiters(): Promise<readonly KnownLimiter[]> {
+    return decodeLimiters(await this.scripts.limiters());
+  }
+
+  refresh(within: Duration = '1s'): Promise<boolean> {
+    return this.follower.refresh(toMicroseconds(within, 'within') / 1000);
   }
 
   close(): void {
     this.follower.close();
+    this.announcer.close();
   }
 
   private async rule(

@@ -5,7 +5,9 @@ import { SpillwayError, systemClock } from '@spillway/core';
 import type { RedisClient } from '../client.js';
 import { failedCall, isUnknownScript, unavailable } from '../failures.js';
 import { after } from '../host.js';
+import announce from '../lua/control-announce.lua';
 import history from '../lua/control-history.lua';
+import limiters from '../lua/control-limiters.lua';
 import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
 import { type Script, scriptOf } from '../script.js';
@@ -14,8 +16,9 @@ import { type Script, scriptOf } from '../script.js';
 const SETTINGS = 'spw:{%control}settings';
 const REVISION = 'spw:{%control}revision';
 const HISTORY = 'spw:{%control}history';
+const LIMITERS = 'spw:{%control}limiters';
 
-/** How long anybody waits for a client to connect and for Redis to answer. */
+/** How long anybody waits for a client to connect and for Redis to answer, unless told otherwise. */
 const PATIENCE_MS = 5_000;
 
 /** The client is looked at again by then, should it not tell. */
@@ -26,6 +29,8 @@ export class Scripts {
   private readonly reading = scriptOf(read);
   private readonly writing = scriptOf(write);
   private readonly telling = scriptOf(history);
+  private readonly announcing = scriptOf(announce);
+  private readonly naming = scriptOf(limiters);
   /** One for all that wait. */
   private change: Promise<void> | undefined;
 
@@ -45,9 +50,28 @@ export class Scripts {
     return this.run(this.telling, [HISTORY], []);
   }
 
+  /** Whether a call can be sent at once. */
+  get isReady(): boolean {
+    return this.client.state === 'ready';
+  }
+
+  announce(args: string[]): Promise<unknown> {
+    return this.run(this.announcing, [LIMITERS], args);
+  }
+
+  /** What is noted of some limiters, or of all if none is named. */
+  limiters(names: string[] = [], patienceMs: number = PATIENCE_MS): Promise<unknown> {
+    return this.run(this.naming, [LIMITERS], names, patienceMs);
+  }
+
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
-  private async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
-    const untilUs = systemClock.nowUs() + PATIENCE_MS * 1000;
+  private async run(
+    script: Script,
+    keys: string[],
+    args: string[],
+    patienceMs: number = PATIENCE_MS,
+  ): Promise<unknown> {
+    const untilUs = systemClock.nowUs() + patienceMs * 1000;
     await this.ready(untilUs);
     return inTime(this.call(script, keys, args), untilUs);
   }
@@ -90,9 +114,7 @@ export class Scripts {
 function inTime<Value>(call: Promise<Value>, untilUs: number): Promise<Value> {
   return new Promise((resolve, reject) => {
     const stop = after((untilUs - systemClock.nowUs()) / 1000, () =>
-      reject(
-        new SpillwayError('SPW_STORE_TIMEOUT', `Redis did not answer within ${PATIENCE_MS} ms`),
-      ),
+      reject(new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time')),
     );
     call.then(resolve, reject).finally(stop);
   });

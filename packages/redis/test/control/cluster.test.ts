@@ -1,10 +1,17 @@
+import { createLimiter, type KeyedLimiter } from '@spillway/core';
 import { Cluster, type Redis } from 'ioredis';
 import { createCluster } from 'redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ada } from '../../../core/test/control/any-control.js';
-import { fromNodeRedisCluster, redisControl } from '../../src/index.js';
+import {
+  fromNodeRedisCluster,
+  type RedisStore,
+  redisControl,
+  redisStore,
+} from '../../src/index.js';
 import { redisServer, type Server } from '../redis.js';
 import { startCluster } from '../redis-cluster.js';
+import { soon } from './set-up.js';
 
 describe.skipIf(redisServer === null)('the control on Redis Cluster', () => {
   let servers: Server[] = [];
@@ -39,5 +46,24 @@ describe.skipIf(redisServer === null)('the control on Redis Cluster', () => {
     expect(one.rulingOn('api', '{eve}')?.verdict).toBe('block');
     const stored = await Promise.all(nodes.map((node) => node.dbsize()));
     expect(stored.sort()).toEqual([0, 0, 3]);
+  });
+
+  it('tells every shard what a reset there must find', async () => {
+    const open = () => {
+      const cluster = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
+      onTestFinished(() => cluster.disconnect());
+      return cluster;
+    };
+    const keys = Array.from({ length: 12 }, (_, i) => `key ${i}`);
+    const rule = { name: 'per key', limit: 1, window: '1h' } as const;
+    const [older, newer] = [{ ...rule, burst: 2 }, rule].map((numbers) =>
+      createLimiter(numbers, { store: redisStore(open()), denialCache: false, storeTimeout: '5s' }),
+    ) as [KeyedLimiter<RedisStore>, KeyedLimiter<RedisStore>];
+    for (const key of keys) await older.record(key, { cost: 2 });
+    const control = redisControl(open());
+    onTestFinished(() => control.close());
+    await vi.waitFor(async () => expect(await control.limiters()).toHaveLength(1), soon);
+    for (const key of keys) await newer.reset(key);
+    for (const key of keys) expect((await older.peek(key)).remaining).toBe(2);
   });
 });

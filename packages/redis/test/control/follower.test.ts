@@ -79,6 +79,25 @@ describe('a process that follows', () => {
     control.close();
   });
 
+  it('holds up a start for a second at most, or for as long as it is told, and follows what comes later', async () => {
+    const { calls, control } = played();
+    const ended: unknown[] = [];
+    const note = (answered: boolean) => void ended.push([answered, performance.now()]);
+    const fromMs = performance.now();
+    void control.refresh().then(note);
+    void control.refresh('250ms').then(note);
+    await pass(2_000);
+    expect(ended).toEqual([
+      [false, fromMs + 250],
+      [false, fromMs + 1_000],
+    ]);
+    calls[0]?.answer(reply(1, 'off'));
+    await pass(0);
+    expect(control.settingsOf('api')).toEqual({ mode: 'off' });
+    expect(() => control.refresh('soon' as '1s')).toThrow('SPW_OPTION_INVALID');
+    control.close();
+  });
+
   it('believes what was asked last, whatever is answered last', async () => {
     const { calls, control } = played();
     const look = control.refresh();

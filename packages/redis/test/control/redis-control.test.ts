@@ -194,6 +194,8 @@ describe.skipIf(redisServer === null)('the control in Redis', () => {
     expect(await least.history()).toHaveLength(3);
     await vi.waitFor(async () => expect(await least.list()).toEqual([]), soon);
     await least.block('api', 'eve', ada); // removes what has ended
+    least.register?.('api');
+    await vi.waitFor(async () => expect(await least.limiters()).toHaveLength(1), soon);
     expect(least.rulingOn('api', 'eve')?.verdict).toBe('block');
   });
 

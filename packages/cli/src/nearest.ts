@@ -1,0 +1,26 @@
+/** Which names somebody may have meant. */
+
+/** `names`, those first that differ from `name` in the fewest letters. */
+export function nearestFirst(name: string, names: readonly string[]): string[] {
+  const distances = new Map(names.map((other) => [other, distance(simple(name), simple(other))]));
+  return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
+}
+
+/** In names, people mix up capitals and what stands between words. */
+function simple(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}
+
+/** How many letters must be added, left out or replaced (V. I. Levenshtein, 1965). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

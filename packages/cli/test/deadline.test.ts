@@ -1,0 +1,92 @@
+/** A command ends in time, whatever Redis does: it is reached for when something is wrong. */
+
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { RedisServer } from '../../../tests/fleet/processes.js';
+import { redisServer } from '../../redis/test/redis.js';
+import { because, commandOnRedis } from './command.js';
+
+/** Takes what it is sent, and never answers. */
+async function blackHole(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.resume();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function frozen(): Promise<string> {
+  const server = await RedisServer.up();
+  server.freeze();
+  return server.url;
+}
+
+/** A way to a server that freezes when the first script is on its way to it. */
+async function freezing(server: RedisServer): Promise<string> {
+  const ends: Socket[] = [];
+  const way = createServer((near) => {
+    const far = createConnection(server.port, '127.0.0.1');
+    ends.push(near, far);
+    for (const socket of [near, far]) socket.on('error', () => {});
+    near.on('data', (bytes) => {
+      if (bytes.includes('eval')) server.freeze();
+      far.write(bytes);
+    });
+    far.on('data', (bytes) => near.write(bytes));
+  }).listen(0, '127.0.0.1');
+  await once(way, 'listening');
+  onTestFinished(() => {
+    way.close();
+    for (const socket of ends) socket.destroy();
+  });
+  return `redis://127.0.0.1:${(way.address() as AddressInfo).port}`;
+}
+
+describe.skipIf(redisServer === null)('spillway ends within some seconds with 1', () => {
+  const { spillway } = commandOnRedis();
+
+  async function timed(args: string[], url: string) {
+    const fromMs = Date.now();
+    const ended = await spillway([...args, '--redis', url]);
+    return { ...ended, seconds: (Date.now() - fromMs) / 1000 };
+  }
+
+  it.each([
+    ['frozen', frozen],
+    ['a black hole', blackHole],
+  ])('when Redis is %s, and says what may not have been done', async (_, open) => {
+    const url = await open();
+    const [set, reset, status, watch] = await Promise.all([
+      timed(['set', 'api', 'off', ...because], url),
+      timed(['reset', 'api', 'ada'], url),
+      timed(['status'], url),
+      timed(['watch'], url),
+    ]);
+    for (const { code, seconds, err } of [set, reset, status, watch]) {
+      expect(code).toBe(1);
+      expect(err).toContain('did not answer within 5 s');
+      // A process that starts and ends on a busy machine takes some time of its own.
+      expect(seconds).toBeLessThan(9);
+    }
+    for (const { err } of [set, reset]) expect(err).toContain('may not have been made');
+    expect(status.err + watch.err).not.toContain('may not have been made');
+  });
+
+  it('when Redis freezes in between', async () => {
+    const server = await RedisServer.up();
+    const args = ['set', 'api', 'off', '--anyway', ...because];
+    const ended = await timed(args, await freezing(server));
+    expect(ended).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('may not have been'),
+    });
+  });
+});

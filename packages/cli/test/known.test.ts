@@ -1,0 +1,146 @@
+/** What the command says of names: it knows those that processes have announced. */
+
+import { createLimiter } from '@spillway/core';
+import { redisControl, redisStore } from '@spillway/redis';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { redisServer } from '../../redis/test/redis.js';
+import { because, commandOnRedis } from './command.js';
+
+const LIMITERS = 'spw:{%control}limiters';
+/** How long a test waits for what must come soon. */
+const soon = { timeout: 10_000, interval: 10 };
+
+describe.skipIf(redisServer === null)('spillway', () => {
+  const { redis, spillway, json, announce } = commandOnRedis();
+
+  describe('refuses a name that no process has announced', () => {
+    it.each([
+      [['set', 'per_key', 'off', ...because]],
+      [['share', 'per_key', '10%', ...because]],
+      [['limits', 'per_key', '--limit', '5', ...because]],
+      [['clear', 'per_key', ...because]],
+      [['block', 'per_key', 'eve', ...because]],
+      [['allow', 'per_key', 'eve', ...because]],
+      [['unrule', 'per_key', 'eve', ...because]],
+      [['reset', 'per_key', 'eve']],
+    ])('%j, and says which there are, nearest first; not with --anyway', async (args) => {
+      await announce('logins', 'api', 'per-key', 'per-ip');
+      const { code, out, err } = await spillway(args);
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toContain('No process has announced a limiter "per_key".');
+      expect(err).toContain('Announced are: per-key, per-ip, ');
+      expect(err).toContain('--anyway');
+      expect(await redis().keys('*')).toEqual([LIMITERS]);
+      const inJson = await spillway([...args, '--json']);
+      const { error } = JSON.parse(inJson.err) as { error: { code: string; known: string[] } };
+      expect({ ...error, known: error.known.slice(0, 2) }).toMatchObject({
+        code: 'USAGE',
+        known: ['per-key', 'per-ip'],
+      });
+      expect(error.known).toHaveLength(4);
+      expect((await spillway([...args, '--anyway'])).code).toBe(0);
+    });
+
+    it('and says so where none is announced at all, and where there are many', async () => {
+      expect((await spillway(['set', 'api', 'off', ...because])).err).toContain(
+        'None is announced',
+      );
+      await announce(...Array.from({ length: 15 }, (_, i) => `limiter-${i}`));
+      const { err } = await spillway(['set', 'api', 'off', ...because]);
+      expect(err).toContain(', and 5 more (see status)');
+    });
+  });
+
+  it('takes * for every limiter, announced or not', async () => {
+    expect((await spillway(['set', '*', 'off', ...because])).code).toBe(0);
+    expect((await spillway(['block', '*', 'eve', ...because])).code).toBe(0);
+  });
+
+  it('resets a key in what other releases counted, for one limiter and for all', async () => {
+    const rule = { name: 'api', limit: 1, window: '1h' } as const;
+    const limiters = [
+      rule,
+      { ...rule, burst: 3 },
+      { ...rule, name: 'other', window: '1d' as const },
+    ].map((numbers) => createLimiter(numbers, { store: redisStore(redis()), denialCache: false }));
+    const remaining = () =>
+      Promise.all(limiters.map(async (one) => (await one.peek('ada')).remaining));
+    const full = await remaining();
+    const spend = () => Promise.all(limiters.map((one) => one.record('ada', { cost: 3 })));
+    await spend();
+    const control = redisControl(redis());
+    onTestFinished(() => control.close());
+    await vi.waitFor(async () => {
+      const [api, other] = await control.limiters();
+      expect([api?.declared, other?.declared]).toMatchObject([[{}, {}], [{}]]);
+    }, soon);
+    expect((await spillway(['reset', 'api', 'ada'])).code).toBe(0);
+    expect(await remaining()).toEqual([full[0], full[1], 0]);
+    await spend();
+    expect(await json('reset', '*', 'ada')).toEqual({
+      reset: { limiter: '*', key: 'ada', isKnown: true },
+    });
+    expect(await remaining()).toEqual(full);
+  });
+
+  it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {
+    await announce('api');
+    createLimiter(
+      { name: 'idle', limit: 5, window: 1_500, burst: 9 },
+      { store: redisStore(redis()) },
+    );
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(2), soon);
+    await spillway(['set', 'per_key', 'off', '--anyway', ...because]);
+    const { out } = await spillway(['status']);
+    expect(out).toContain('No process has announced a limiter "per_key". Announced are: ');
+    expect(out).toMatch(/^LIMITER +DECLARED +FOLLOWS CHANGES$/m);
+    expect(out).toMatch(/^api +100 per 1m \(token-bucket\) +yes$/m);
+    expect(out).toMatch(/^idle +5 per 1500ms, burst 9 \(token-bucket\) +no$/m);
+    expect(await json('status')).toMatchObject({
+      overrides: [{ limiter: 'per_key' }],
+      limiters: [
+        { name: 'api', declared: [{ limit: 100, windowMs: 60_000 }], isFollowed: true },
+        { name: 'idle', isFollowed: false },
+      ],
+      unannounced: ['per_key'],
+    });
+    expect((await spillway(['status', 'nope'])).out).toContain(
+      'No process has announced a limiter "nope".',
+    );
+  });
+
+  it('says where nobody is known to follow a change', async () => {
+    await createLimiter(
+      { name: 'api', limit: 5, window: '1s' },
+      { store: redisStore(redis()) },
+    ).consume('ada');
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    const { code, out } = await spillway(['set', 'api', 'off', ...because]);
+    expect(code).toBe(0);
+    expect(out).toContain('nobody is known to follow');
+    await announce('api');
+    expect((await spillway(['set', 'api', 'off', ...because])).out).not.toContain('nobody');
+  });
+
+  it('changes settings where the names cannot be told, and resets nothing by halves', async () => {
+    await redis().set(LIMITERS, 'junk');
+    const set = await spillway(['set', 'api', 'off', ...because]);
+    expect(set).toMatchObject({ code: 0, err: expect.stringContaining('names are not checked') });
+    const reset = await spillway(['reset', 'api', 'ada']);
+    expect(reset.code).toBe(1);
+    expect(reset.err).toContain('does not keep the list of limiters');
+  });
+
+  it('lets nobody write to the terminal through a name', async () => {
+    const until = Date.now() + 60_000;
+    await redis().hset(
+      LIMITERS,
+      '\u001b[2Jx',
+      `1 b1 ${until} {"algorithm":"\u202ex","limit":1} ${until}`,
+    );
+    for (const args of [['status'], ['set', '\u009b', 'off', ...because]]) {
+      const { out, err } = await spillway(args);
+      expect((out + err).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    }
+  });
+});

@@ -1,0 +1,26 @@
+/** What a guard tells its store and its control of its limiters. */
+
+import type { Control } from '../control/control.js';
+import type { Limiter, StoredLimiter } from '../limit/limiter.js';
+import { claimName } from '../limit/names.js';
+import type { Rule } from '../rule.js';
+import type { Store } from '../store.js';
+
+/** To be told of each rule that is not the declared one: a function or a live change made it, and perhaps another count. */
+export type NoteRule = (limiter: Pick<StoredLimiter, 'name' | 'rule'>, rule: Rule) => void;
+
+/** @throws SpillwayError `SPW_NAME_CONFLICT` */
+export function announce<Raw>(
+  limiters: readonly Limiter<Raw>[],
+  store: Store,
+  control: Control | undefined,
+): NoteRule {
+  for (const limiter of limiters) {
+    const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
+    if (rule) claimName(store, limiter.name, rule);
+    control?.register?.(limiter.name, rule);
+  }
+  return ({ name, rule: declared }, rule) => {
+    if (rule.code !== declared.code) store.register?.(name, rule);
+  };
+}

@@ -1,0 +1,77 @@
+/** What a store notes of its limiters in Redis, and what a reset finds there. */
+
+import {
+  countOf,
+  KnownCounts,
+  type Logger,
+  type Rule,
+  type Step,
+  systemClock,
+} from '@spillway/core';
+import { consoleLogger } from '../host.js';
+import { Announcer } from './announcer.js';
+import { decodeCodes } from './known-limiter.js';
+import type { Scripts } from './scripts.js';
+
+/** The longest time that a reset waits for what others have noted; at most half of its own. */
+const LOOK_US = 1_000_000;
+
+export class Registry {
+  private readonly scripts: Scripts;
+  private readonly known = new KnownCounts();
+  private readonly announcer: Announcer;
+
+  constructor(scripts: Scripts, logger: Logger | false = consoleLogger()) {
+    this.scripts = scripts;
+    const announced = () =>
+      [...this.known.entries()].map(([name, rules]) => ({ name, rules, isFollowed: false }));
+    this.announcer = new Announcer(scripts, announced, (error) => {
+      if (logger) logger.warn(lineOf(error));
+    });
+  }
+
+  register(limiter: string, rule: Rule): void {
+    if (this.known.note(limiter, rule)) this.announcer.changed();
+  }
+
+  /** See {@link Announcer.keepUp}. */
+  keepUp(): void {
+    this.announcer.keepUp();
+  }
+
+  /** The steps that the resets among `steps` need beside themselves, so that each forgets all counts of its limiter and key. */
+  async otherResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
+    const resets = steps.filter(({ op }) => op === 'reset');
+    const noted = await this.notedCodes(
+      [...new Set(resets.map(({ limiter }) => limiter))],
+      deadlineUs,
+    );
+    return resets.flatMap((step) => {
+      const others = this.known.otherResets(step);
+      const have = new Set([step, ...others].map(countOf));
+      // Of another process's rule only the code is known; for a reset it is all that matters.
+      for (const code of noted.get(step.limiter) ?? []) {
+        if (!have.has(code)) others.push({ ...step, rule: { ...step.rule, code } });
+      }
+      return others;
+    });
+  }
+
+  private async notedCodes(
+    limiters: string[],
+    deadlineUs: number,
+  ): Promise<ReadonlyMap<string, readonly string[]>> {
+    const leftUs = (deadlineUs - systemClock.nowUs()) / 2;
+    try {
+      return decodeCodes(await this.scripts.limiters(limiters, Math.min(leftUs, LOOK_US) / 1000));
+    } catch (error) {
+      this.announcer.trouble(error);
+      return new Map();
+    }
+  }
+}
+
+function lineOf(error: unknown): string {
+  const why = error instanceof Error ? error.message : String(error);
+  return `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process counts under, and the command line may not know all names.`;
+}
