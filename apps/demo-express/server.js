@@ -20,11 +20,12 @@ const { PORT = 3000, LIMIT = 20, WINDOW = '1m', FOUR, TRUST_PROXY, REDIS_URL } =
 const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each process counts alone
 
 // All that differs between one process and a fleet.
-const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined;
+const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
 
+// A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
 const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 const overload = [

@@ -16,6 +16,7 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
     skip: ({ path }) => path === '/health',
     onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
   };
+  // A header and a path stand for an account and its plan: a demo has no accounts. Yours are found by authentication.
   const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
   const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 
 export function openStore(url) {
   if (!url) return { store: memoryStore(), disconnect: () => undefined };
-  const redis = new Redis(url);
+  const redis = new Redis(url, { socketTimeout: 1000 });
   redis.on('error', () => undefined); // the guards tell of an outage, once a second
   return { store: redisStore(redis), disconnect: () => redis.disconnect() };
 }

@@ -13,7 +13,7 @@ import Koa from 'koa';
 const { PORT = 3000, LIMIT = 20, WINDOW: window = '1m' } = process.env;
 const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
 
-const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined;
+const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const options = {
   store: redis ? redisStore(redis) : spw.memoryStore(),
@@ -22,6 +22,7 @@ const options = {
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
 };
 
+// A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
 const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 const shedders = [

@@ -12,9 +12,10 @@ import { Redis } from 'ioredis';
 const { PORT = 3000, LIMIT = 20, WINDOW: window = '1m', PLATFORM = 'express' } = process.env;
 const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
 
-const redis = REDIS_URL ? new Redis(REDIS_URL) : undefined;
+const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 
+// A header stands for an account: a demo has no accounts. Yours are found by authentication.
 const key = (request) => request.header('x-api-key'); // none: the client's address counts
 const priority = spw.priorityOf; // what Priority() says of a handler
 const shedders = [

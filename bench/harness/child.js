@@ -24,6 +24,7 @@ export function startChild(base, module, { args = [], execArgv = [], core } = {}
   });
   gone.catch(() => undefined);
   return {
+    pid: child.pid,
     call(...message) {
       const answer = new Promise((resolve) => child.once('message', resolve));
       child.send(message);

@@ -85,6 +85,21 @@ async function overload(port, rate, ms, warmMs, cancels) {
   return { counts, ...tally, seconds: (ms - warmMs) / 1000 };
 }
 
+/** One request after another, so many a second. */
+async function steady(port, rate, ms) {
+  const answers = [];
+  for (const start = performance.now(); performance.now() - start < ms; ) {
+    const next = new Promise((resolve) => setTimeout(resolve, 1000 / rate));
+    answers.push(await ask(port, draw(), PATIENCE_MS));
+    await next;
+  }
+  agent.destroy();
+  const took = answers.map((answer) => answer.ms).sort((a, b) => a - b);
+  const at = (part) => took[Math.floor(part * (took.length - 1))];
+  const refused = answers.filter(({ status }) => status === 503).length;
+  return { asked: answers.length, refused, p50: at(0.5), p99: at(0.99) };
+}
+
 function count({ name, status, ms }, counts, tally) {
   counts[name].offered += 1;
   if (status === 503) tally.refused += 1;
@@ -93,4 +108,4 @@ function count({ name, status, ms }, counts, tally) {
   else counts[name].served += 1;
 }
 
-answerCalls({ capacity, overload });
+answerCalls({ capacity, overload, steady });

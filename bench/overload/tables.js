@@ -3,6 +3,7 @@
 import { startChild } from '../harness/child.js';
 import { digits, median } from '../harness/stats.js';
 import { table } from '../harness/table.js';
+import { idleTable } from './idle.js';
 
 const LOOPS = {
   none: 'no shedder',
@@ -73,6 +74,7 @@ export async function overloadTables(say) {
     const head = ['served in time, % of capacity', 'critical, %', 'POST, %', 'GET, %', 'test, %'];
     parts.push(table([title, ...head, 'refused, %', 'late or unanswered, %'], rows));
   }
+  parts.push(await idleTable(say));
   return parts.join('\n\n');
 }
 

@@ -7,20 +7,24 @@ import { prometheusObserver } from '@spillway/prometheus';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { ask, findTool } from './debian-tools.js';
 import { parseScrape } from './exports.js';
-import { findPromtool, promtool } from './promtool.js';
 import {
   ALERTS,
   alertRules,
   dashboardQueries,
   groupedBy,
-  OPS,
+  REDIS_ALERTS,
+  ROOT,
   readDashboard,
   selectorsIn,
 } from './queries.js';
 import { play } from './story.js';
 
-const ALERT_TESTS = join(OPS, 'prometheus', 'alerts.test.yml');
+const RULES = [ALERTS, REDIS_ALERTS];
+/** Beside each file of alerts stands its test. */
+const ALERT_TESTS = RULES.map((file) => file.replace(/yml$/, 'test.yml'));
+const RUNBOOK = 'https://github.com/spillway/spillway/blob/main/docs/3am.md';
 
 interface AlertTests {
   readonly tests: readonly {
@@ -57,7 +61,7 @@ beforeAll(async () => {
 
 describe.each([
   ...dashboardQueries().map((query) => ({ of: 'dashboard', ...query })),
-  ...alertRules().map((query) => ({ of: 'alerts', ...query })),
+  ...alertRules([ALERTS]).map((query) => ({ of: 'alerts', ...query })),
 ])('$of: $source', ({ expr }) => {
   it('asks for metrics, labels and words that exist', () => {
     const selectors = selectorsIn(expr);
@@ -108,8 +112,9 @@ describe('the dashboard', () => {
 
 describe('each alert', () => {
   it('has a test in which it goes off, and one in which it does not', () => {
-    const { tests } = parse(readFileSync(ALERT_TESTS, 'utf8')) as AlertTests;
-    const cases = tests.flatMap(({ alert_rule_test }) => alert_rule_test);
+    const cases = ALERT_TESTS.flatMap(
+      (file) => (parse(readFileSync(file, 'utf8')) as AlertTests).tests,
+    ).flatMap(({ alert_rule_test }) => alert_rule_test);
     for (const { alert } of alertRules()) {
       const own = cases.filter(({ alertname }) => alertname === alert);
       const fires = own.map(({ exp_alerts }) => exp_alerts.length > 0);
@@ -121,24 +126,45 @@ describe('each alert', () => {
     for (const { alert, labels, annotations } of alertRules()) {
       expect(alert).toMatch(/^Spillway[A-Z]\w+$/);
       expect(['page', 'ticket', 'info']).toContain(labels['severity']);
-      expect(Object.keys(annotations)).toEqual(['summary', 'description']);
+      expect(Object.keys(annotations)).toEqual(['summary', 'description', 'runbook_url']);
     }
+  });
+
+  it('links to its own part of the page for three in the morning, and that page has no other', () => {
+    const page = readFileSync(join(ROOT, 'docs', '3am.md'), 'utf8');
+    const parts = [...page.matchAll(/^## (Spillway\w+)$/gm)].map(([, name = '']) => name);
+    expect(parts.sort()).toEqual(
+      alertRules()
+        .map(({ alert }) => alert)
+        .sort(),
+    );
+    for (const { alert, annotations } of alertRules()) {
+      expect(annotations['runbook_url']).toBe(`${RUNBOOK}#${alert.toLowerCase()}`);
+    }
+  });
+
+  it('is in the table of the metrics page', () => {
+    const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
+    const rows = [...page.matchAll(/^\| `(Spillway\w+)` \|/gm)].map(([, name = '']) => name);
+    expect(rows.sort()).toEqual(
+      alertRules()
+        .map(({ alert }) => alert)
+        .sort(),
+    );
   });
 });
 
-const program = findPromtool();
+const program = findTool('promtool');
 
 describe.skipIf(program === null)('promtool', () => {
-  const check = (...args: string[]) => promtool(program ?? '', ...args);
-
-  it('finds the alerts well formed', () => {
-    const { ok, said } = check('check', 'rules', ALERTS);
-    expect(said).toContain(`SUCCESS: ${alertRules().length} rules found`);
+  it.each(RULES)('finds the alerts well formed: %s', (file) => {
+    const { ok, said } = ask(program, 'check', 'rules', file);
+    expect(said).toContain(`SUCCESS: ${alertRules([file]).length} rules found`);
     expect(ok).toBe(true);
   });
 
-  it('sees each alert go off when it must, and only then', () => {
-    const { ok, said } = check('test', 'rules', ALERT_TESTS);
+  it.each(ALERT_TESTS)('sees each alert go off when it must, and only then: %s', (file) => {
+    const { ok, said } = ask(program, 'test', 'rules', file);
     expect(said).toContain('SUCCESS');
     expect(ok).toBe(true);
   });
@@ -150,7 +176,7 @@ describe.skipIf(program === null)('promtool', () => {
       expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, '.*'),
     }));
     writeFileSync(join(dir, 'queries.yml'), stringify({ groups: [{ name: 'all', rules }] }));
-    const { ok, said } = check('check', 'rules', join(dir, 'queries.yml'));
+    const { ok, said } = ask(program, 'check', 'rules', join(dir, 'queries.yml'));
     rmSync(dir, { recursive: true });
     expect(said).toContain(`SUCCESS: ${rules.length} rules found`);
     expect(ok).toBe(true);

@@ -4,8 +4,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-export const OPS: string = join(import.meta.dirname, '..', '..', 'ops');
+export const ROOT: string = join(import.meta.dirname, '..', '..');
+export const OPS: string = join(ROOT, 'ops');
+/** Those on our own metrics, and those on the metrics of redis_exporter. */
 export const ALERTS: string = join(OPS, 'prometheus', 'alerts.yml');
+export const REDIS_ALERTS: string = join(OPS, 'prometheus', 'redis.yml');
 
 export interface Query {
   /** Where it stands. */
@@ -47,8 +50,12 @@ export function dashboardQueries(): Query[] {
   return [...own, ...annotations.list.map(({ name, expr }) => ({ source: name, expr }))];
 }
 
-export function alertRules(): Alert[] {
-  const file = parse(readFileSync(ALERTS, 'utf8')) as {
+export function alertRules(files: readonly string[] = [ALERTS, REDIS_ALERTS]): Alert[] {
+  return files.flatMap(rulesOf);
+}
+
+function rulesOf(path: string): Alert[] {
+  const file = parse(readFileSync(path, 'utf8')) as {
     groups: { rules: Omit<Alert, 'source'>[] }[];
   };
   return file.groups.flatMap(({ rules }) => rules.map((rule) => ({ ...rule, source: rule.alert })));

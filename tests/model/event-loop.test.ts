@@ -46,6 +46,25 @@ describe('the modelled event loop', () => {
     expect(fired).toEqual([20, 130, 150]);
   });
 
+  it('shares its processor: work waits for its part of the period, active once it has begun', () => {
+    const loop = new EventLoop({ everyMs: 10, ownMs: 4 });
+    const seen: [string, number, number][] = [];
+    const task = (name: string, busyMs: number) => () => ({
+      busyMs,
+      after: () => seen.push([name, loop.nowMs, loop.times().active]),
+    });
+    loop.at(1, () => loop.enqueue(task('fits', 2)));
+    loop.at(5, () => loop.enqueue(task('sleeps until its turn', 1)));
+    loop.at(12, () => loop.enqueue(task('is put off twice', 7)));
+    loop.runUntil(50);
+    expect(seen).toEqual([
+      ['fits', 3, 2],
+      ['sleeps until its turn', 11, 3],
+      ['is put off twice', 31, 22],
+    ]);
+    expect(loop.times()).toEqual({ active: 22, idle: 28 });
+  });
+
   it('queues as the theory of M/M/1 says: at 0.7 load, seven thirds are in the system', () => {
     const loop = new EventLoop();
     const random = seeded(11);

@@ -8,6 +8,15 @@ interface Event {
   readonly run: () => void;
 }
 
+/**
+ * When a process that wants the processor gets it, where others have it too: each period begins with its own part, the rest is
+ * theirs.
+ */
+export interface Processor {
+  readonly everyMs: number;
+  readonly ownMs: number;
+}
+
 /** Starts, and says how long it keeps the loop busy; `after` happens when it is done. */
 export type Task = () => { readonly busyMs: number; readonly after?: () => void };
 
@@ -22,8 +31,15 @@ export class EventLoop implements Clock {
   private next = 0;
   private running = false;
 
+  constructor(private readonly processor: Processor = { everyMs: 1, ownMs: 1 }) {}
+
   nowUs(): number {
     return Math.round(this.nowMs * 1000);
+  }
+
+  /** What Node's `performance.eventLoopUtilization` counts. */
+  times(): { readonly active: number; readonly idle: number } {
+    return { active: this.busyMs, idle: this.nowMs - this.busyMs };
   }
 
   /** Calls back at a time, without using the loop: what the world outside does. */
@@ -70,13 +86,40 @@ export class EventLoop implements Clock {
       this.next = 0;
     }
     this.running = true;
+    const startMs = this.afterWork(this.nowMs, 0);
+    // Who slept until now and does not get the processor yet is idle, as Node counts it.
+    if (startMs > this.nowMs) this.at(startMs, () => this.run(task));
+    else this.run(task);
+  }
+
+  private run(task: Task): void {
     const { busyMs, after } = task();
-    this.at(this.nowMs + busyMs, () => {
-      this.busyMs += busyMs;
+    const startMs = this.nowMs;
+    this.at(this.afterWork(startMs, busyMs), () => {
+      this.busyMs += this.nowMs - startMs;
       this.running = false;
       after?.();
       this.turn();
     });
+  }
+
+  /** When work that is ready is done; for no work, when it could begin. */
+  private afterWork(readyMs: number, workMs: number): number {
+    const { everyMs, ownMs } = this.processor;
+    if (ownMs >= everyMs) return readyMs + workMs;
+    let period = Math.floor(readyMs / everyMs);
+    let sinceMs = readyMs - period * everyMs;
+    if (sinceMs >= ownMs) {
+      period += 1;
+      sinceMs = 0;
+    }
+    let leftMs = workMs;
+    while (leftMs > ownMs - sinceMs) {
+      leftMs -= ownMs - sinceMs;
+      period += 1;
+      sinceMs = 0;
+    }
+    return period * everyMs + sinceMs + leftMs;
   }
 
   private push(event: Event): void {

@@ -73,6 +73,33 @@ describe.each<Loops>(['guard', 'both'])('with %s', (loops) => {
     }
   });
 
+  it.each<Scenario>(['idle beside neighbours', 'idle under a CPU limit'])(
+    '%s: a late loop that has little to do refuses nothing',
+    (scenario) => {
+      for (const one of runs(scenario, loops)) {
+        expect(one.refused.filter((share) => share > 0)).toEqual([]);
+        expect(one.critical).toBeGreaterThan(0.99);
+      }
+    },
+  );
+
+  it('an overload beside neighbours is shed as any other', () => {
+    for (const one of runs('twice beside neighbours', loops)) {
+      expect(one.critical).toBeGreaterThan(0.98);
+      expect(refused(one, 5, 120)).toBeGreaterThan(0.5);
+    }
+    const without = goodput('twice beside neighbours', 'none');
+    expect(goodput('twice beside neighbours', loops)).toBeGreaterThan(10 * without);
+  });
+
+  it('an overload that meets an idle loop is shed within half a second', () => {
+    for (const one of runs('spike from idle', loops)) {
+      expect(refused(one, 5.5, 6)).toBeGreaterThan(0.3);
+      expect(one.critical).toBeGreaterThan(0.97);
+      expect(one.goodput).toBeGreaterThan(0.6 * CAPACITY);
+    }
+  });
+
   it('classes are refused in their order', () => {
     for (const { served, offered } of runs('twice', loops)) {
       const share = (name: keyof typeof served) => served[name] / offered[name];

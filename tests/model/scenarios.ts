@@ -11,7 +11,7 @@ import {
   type WorkerShedder,
   workerShedder,
 } from '@spillway/core';
-import { TimerDrift } from '../../packages/core/src/node/drift.js';
+import { WaitMeter } from '../../packages/core/src/node/wait-meter.js';
 import { EventLoop } from './event-loop.js';
 import { seeded } from './random.js';
 import { CAPACITY, type Result, serve, type Traffic } from './service.js';
@@ -20,6 +20,8 @@ import { CAPACITY, type Result, serve, type Traffic } from './service.js';
 export const SEEDS: readonly number[] = [101, 102, 103];
 
 const USUAL = 0.6 * CAPACITY;
+/** Requests a second that keep the loop busy for 3 % of the time. */
+const IDLE = 10;
 const FAST = { meanMs: 20 };
 
 export const SCENARIOS = {
@@ -47,6 +49,29 @@ export const SCENARIOS = {
     dependency: FAST,
     pause: { everyMs: 5000, busyMs: 100 },
   },
+  'spike from idle': {
+    seconds: 30,
+    rate: (atSeconds) => (atSeconds >= 5 ? 3 * CAPACITY : IDLE),
+    dependency: FAST,
+  },
+  'idle beside neighbours': {
+    seconds: 120,
+    rate: () => IDLE,
+    dependency: FAST,
+    processor: { everyMs: 60, ownMs: 20 },
+  },
+  'idle under a CPU limit': {
+    seconds: 120,
+    rate: () => IDLE,
+    dependency: FAST,
+    processor: { everyMs: 100, ownMs: 20 },
+  },
+  'twice beside neighbours': {
+    seconds: 120,
+    rate: () => CAPACITY,
+    dependency: FAST,
+    processor: { everyMs: 60, ownMs: 30 },
+  },
 } satisfies Record<string, Traffic>;
 
 export type Scenario = keyof typeof SCENARIOS;
@@ -69,7 +94,7 @@ export interface Run extends Result {
 
 export function run(scenario: Scenario, protection: Protection, seed: number): Run {
   const random = seeded(seed);
-  const loop = new EventLoop();
+  const loop = new EventLoop((SCENARIOS[scenario] as Traffic).processor);
   const limiter = limiterOn(loop, protection, random.uniform);
   const guard = limiter && createGuard(limiter, { store: memoryStore({ clock: loop }) });
   const result = serve(loop, random, SCENARIOS[scenario], guard);
@@ -122,12 +147,12 @@ function shedderOn(
 
 /** The wait as the Node signal measures it: the same arithmetic on the model's timer. */
 function waitOf(loop: EventLoop): Signal {
-  const drift = new TimerDrift(20, 0);
+  const meter = new WaitMeter(20, 0, loop.times());
   const listeners: (() => void)[] = [];
   loop.every(20, 0.01, () => {
-    drift.fired(loop.nowMs);
+    meter.fired(loop.nowMs, loop.times());
     loop.enqueue(() => {
-      drift.turned(loop.nowMs);
+      meter.turned(loop.nowMs);
       return { busyMs: 0 };
     });
     for (const listener of listeners) listener();
@@ -135,9 +160,9 @@ function waitOf(loop: EventLoop): Signal {
   return {
     name: 'wait',
     read: () => ({
-      value: drift.waitMs(loop.nowMs) / 20,
+      value: meter.waitMs(loop.nowMs, loop.times()) / 20,
       ageMs: 0,
-      spanMs: drift.coveredMs(loop.nowMs),
+      spanMs: meter.coveredMs(loop.nowMs),
     }),
     watch: (listener) => listeners.push(listener),
   };

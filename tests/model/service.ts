@@ -1,7 +1,7 @@
 /** A service on the modelled event loop, its traffic, and what came of it. */
 
 import type { Admission, Guard, LimitRequest } from '@spillway/core';
-import type { EventLoop } from './event-loop.js';
+import type { EventLoop, Processor } from './event-loop.js';
 import type { Random } from './random.js';
 
 /** The traffic's classes with their shares; the path of a request is its class. */
@@ -26,6 +26,8 @@ export interface Traffic {
   readonly dependency: { readonly meanMs: number; readonly capacity?: number };
   /** What stops the loop now and then, as a collection of garbage does. */
   readonly pause?: { readonly everyMs: number; readonly busyMs: number };
+  /** How the service shares its processor. Default: it is alone. */
+  readonly processor?: Processor;
 }
 
 export interface Result {

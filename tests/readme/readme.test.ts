@@ -10,6 +10,10 @@ import { findSnippets, ROOT, type Snippet, snippetsIn } from './snippets.js';
 const PRELUDE = `
 declare const app: import('express').Express;
 declare const redis: import('ioredis').Redis;
+/** What authentication, such as Passport, leaves with a request. */
+declare namespace Express {
+  interface Request { user?: { id: string; plan: string } }
+}
 `;
 
 const snippets = findSnippets();

@@ -24,7 +24,7 @@ export { type SpillwayHandler, type SpillwayOptions, spillway } from './middlewa
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';
  *
- * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: (request) => request.raw.get('x-api-key') })));
+ * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: ({ raw }) => raw.user?.id })));
  * ```
  */
 export const rateLimit: (options: RateLimitOptions<Request>) => StoredLimiter<Request> =
@@ -37,7 +37,7 @@ export const rateLimit: (options: RateLimitOptions<Request>) => StoredLimiter<Re
  * ```ts
  * import { concurrencyLimit, spillway } from '@spillway/express';
  *
- * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: (request) => request.raw.get('x-api-key') })));
+ * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: ({ raw }) => raw.user?.id })));
  * ```
  */
 export const concurrencyLimit: (

@@ -32,7 +32,7 @@ export type { OnRefused } from './reply.js';
  * import { Hono } from 'hono';
  *
  * const app = new Hono();
- * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: (request) => request.raw.req.header('x-api-key') })));
+ * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: ({ raw }) => raw.get('jwtPayload')?.sub })));
  * ```
  */
 export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Context> =
@@ -47,7 +47,7 @@ export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Co
  * import { Hono } from 'hono';
  *
  * const app = new Hono();
- * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: (request) => request.raw.req.header('x-api-key') })));
+ * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: ({ raw }) => raw.get('jwtPayload')?.sub })));
  * ```
  */
 export const concurrencyLimit: (

@@ -35,10 +35,12 @@ export {
  *
  * @example
  * ```ts
- * import { rateLimit, SpillwayModule } from '@spillway/nestjs';
+ * import { rateLimit, requestOf, SpillwayModule } from '@spillway/nestjs';
  *
  * SpillwayModule.forRoot({
- *   limiters: [rateLimit({ limit: 100, window: '1m', key: (request) => request.header('x-api-key') })],
+ *   limiters: [
+ *     rateLimit({ limit: 100, window: '1m', key: ({ raw }) => requestOf<{ user?: { id: string } }>(raw).user?.id }),
+ *   ],
  * });
  * ```
  */

@@ -33,9 +33,9 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
  * ```ts
  * import { concurrencyLimit, createGuard } from '@spillway/core';
  *
- * const guard = createGuard([
- *   concurrencyLimit({ name: 'in-flight', limit: 20, key: (request) => request.header('x-api-key') }),
- * ]);
+ * const guard = createGuard(
+ *   concurrencyLimit<{ user?: { id: string } }>({ name: 'in-flight', limit: 20, key: ({ raw }) => raw.user?.id }),
+ * );
  * ```
  */
 export function concurrencyLimit<Raw = unknown>(

@@ -72,8 +72,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
  *
- * const guard = createGuard([
- *   rateLimit({ name: 'per-key', limit: 100, window: '1s', burst: 500, key: (r) => r.header('x-api-key') }),
+ * const guard = createGuard<{ user?: { id: string } }>([
+ *   rateLimit({ name: 'per-account', limit: 100, window: '1s', burst: 500, key: ({ raw }) => raw.user?.id }),
  *   rateLimit({ name: 'uploads', limit: 10, window: '1h', cost: (r) => (r.method === 'POST' ? 1 : 0) }),
  * ]);
  * ```

@@ -4,9 +4,9 @@ import { type Duration, toMicroseconds } from '../duration.js';
 import { SpillwayError, show } from '../errors.js';
 import { afterPendingInput } from '../host.js';
 import type { Reading, Signal } from '../shed/signal.js';
-import { TimerDrift } from './drift.js';
-import { monotonicMs } from './host.js';
+import { loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
+import { WaitMeter } from './wait-meter.js';
 
 /** How often the timer asks for its turn. */
 const PERIOD_MS = 20;
@@ -24,7 +24,9 @@ export interface TimedSignal extends Signal {
 }
 
 /**
- * How late the event loop is, against the target: 1 when work waits 20 ms for its turn.
+ * How late the event loop is, against the target: 1 when work waits 20 ms for its turn. 0 while the loop is busy for less than
+ * half of its time: then it is late because other processes have the processor, or because of a CPU limit, and refusing
+ * requests would not help. Where the host counts no utilization (Bun, Deno), every wait counts.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -48,15 +50,15 @@ export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSi
 
 class WaitSignal implements TimedSignal {
   readonly name = 'event-loop-wait';
-  private drift = new TimerDrift(PERIOD_MS, 0);
+  private meter = meterFrom(0);
   private readonly ticker = new Ticker(
     PERIOD_MS,
     () => {
-      this.drift = new TimerDrift(PERIOD_MS, monotonicMs());
+      this.meter = meterFrom(monotonicMs());
     },
     () => {
-      this.drift.fired(monotonicMs());
-      afterPendingInput(() => this.drift.turned(monotonicMs()));
+      this.meter.fired(monotonicMs(), loopTimes());
+      afterPendingInput(() => this.meter.turned(monotonicMs()));
     },
   );
 
@@ -66,9 +68,9 @@ class WaitSignal implements TimedSignal {
     if (!this.ticker.running()) return undefined;
     const nowMs = monotonicMs();
     return {
-      value: this.drift.waitMs(nowMs) / this.targetMs,
+      value: this.meter.waitMs(nowMs, loopTimes()) / this.targetMs,
       ageMs: 0,
-      spanMs: this.drift.coveredMs(nowMs),
+      spanMs: this.meter.coveredMs(nowMs),
     };
   }
 
@@ -79,4 +81,8 @@ class WaitSignal implements TimedSignal {
   close(): void {
     this.ticker.close();
   }
+}
+
+function meterFrom(nowMs: number): WaitMeter {
+  return new WaitMeter(PERIOD_MS, nowMs, loopTimes());
 }

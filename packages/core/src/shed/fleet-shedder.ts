@@ -36,10 +36,10 @@ const FLEET = 'fleet';
  * import { createGuard, fleetShedder } from '@spillway/core';
  *
  * const guard = createGuard(
- *   fleetShedder({
+ *   fleetShedder<{ user?: { plan: string } }>({
  *     name: 'fleet',
  *     capacity: 1000,
- *     priority: (request) => (request.path.startsWith('/charges') ? 'critical' : undefined),
+ *     priority: ({ raw }) => (raw.user?.plan === 'paid' ? 'critical' : undefined),
  *   }),
  * );
  * ```

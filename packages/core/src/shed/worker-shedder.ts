@@ -48,10 +48,10 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
  * import { eventLoopSignal } from '@spillway/core/node';
  *
  * const guard = createGuard([
- *   workerShedder({
+ *   workerShedder<{ user?: { plan: string } }>({
  *     name: 'workers',
  *     signal: eventLoopSignal(),
- *     priority: (request) => (request.path.startsWith('/charges') ? 'critical' : undefined),
+ *     priority: ({ raw }) => (raw.user?.plan === 'paid' ? 'critical' : undefined),
  *   }),
  *   rateLimit({ name: 'per-address', limit: 100, window: '1m' }),
  * ]);

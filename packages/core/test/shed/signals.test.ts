@@ -2,6 +2,7 @@ import { workerShedder } from '@spillway/core';
 import { eventLoopSignal, eventLoopWaitSignal, type TimedSignal } from '@spillway/core/node';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TimerDrift } from '../../src/node/drift.js';
+import { WaitMeter } from '../../src/node/wait-meter.js';
 import { request } from './stubs.js';
 
 afterEach(() => vi.restoreAllMocks());
@@ -17,16 +18,26 @@ function nextSample(signal: TimedSignal): Promise<void> {
 }
 
 describe('signals on a real event loop', () => {
-  it('see a block of 200 ms: while it lasts, and after it', async () => {
+  it('see a block of 700 ms: while it lasts, and after it', async () => {
     const signal = eventLoopWaitSignal({ target: '20ms' });
     signal.read();
     await nextSample(signal);
-    block(200);
-    expect(signal.read()?.value).toBeGreaterThan(8);
+    block(700);
+    expect(signal.read()?.value).toBeGreaterThan(28);
     await nextSample(signal);
-    // In full: one late sample weighs as the ten that it replaces.
-    expect(signal.read()?.value).toBeGreaterThan(5);
-    expect(signal.read()?.spanMs).toBeGreaterThan(190);
+    // In full: one late sample weighs as the many that it replaces.
+    expect(signal.read()?.value).toBeGreaterThan(18);
+    expect(signal.read()?.spanMs).toBeGreaterThan(690);
+    signal.close();
+  });
+
+  it('count every wait where the host does not count utilization', async () => {
+    vi.spyOn(performance, 'eventLoopUtilization').mockReturnValue(undefined as never);
+    const signal = eventLoopWaitSignal();
+    signal.read();
+    await nextSample(signal);
+    block(60);
+    expect(signal.read()?.value).toBeGreaterThan(1.5);
     signal.close();
   });
 
@@ -113,5 +124,63 @@ describe('the drift of a timer', () => {
     expect(drift.waitMs(1060)).toBe(40); // the turn is not over
     drift.fired(1100); // nor when the timer fires again
     expect(drift.waitMs(1100)).toBeGreaterThan(45);
+  });
+});
+
+describe('the wait of a loop', () => {
+  /** A timer of 20 ms for so long, each time `lateMs` late, on a loop that is active for a part of the time. */
+  function play(meter: WaitMeter, from: Life, ms: number, lateMs: number, part: number): Life {
+    let { nowMs, active, idle } = from;
+    for (const endMs = nowMs + ms; nowMs < endMs; ) {
+      const spanMs = 20 + lateMs;
+      nowMs += spanMs;
+      active += part * spanMs;
+      idle += (1 - part) * spanMs;
+      meter.fired(nowMs, { active, idle });
+      meter.turned(nowMs);
+    }
+    return { nowMs, active, idle };
+  }
+  interface Life {
+    readonly nowMs: number;
+    readonly active: number;
+    readonly idle: number;
+  }
+  const start: Life = { nowMs: 0, active: 0, idle: 0 };
+
+  it('is 0 while the loop is busy for less than half of the time, however late it is', () => {
+    const meter = new WaitMeter(20, 0, start);
+    const end = play(meter, start, 5000, 80, 0.45);
+    expect(meter.waitMs(end.nowMs, end)).toBe(0);
+    expect(meter.coveredMs(end.nowMs)).toBe(100);
+  });
+
+  it('counts in full from half on', () => {
+    const meter = new WaitMeter(20, 0, start);
+    const end = play(meter, start, 5000, 80, 0.55);
+    expect(meter.waitMs(end.nowMs, end)).toBeCloseTo(80, 3);
+  });
+
+  it('of an idle loop that becomes overloaded counts after 350 ms', () => {
+    const meter = new WaitMeter(20, 0, start);
+    const idle = play(meter, start, 2000, 0, 0);
+    const early = play(meter, idle, 320, 20, 1);
+    expect(meter.waitMs(early.nowMs, early)).toBe(0);
+    const late = play(meter, early, 40, 20, 1);
+    expect(meter.waitMs(late.nowMs, late)).toBeGreaterThan(15);
+  });
+
+  it('sees the turn that is not over, as overload if it lasts', () => {
+    const meter = new WaitMeter(20, 0, start);
+    const { nowMs, active, idle } = play(meter, start, 2000, 0, 0);
+    const after = (ms: number) => meter.waitMs(nowMs + ms, { active: active + ms, idle });
+    expect(after(300)).toBe(0);
+    expect(after(400)).toBe(380);
+  });
+
+  it('counts in full as long as the host has counted nothing', () => {
+    const meter = new WaitMeter(20, 0, { active: 0, idle: 0 });
+    meter.fired(50, { active: 0, idle: 0 });
+    expect(meter.waitMs(50, { active: 0, idle: 0 })).toBeGreaterThan(10);
   });
 });

@@ -1,0 +1,77 @@
+/** What takes the processor from a service that is not overloaded: neighbours on its core, and a limit on its CPU time. */
+
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pin } from '../harness/child.js';
+
+const CGROUPS = ['/sys/fs/cgroup/cpu', '/sys/fs/cgroup'];
+const PERIOD_US = 100_000;
+
+/** Processes that burn one core; returns how to end them. */
+export function burners(count, core) {
+  const all = Array.from({ length: count }, () => {
+    const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
+    pin(child.pid, core);
+    return child;
+  });
+  const end = () => {
+    for (const child of all) child.kill('SIGKILL');
+  };
+  return { pids: all.map(({ pid }) => pid), end };
+}
+
+/** Lets processes run for a part of each 100 ms, all together; undefined where control groups cannot be written. */
+export function limitCpu(pids, part) {
+  for (const root of CGROUPS) {
+    const group = join(root, `spillway-bench-${process.pid}`);
+    try {
+      mkdirSync(group);
+      limit(group, Math.round(part * PERIOD_US));
+      for (const pid of pids) writeFileSync(join(group, 'cgroup.procs'), `${pid}`);
+      return { end: () => removeSoon(group) };
+    } catch {
+      removeSoon(group);
+    }
+  }
+  return undefined;
+}
+
+/** Version 1 of control groups has two files, version 2 one. */
+function limit(group, quotaUs) {
+  try {
+    writeFileSync(join(group, 'cpu.max'), `${quotaUs} ${PERIOD_US}`, { flag: 'r+' });
+  } catch {
+    writeFileSync(join(group, 'cpu.cfs_period_us'), `${PERIOD_US}`, { flag: 'r+' });
+    writeFileSync(join(group, 'cpu.cfs_quota_us'), `${quotaUs}`, { flag: 'r+' });
+  }
+}
+
+/** A group can go only when the processes in it have gone. */
+function removeSoon(group, tries = 20) {
+  try {
+    rmdirSync(group);
+  } catch (error) {
+    if (error.code !== 'ENOENT' && tries > 0) setTimeout(() => removeSoon(group, tries - 1), 100);
+  }
+}
+
+/** Stops a process for the rest of each period, where nothing else can be done; returns how to end that. */
+export function pauses(pid, everyMs, ownMs) {
+  let timer;
+  const run = () => {
+    process.kill(pid, 'SIGCONT');
+    timer = setTimeout(stop, ownMs);
+  };
+  const stop = () => {
+    process.kill(pid, 'SIGSTOP');
+    timer = setTimeout(run, everyMs - ownMs);
+  };
+  run();
+  return {
+    end() {
+      clearTimeout(timer);
+      process.kill(pid, 'SIGCONT');
+    },
+  };
+}

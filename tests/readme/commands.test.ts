@@ -1,0 +1,55 @@
+/** Every command line of ours on a page is one that the program understands. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { run } from '../../packages/cli/src/run.js';
+import { markdownFiles, ROOT } from './snippets.js';
+
+/** Exit codes: the command was understood, and there was no Redis; the command is wrong. */
+const NO_REDIS = 1;
+const WRONG = 2;
+
+beforeEach(() => {
+  vi.stubEnv('REDIS_URL', 'redis://127.0.0.1:1');
+  for (const stream of [process.stdout, process.stderr]) {
+    vi.spyOn(stream, 'write').mockReturnValue(true);
+  }
+  vi.spyOn(console, 'error').mockReturnValue();
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+const commands = markdownFiles().flatMap((file) =>
+  [...readFileSync(join(ROOT, file), 'utf8').matchAll(/npx @spillway\/cli ([^`\n]+)/g)].map(
+    ([, line = '']) => ({ file, line: line.trim() }),
+  ),
+);
+
+describe('the command line', () => {
+  it.each(commands)('understands `$line` of $file', async ({ line }) => {
+    expect(await run(wordsOf(line))).toBe(NO_REDIS);
+  });
+
+  it('would not understand what is not there', async () => {
+    expect(commands.length).toBeGreaterThan(15);
+    expect(await run(['set', 'api', 'of', '--because', 'x'])).toBe(WRONG);
+    expect(wordsOf(`set '*' off --because "a b" # why`)).toEqual([
+      'set',
+      '*',
+      'off',
+      '--because',
+      'a b',
+    ]);
+  });
+});
+
+/** As a shell would split it: quoted words are one, what follows a # is a remark. */
+function wordsOf(line: string): string[] {
+  const remark = line.search(/(^|\s)#/);
+  const code = remark < 0 ? line : line.slice(0, remark);
+  const words = [...code.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)];
+  return words.map(([, single, double, bare]) => single ?? double ?? bare ?? '');
+}
