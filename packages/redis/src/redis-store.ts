@@ -4,6 +4,7 @@ import {
   type Answer,
   type ApplyOptions,
   type Clock,
+  countOf,
   SpillwayError,
   type Step,
   type Store,
@@ -84,7 +85,7 @@ export class Redis implements RedisStore {
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
     if (steps.length === 0) return Promise.resolve([]);
     const group = uniqueGroup(steps);
-    const names = group.steps.map((step) => this.nameOf(step.limiter, step.key));
+    const names = group.steps.map((step) => this.nameOf(step.limiter, step.key, countOf(step)));
     const deadlineUs = options?.deadlineUs ?? Infinity;
     const answers = this.isCluster
       ? this.askCluster(group.steps, names, deadlineUs)
