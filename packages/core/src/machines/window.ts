@@ -26,6 +26,7 @@ export function stepWindow(
   const wasAhead = roll(rule, state, nowUs);
   if (op === 'reset') {
     state.dirty = true;
+    state.startUs = nowUs - (nowUs % rule.windowUs);
     state.current = 0;
     state.previous = 0;
     return true;

@@ -130,9 +130,11 @@ class Memory implements MemoryStore {
     const common = this.commonAt(nowUs, full)?.buckets;
     if (!common) return buckets.step(step, rule, slot, nowUs, charge);
     const shared = common.find(step.limiter, rule.code, this.placeOf(step.key), nowUs);
-    if (!full) return buckets.step(step, rule, slot, nowUs, charge, common, shared);
-    const answer = common.step(inCommon(step), rule, shared, nowUs, charge);
-    return this.noted(step, answer, answer.tatUs + 1);
+    const asked = inCommon(step);
+    const answer = full
+      ? common.step(asked, rule, shared, nowUs, charge)
+      : buckets.step(asked, rule, slot, nowUs, charge, common, shared);
+    return this.noted(step, answer, full, answer.tatUs + 1);
   }
 
   private performWindow(
@@ -149,27 +151,27 @@ class Memory implements MemoryStore {
     if (!common) return windows.step(step, rule, key, nowUs, charge, stored);
     const place = this.placeOf(key);
     const shared = common.get(step, place);
-    if (!full) return windows.step(step, rule, key, nowUs, charge, undefined, shared);
-    const answer = common.step(inCommon(step), rule, place, nowUs, charge, shared);
-    return this.noted(step, answer, answer.startUs + 2 * rule.windowUs);
+    const asked = inCommon(step);
+    const answer = full
+      ? common.step(asked, rule, place, nowUs, charge, shared)
+      : windows.step(asked, rule, key, nowUs, charge, undefined, shared);
+    return this.noted(step, answer, full, answer.startUs + 2 * rule.windowUs);
   }
 
   private performLog(step: Step, rule: LogRule, nowUs: number, charge: boolean): LogAnswer {
     const { limiter, key } = step;
     const { own } = this;
+    const full = this.overflows(nowUs); // first: it may drop what has expired of this very key
     const stored = own.logs.get(limiter, rule.code, key);
-    const full = this.overflows(nowUs);
     const common = stored ? undefined : this.commonAt(nowUs, full);
     if (!common) return this.stepLog(step, rule, nowUs, charge, own, key, stored, full);
     const place = this.placeOf(key);
     const shared = common.logs.get(limiter, rule.code, place);
-    if (!full) {
-      const other = shared && copyOf(shared);
-      return this.stepLog(step, rule, nowUs, charge, own, key, undefined, full, other);
-    }
     const asked = inCommon(step);
-    const answer = this.stepLog(asked, rule, nowUs, charge, common, place, shared, full);
-    return this.noted(step, answer, answer.lastUs + rule.windowUs);
+    const answer = full
+      ? this.stepLog(asked, rule, nowUs, charge, common, place, shared, full)
+      : this.stepLog(asked, rule, nowUs, charge, own, key, undefined, full, shared);
+    return this.noted(step, answer, full, answer.lastUs + rule.windowUs);
   }
 
   /** Does `step` to the log that is kept under `key`; if none is, it begins with `other`, and keeps what it charges. */
@@ -184,7 +186,8 @@ class Memory implements MemoryStore {
     full: boolean,
     other?: StoredLog,
   ): LogAnswer {
-    const state = stored ?? other ?? { times: [], costs: [], head: 0, total: 0, expiresUs: 0 };
+    const state = stored ??
+      (other && copyOf(other)) ?? { times: [], costs: [], head: 0, total: 0, expiresUs: 0 };
     const entries = stored ? stored.times.length - stored.head : 0;
     // A step that may not write leaves a log that the clock made impossible as it is.
     const isAhead = stored !== undefined && stored.expiresUs > nowUs + 2 * rule.windowUs;
@@ -219,11 +222,8 @@ class Memory implements MemoryStore {
       return leases.step(step, rule, key, nowUs, charge, common.view(step, place, nowUs));
     }
     const asked = step.op === 'put' ? step : inCommon(step);
-    const beside = leases.view(step, key, nowUs);
-    const answer = common.step(asked, rule, place, nowUs, charge, beside);
-    return asked === step && step.op === 'put'
-      ? answer
-      : this.noted(step, answer, nowUs + rule.leaseUs);
+    const answer = common.step(asked, rule, place, nowUs, charge, leases.view(step, key, nowUs));
+    return asked.op === 'put' ? answer : this.noted(step, answer, true, nowUs + rule.leaseUs);
   }
 
   /** Whether there is no room for one more entry, after a look for entries that can be dropped. */
@@ -248,17 +248,17 @@ class Memory implements MemoryStore {
     return `${this.buckets.spread(key, OVERFLOW_COUNTS)}`;
   }
 
-  /** The answer of a shared count that rests at `restsUs`. */
-  private noted<A extends Answer>({ op }: Step, answer: A, restsUs: number): A {
+  /** The answer to a step of a key that has no count of its own; if it was charged in common, that rests at `restsUs`. */
+  private noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
     if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
-    if (op === 'look') return answer;
+    if (!full || op === 'look') return answer;
     this.overflowed += 1;
     this.commonUntilUs = Math.max(this.commonUntilUs, restsUs);
     return answer;
   }
 }
 
-/** What one key gives back or resets may have been charged by another: in common nothing is. */
+/** What was charged in common stays: what one key gives back or resets may have been charged by another. */
 function inCommon(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
 }
