@@ -23,9 +23,9 @@ afterEach(() => {
 });
 
 const commands = markdownFiles().flatMap((file) =>
-  [...readFileSync(join(ROOT, file), 'utf8').matchAll(/npx @spillway\/cli ([^`\n]+)/g)].map(
-    ([, line = '']) => ({ file, line: line.trim() }),
-  ),
+  [
+    ...inOneLine(readFileSync(join(ROOT, file), 'utf8')).matchAll(/npx @spillway\/cli ([^`\n]+)/g),
+  ].map(([, line = '']) => ({ file, line: line.trim() })),
 );
 
 describe('the command line', () => {
@@ -45,6 +45,11 @@ describe('the command line', () => {
     ]);
   });
 });
+
+/** Inline code that is wrapped, as one line. */
+function inOneLine(text: string): string {
+  return text.replace(/(?<!`)(`[^`\n]+)\n([^`\n]+`)(?!`)/g, '$1 $2');
+}
 
 /** As a shell would split it: quoted words are one, what follows a # is a remark. */
 function wordsOf(line: string): string[] {

@@ -10,6 +10,7 @@ import {
   type Step,
 } from '@spillway/core';
 import type { Check, Harness, OpenStore } from './harness.js';
+import { placesOf, questionsOf } from './oracle/group.js';
 import type { Subject } from './oracle.js';
 
 /** 2026-01-01T00:00:00Z, where checks start. */
@@ -69,16 +70,27 @@ export class Probe {
     await this.at(this.#nowUs + us);
   }
 
+  /** A limiter that no check has used. */
+  freshName(): string {
+    this.#names += 1;
+    return `limiter-${this.#names}`;
+  }
+
   /** A count that no check has used: its limiter is new. */
   fresh(rule: Rule, key = 'ada'): Subject {
-    this.#names += 1;
-    return { limiter: `limiter-${this.#names}`, key, rule };
+    return { limiter: this.freshName(), key, rule };
   }
 
   async apply(steps: readonly Step[]): Promise<readonly Seen[]> {
     const answers = await this.#open.store.apply(steps);
     expectEqual('number of answers', steps.length, answers.length);
-    return steps.map(({ rule, cost }, at) => seen(rule, answers[at] as Answer, cost));
+    // A step that is merged with others is answered for their summed cost.
+    const questions = questionsOf(steps);
+    const places = placesOf(steps, questions);
+    return steps.map(({ rule }, at) => {
+      const cost = Number(questions[places[at] as number]?.cost);
+      return seen(rule, answers[at] as Answer, Math.min(cost, Number.MAX_SAFE_INTEGER));
+    });
   }
 
   async ask(op: Op, subject: Subject, cost = 1, extras?: StepExtras): Promise<Seen> {

@@ -1,6 +1,7 @@
 /** Plays a trace to a store and to the oracle, and compares every field of every answer. */
 
 import type { Receipt, Rule, Step } from '@spillway/core';
+import { questionsOf } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
 import { lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
@@ -44,7 +45,9 @@ class Replay {
   constructor(probe: Probe, trace: Trace) {
     this.#probe = probe;
     this.#trace = trace;
-    this.#subjects = trace.rules.map((rule) => probe.fresh(rule));
+    const limiter = probe.freshName();
+    const meets = (rule: Rule): Subject => ({ limiter, key: 'ada', rule });
+    this.#subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
   }
 
   async run(): Promise<void> {
@@ -66,21 +69,20 @@ class Replay {
     await this.#probe.at(us);
   }
 
-  /** Steps on different counts: what two steps do to one count is proved apart. */
+  /** The steps picked, save those that would make a group of no meaning. */
   #plan(picks: readonly StepPick[]): Planned[] {
-    const plans = new Map<string, Planned>();
+    const plans: Planned[] = [];
     for (const pick of picks) {
       const planned = pick.op === 'put' ? this.#planPut(pick) : this.#planStep(pick);
-      const { limiter, key } = planned.step;
-      const count = JSON.stringify([limiter, key]);
-      if (!plans.has(count)) plans.set(count, planned);
+      const others = plans.map(({ step }) => step);
+      if (hasMeaning([...others, planned.step])) plans.push(planned);
     }
-    return [...plans.values()];
+    return plans;
   }
 
   #planStep(picked: StepPick): Planned {
     const { op, key, cost: pick, binding } = picked;
-    const subject = { ...this.#subject(picked), key: `key-${key}` };
+    const subject = { ...this.#subject(picked), key: `key-${this.#trace.meet ? key % 2 : key}` };
     if (subject.rule.machine === 'leases') {
       const extras = { binding, ...lease(picked.lease, picked.critical) };
       return { step: step(op, subject, pick === 'zero' ? 0 : 1, extras) };
@@ -109,19 +111,6 @@ class Replay {
     const expected = this.#oracle.apply(forOracle, nowUs);
     for (const [at, { step }] of plans.entries()) {
       this.#compare(step, expected[at] as Verdict, got[at] as Seen, at === 0);
-    }
-    await this.#cutImpossible(plans);
-  }
-
-  /**
-   * A store may cut an impossible state when a step first sees it or when one is refused by it. The difference would
-   * show when the clock moves: a take settles it.
-   */
-  async #cutImpossible(plans: readonly Planned[]): Promise<void> {
-    for (const plan of plans) {
-      if (this.#oracle.isImpossible(plan.step, this.#probe.nowUs)) {
-        await this.#play([{ step: step('take', plan.step, 1, lease('repair')) }]);
-      }
     }
   }
 
@@ -167,6 +156,15 @@ class Replay {
         ...this.#lines,
       ].join('\n'),
     );
+  }
+}
+
+function hasMeaning(steps: readonly Step[]): boolean {
+  try {
+    questionsOf(steps);
+    return true;
+  } catch {
+    return false;
   }
 }
 

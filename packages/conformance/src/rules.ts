@@ -85,6 +85,34 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
 /** A rule of any machine. */
 export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
 
+/** Rules as releases of one limiter may have them: of some pairs each reads what the other has counted, of others none may. */
+export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc
+        .tuple(
+          fc.constantFrom<Algorithm>('token-bucket', ...ALGORITHMS),
+          fc.constantFrom(1, 2, 5, 7, 10, 14),
+          fc.constantFrom(1_000_000, 2_000_000, 7_000_003),
+          fc.constantFrom(undefined, undefined, 1, 5, 10),
+        )
+        .map(([algorithm, limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst)),
+    },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(
+          fc.integer({ min: 1, max: 6 }),
+          fc.constantFrom(1_000_000, 7_000_003, 86_400_000_000),
+          fc.constantFrom(0, 0.5),
+        )
+        .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve)),
+    },
+  ),
+  { minLength: 2, maxLength: 5 },
+);
+
 /** The time in which a rule's counts pass: its window, or the length of its leases. */
 export function periodUs(rule: Rule): number {
   return rule.machine === 'leases' ? rule.leaseUs : rule.windowUs;

@@ -1,6 +1,7 @@
 /** The whole suite for stores. */
 
 import { clockChecks } from './checks/clocks.js';
+import { countChecks } from './checks/counts.js';
 import { groupChecks } from './checks/groups.js';
 import { keyChecks } from './checks/keys.js';
 import { leaseChecks } from './checks/leases.js';
@@ -33,6 +34,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...replayChecks(harness, settings),
     ...promiseChecks(harness, settings),
     ...groupChecks(harness, settings),
+    ...countChecks(harness),
     ...operationChecks(harness, settings),
     ...clockChecks(harness, settings),
     ...leaseChecks(harness, settings),

@@ -56,6 +56,8 @@ export interface Group {
 
 export interface Trace {
   readonly rules: readonly Rule[];
+  /** Whether all rules are of one limiter, and so meet on its keys. */
+  readonly meet: boolean;
   readonly startUs: number;
   readonly groups: readonly Group[];
 }
@@ -114,9 +116,14 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
 });
 
 /** Traces of up to 30 groups of up to `width` steps. */
-export function traces(rules: fc.Arbitrary<readonly Rule[]>, width: number): fc.Arbitrary<Trace> {
+export function traces(
+  rules: fc.Arbitrary<readonly Rule[]>,
+  width: number,
+  meet = false,
+): fc.Arbitrary<Trace> {
   return fc.record({
     rules,
+    meet: fc.constant(meet),
     startUs: fc.integer({ min: 0, max: 2 ** 40 }).map((us) => 1_767_225_600_000_000 + us),
     groups: fc.array(
       fc.record({ move: moves, steps: fc.array(steps, { minLength: 1, maxLength: width }) }),

@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
-import { type Mutant, mutants } from './mutants.js';
+import { countMutants } from './count-mutants.js';
+import type { Mutant } from './mutant.js';
+import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
 
 /** Runs the checks whose names begin as told; resolves to the messages of those that fail. */
@@ -14,7 +16,7 @@ async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<strin
 }
 
 describe('a store is caught that', () => {
-  for (const mutant of [...mutants, ...naiveStores]) {
+  for (const mutant of [...mutants, ...countMutants, ...naiveStores]) {
     it(mutant.name, async () => {
       expect(await failures(mutant)).not.toEqual([]);
     });
@@ -38,9 +40,9 @@ describe('a failed replay', () => {
     expect(message).toMatchInlineSnapshot(`
       "Error: step 1, retryAfterMs: expected 1, got 0.999
       rules:
-        limiter-45: sliding-window-log 1 per 1000 us
+        limiter-90: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000001  take 1 of limiter-45/key-0
+        1. at 1767225600000001  take 1 of limiter-90/key-0
       (seed 20260101, run 1, shrunk 25 times)"
     `);
   });

@@ -1,70 +1,7 @@
 /** Stores that are wrong in one way each, made from the one that is right. */
 
-import { type Answer, capacityOf, type Rule, type Step, type Store } from '@spillway/core';
-import type { OpenStore } from '../src/index.js';
-import { type ReferenceStore, referenceStore } from './reference-store.js';
-
-export interface Mutant {
-  /** What is wrong with it. */
-  readonly name: string;
-  /** A check that must notice, by the beginning of its name. */
-  readonly caughtBy: string;
-  open(): OpenStore;
-}
-
-type Apply = (right: ReferenceStore, steps: readonly Step[]) => ReturnType<Store['apply']>;
-
-function mutant(name: string, caughtBy: string, apply: Apply): Mutant {
-  return {
-    name,
-    caughtBy,
-    open() {
-      const right = referenceStore();
-      const store: Store = { sync: false, apply: (steps) => apply(right, steps) };
-      return { store, setTimeUs: (us) => right.setTimeUs(us) };
-    },
-  };
-}
-
-/** A store that changes each step before it answers. */
-function steps(name: string, caughtBy: string, change: (step: Step) => Step): Mutant {
-  return mutant(name, caughtBy, (right, group) => right.apply(group.map(change)));
-}
-
-/** A store that counts under another key or limiter. */
-function names(
-  name: string,
-  caughtBy: string,
-  change: (limiter: string, key: string) => readonly [limiter: string, key: string],
-): Mutant {
-  return steps(name, caughtBy, (step) => {
-    const [limiter, key] = change(step.limiter, step.key);
-    return { ...step, limiter, key };
-  });
-}
-
-/** A store that answers under a clock of its own, but tells the right time. */
-function clock(name: string, caughtBy: string, warp: () => (nowUs: number) => number): Mutant {
-  return {
-    name,
-    caughtBy,
-    open() {
-      const right = referenceStore();
-      const warped = warp();
-      let nowUs = 0;
-      const apply = (group: readonly Step[]): Answer[] => {
-        right.setTimeUs(warped(nowUs));
-        return right.apply(group).map((answer) => ({ ...answer, nowUs }));
-      };
-      return {
-        store: { sync: false, apply },
-        setTimeUs(us) {
-          nowUs = us;
-        },
-      };
-    },
-  };
-}
+import { type Answer, capacityOf, type Rule } from '@spillway/core';
+import { clock, leaseSteps, type Mutant, mutant, names, steps } from './mutant.js';
 
 const refusals: readonly Mutant[] = [
   mutant('charges what it refuses', 'changes nothing when it refuses', (right, group) => {
@@ -202,11 +139,6 @@ function longer(rule: Rule, us: number): Rule {
   return rule.machine === 'leases'
     ? { ...rule, leaseUs: rule.leaseUs + us }
     : { ...rule, windowUs: rule.windowUs + us };
-}
-
-/** A store that changes each step on leases before it answers. */
-function leaseSteps(name: string, caughtBy: string, change: (step: Step) => Step): Mutant {
-  return steps(name, caughtBy, (step) => (step.rule.machine === 'leases' ? change(step) : step));
 }
 
 let nextName = 0;

@@ -2,7 +2,7 @@
 
 import type { BucketAnswer, BucketRule, Step, WindowAnswer, WindowRule } from '@spillway/core';
 import type { OpenStore } from '../src/index.js';
-import type { Mutant } from './mutants.js';
+import type { Mutant } from './mutant.js';
 import { referenceStore } from './reference-store.js';
 
 const SEES_PROMISES = 'admits after exactly the promised wait, one microsecond less is refused';

@@ -67,9 +67,21 @@ describe('a clock that runs back', () => {
     const oracle = new Oracle();
     oracle.apply([step('take', bucket, 2)], far);
     oracle.apply([step('look', bucket)], SECOND);
-    expect(oracle.isImpossible(bucket, SECOND)).toBe(true);
+    oracle.apply([step('take', bucket, 0)], SECOND);
+    expect(oracle.apply([step('look', bucket)], far)).toMatchObject([{ remaining: 0 }]);
     oracle.apply([step('take', bucket)], SECOND);
-    expect(oracle.isImpossible(bucket, SECOND)).toBe(false);
+    expect(oracle.apply([step('look', bucket)], far)).toMatchObject([{ remaining: 2 }]);
+  });
+
+  it('cuts on a take that only another step of its group refuses', () => {
+    const oracle = new Oracle();
+    const long = { ...bucket, rule: makeRule('token-bucket', 2, 10 * SECOND, 4) };
+    oracle.apply([step('take', long, 2)], far);
+    const group = [step('take', long, 0), step('take', fixed, 3)];
+    oracle.apply(group, SECOND);
+    expect(oracle.apply([step('look', long)], far)).toMatchObject([{ remaining: 2 }]);
+    oracle.apply([step('take', long, 1), step('take', fixed, 3)], SECOND);
+    expect(oracle.apply([step('look', long)], far)).toMatchObject([{ remaining: 4 }]);
   });
 
   it('by a microsecond counts as the start of a window', () => {

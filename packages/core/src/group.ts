@@ -1,8 +1,10 @@
 /** What every store does with a group of steps before it looks at any key. */
 
+import { SpillwayError, show } from './errors.js';
+import { countOf, sameRule } from './rule.js';
 import type { Answer, Step } from './store.js';
 
-/** A group without repeated keys, and where the answer to each step asked is found in it. */
+/** A group without repeated counts, and where the answer to each step asked is found in it. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
   /** For each step asked, the index of its merged step; undefined if nothing was merged. */
@@ -10,8 +12,11 @@ export interface UniqueGroup {
 }
 
 /**
- * Merges steps of the same op, limiter and key into one of the summed cost, so that a group cannot pass a limit by
- * naming a key twice.
+ * Merges steps of one count (see {@link countOf}) into one of the summed cost, so that a group cannot pass a limit by naming a
+ * key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in order.
+ *
+ * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count twice,
+ * or a take of a permit is not the only step of its count.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   if (!repeats(steps)) return { steps };
@@ -19,21 +24,40 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   const places: number[] = [];
   const seen = new Map<string, number>();
   for (const step of steps) {
-    // The length of the name keeps (a, b:c) and (a:b, c) apart.
-    const id = `${step.op} ${step.limiter.length} ${step.limiter} ${step.key}`;
+    // The lengths keep (a, b:c) and (a:b, c) apart.
+    const code = countOf(step);
+    const id = `${step.limiter.length} ${code.length} ${step.limiter}${code}${step.key}`;
     const place = seen.get(id);
-    if (place === undefined) {
-      seen.set(id, merged.length);
+    if (place === undefined || staysApart(merged[place] as Step, step)) {
+      if (place === undefined) seen.set(id, merged.length);
       places.push(merged.length);
       merged.push(step);
     } else {
-      const first = merged[place] as Step;
-      const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
-      merged[place] = { ...first, cost, binding: first.binding || step.binding };
+      merged[place] = merge(merged[place] as Step, step);
       places.push(place);
     }
   }
   return { steps: merged, places };
+}
+
+/** Two steps of one count that name a permit each, and take none. */
+function staysApart(a: Step, b: Step): boolean {
+  return a.rule.machine === 'leases' && a.op !== 'take' && b.op !== 'take';
+}
+
+function merge(first: Step, step: Step): Step {
+  const { op, rule, limiter } = step;
+  const differ = first.op !== op || !sameRule(first.rule, rule);
+  if (differ || op === 'put' || rule.machine === 'leases') {
+    throw new SpillwayError(
+      'SPW_GROUP_INVALID',
+      `a group names one count of limiter ${show(limiter)} twice and ${
+        differ ? 'asks different things of it' : `cannot ${op} both as one`
+      }: ask in two groups`,
+    );
+  }
+  const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
+  return { ...first, cost, binding: first.binding || step.binding };
 }
 
 function repeats(steps: readonly Step[]): boolean {
@@ -42,12 +66,16 @@ function repeats(steps: readonly Step[]): boolean {
     const step = steps[i] as Step;
     for (let j = 0; j < i; j += 1) {
       const other = steps[j] as Step;
-      if (other.key === step.key && other.limiter === step.limiter && other.op === step.op) {
+      if (other.key === step.key && other.limiter === step.limiter && sameCount(other, step)) {
         return true;
       }
     }
   }
   return false;
+}
+
+function sameCount(a: Step, b: Step): boolean {
+  return a.rule === b.rule || countOf(a) === countOf(b);
 }
 
 /** The answers in the order in which the steps were asked. */

@@ -82,6 +82,7 @@ export {
   countOf,
   type LeasesRule,
   type LogRule,
+  MAX_LEASE_US,
   MAX_TOLERANCE_US,
   makeLeasesRule,
   makeRule,

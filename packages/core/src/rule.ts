@@ -74,6 +74,9 @@ export type Algorithm =
 /** The longest time a bucket may take to fill: 2^51 us, 71 years. Keeps every instant of a rule below 2^53. */
 export const MAX_TOLERANCE_US: number = 2 ** 51;
 
+/** The longest lease: 24 hours. What is held for longer was taken by a clock that went back since. */
+export const MAX_LEASE_US: number = 86_400_000_000;
+
 /** The most units that the rule can ever admit at once. A higher cost can never pass. */
 export function capacityOf(rule: Rule): number {
   return rule.machine === 'gcra' ? rule.burst : rule.limit;
@@ -171,18 +174,26 @@ export function countOf({ rule }: { readonly rule: Rule }): string {
   return rule.code;
 }
 
-/** Whether two rules are the same numbers. */
+/** Whether two rules are the same numbers, all of them: then they also name the same count. */
 export function sameRule(a: Rule, b: Rule): boolean {
-  if (a.limit !== b.limit) return false;
-  if (a.machine === 'leases') {
-    return b.machine === 'leases' && a.open === b.open && a.leaseUs === b.leaseUs;
+  if (a.machine !== b.machine || a.limit !== b.limit || a.code !== b.code) return false;
+  switch (a.machine) {
+    case 'gcra': {
+      const { windowUs, burst, tolUs, tolNum } = b as BucketRule;
+      const isSameRate = a.windowUs === windowUs && a.burst === burst;
+      return isSameRate && a.tolUs === tolUs && a.tolNum === tolNum;
+    }
+    case 'window': {
+      const { windowUs, sliding } = b as WindowRule;
+      return a.windowUs === windowUs && a.sliding === sliding;
+    }
+    case 'log':
+      return a.windowUs === (b as LogRule).windowUs;
+    case 'leases': {
+      const { open, leaseUs } = b as LeasesRule;
+      return a.open === open && a.leaseUs === leaseUs;
+    }
   }
-  return (
-    a.machine === b.machine &&
-    a.windowUs === b.windowUs &&
-    capacityOf(a) === capacityOf(b) &&
-    (a.machine !== 'window' || a.sliding === (b as WindowRule).sliding)
-  );
 }
 
 function gcd(a: number, b: number): number {

@@ -9,7 +9,7 @@ import {
   memoryStore,
   rateLimit,
   type Step,
-  type Store,
+  type SyncStore,
 } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { request } from './guard-set-up.js';
@@ -171,7 +171,7 @@ it('a login limit that gives back what succeeds does so during an outage too', a
 it('a store that answers at once is not counted twice', () => {
   let asked = 0;
   const memory = memoryStore();
-  const store: Store & { readonly sync: true } = {
+  const store: SyncStore = {
     sync: true,
     apply(steps) {
       asked += 1;

@@ -1,4 +1,4 @@
-/** From limiter and key to the name of a Redis key: no two pairs share one, and nobody but us writes a hash tag. */
+/** From limiter, code and key to the name of a Redis key: no two counts share one, and nobody but us writes a hash tag. */
 
 import { hmac } from '@noble/hashes/hmac';
 import { sha256 } from '@noble/hashes/sha2';
@@ -12,20 +12,20 @@ const LONGEST = 256;
 const PLAIN = /^[^{}%#\ud800-\udfff]+$/;
 const SPECIAL = /[{}%]|^#|\p{Surrogate}/gu;
 
-/** The name of the count of one key under one limiter. */
-export type KeyNamer = (limiter: string, key: string) => string;
+/** The name of the count of one key under one limiter and code (see `countOf`): lower-case letters, digits and dots. */
+export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Names are `spw:{key}limiter`. With a secret, every key is an HMAC of itself.
+ * Names are `spw:{key}limiter}code`. With a secret, every key is an HMAC of itself.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
 export function keyNamer(secret?: string | Uint8Array): KeyNamer {
   if (secret === undefined) {
-    return (limiter, key) => `spw:{${encodeText(key)}}${encodeText(limiter)}`;
+    return (limiter, key, code) => `spw:{${encodeText(key)}}${encodeText(limiter)}}${code}`;
   }
   const hashed = keyHasher(secret);
-  return (limiter, key) => `spw:{${hashed(key)}}${encodeText(limiter)}`;
+  return (limiter, key, code) => `spw:{${hashed(key)}}${encodeText(limiter)}}${code}`;
 }
 
 /**

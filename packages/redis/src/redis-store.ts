@@ -4,6 +4,7 @@ import {
   type Answer,
   type ApplyOptions,
   type Clock,
+  countOf,
   type Logger,
   type Rule,
   SpillwayError,
@@ -127,7 +128,7 @@ export class Redis implements RedisStore {
   }
 
   private askSteps(steps: readonly Step[], deadlineUs: number): Promise<readonly Answer[]> {
-    const names = steps.map((step) => this.nameOf(step.limiter, step.key));
+    const names = steps.map((step) => this.nameOf(step.limiter, step.key, countOf(step)));
     return this.isCluster
       ? this.askCluster(steps, names, deadlineUs)
       : this.ask(steps, names, 0, deadlineUs);

@@ -1,14 +1,6 @@
 /** Groups of steps as arguments of the script: what is the same for many groups in a row is sent once. */
 
-import {
-  type BucketRule,
-  mulDiv,
-  type Op,
-  type Receipt,
-  refillTime,
-  type Step,
-  sameRule,
-} from '@spillway/core';
+import { type BucketRule, mulDiv, type Op, refillTime, type Step, sameRule } from '@spillway/core';
 
 /** As numbered in shared.lua; a `take` that does not bind is 2. */
 const OP_CODES: Record<Op, number> = { take: 1, record: 3, look: 4, put: 5, reset: 6 };
@@ -77,7 +69,7 @@ function encodeStep(step: Step, args: string[]): void {
       const refill = op === 'put' ? trueRefillTime(rule, cost) : refillTime(rule, cost);
       args.push('g', `${code}`, `${refill.us}`, `${rule.tolUs}`, `${rule.den}`);
       if (rule.den > 1) args.push(`${refill.num}`, `${rule.tolNum}`);
-      if (code === OP_CODES.put) args.push(`${atUs}`, `${receiptNum(rule, step.receipt)}`);
+      if (code === OP_CODES.put) args.push(`${atUs}`, `${step.receipt?.num ?? 0}`);
       break;
     }
     case 'window':
@@ -117,8 +109,10 @@ export function onlyLooks({ op, cost, rule, receipt, lease }: Step): boolean {
 }
 
 function codeOf(step: Step): number {
-  if (onlyLooks(step)) return OP_CODES.look;
-  return step.op === 'take' && !step.binding ? SHADOW_TAKE : OP_CODES[step.op];
+  const { op, lease } = step;
+  const holdsNothing = namesLease(step) && lease === undefined && op !== 'reset';
+  if (holdsNothing || onlyLooks(step)) return OP_CODES.look;
+  return op === 'take' && !step.binding ? SHADOW_TAKE : OP_CODES[op];
 }
 
 /** What can never pass is one over the limit: no larger number need be carried. */
@@ -130,10 +124,4 @@ function costFor(op: Op, cost: number, limit: number): number {
 function trueRefillTime(rule: BucketRule, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return whole >= MOST_REFILL_US ? { us: MOST_REFILL_US, num: 0 } : { us: whole, num: rest };
-}
-
-/** A fraction over another limit's denominator is left out: less is given back. */
-function receiptNum(rule: BucketRule, receipt: Receipt | undefined): number {
-  const num = receipt?.num ?? 0;
-  return num < rule.den ? num : 0;
 }

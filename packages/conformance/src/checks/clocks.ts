@@ -4,12 +4,14 @@ import {
   type Algorithm,
   type BucketRule,
   type LogRule,
+  makeLeasesRule,
   makeRule,
   type RateRule,
+  type Rule,
 } from '@spillway/core';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
-import { check, expectEqual, type Probe } from '../probe.js';
+import { check, expectEqual, expectSame, lease, type Probe } from '../probe.js';
 import { forAll } from '../property.js';
 import { ALGORITHMS, describe, smallRulesOf } from '../rules.js';
 
@@ -28,7 +30,13 @@ export function clockChecks(harness: Harness, settings: Settings): Check[] {
         harness,
         (p) => wasAhead(p, algorithm),
       ),
+      check(name('looks without a trace whatever the clock shows', algorithm), harness, (probe) =>
+        looksWithoutATrace(probe, makeRule(algorithm, 5, WINDOW_US)),
+      ),
     ]),
+    check('looks at leases without a trace whatever the clock shows', harness, (probe) =>
+      looksWithoutATrace(probe, makeLeasesRule(5, WINDOW_US)),
+    ),
     check('admits at most burst + length / T in any interval (token-bucket)', harness, (probe) =>
       forAll(arrivals('token-bucket'), settings, async ({ rule, events }) => {
         const admitted = await admittedOf(probe, rule, events);
@@ -71,6 +79,27 @@ async function wasAhead(probe: Probe, algorithm: Algorithm): Promise<void> {
   await probe.pass(Math.round(refused.retryAfterMs * 1000));
   const admitted = await probe.ask('take', subject, 5);
   expectEqual('after the promised wait: allowed', true, admitted.allowed);
+}
+
+/** Fills a count, looks at it in every way while the clock stands far back, and finds it full when the clock is right again. */
+async function looksWithoutATrace(probe: Probe, rule: Rule): Promise<void> {
+  const seenTwice = probe.fresh(rule);
+  const seenOnce = probe.fresh(rule);
+  const startUs = probe.nowUs;
+  await probe.at(startUs + YEAR_US);
+  for (const subject of [seenTwice, seenOnce]) {
+    for (let unit = 0; unit < 5; unit += 1) await probe.ask('take', subject, 1, lease(unit));
+  }
+  await probe.at(startUs);
+  await probe.ask('look', seenTwice);
+  await probe.ask('take', seenTwice, 0, lease('other'));
+  await probe.ask('record', seenTwice, 0, lease('other'));
+  await probe.ask('put', seenTwice, 0, { ...lease('other'), receipt: { atUs: 1, num: 0 } });
+  await probe.ask('put', seenTwice, 1, { ...lease('other'), receipt: { atUs: 1, num: 0 } });
+  await probe.at(startUs + YEAR_US);
+  const again = await probe.ask('take', seenTwice, 1, lease('other'));
+  expectEqual('when the clock is right again: allowed', false, again.allowed);
+  expectSame('as a key that nobody looked at', await probe.ask('look', seenOnce), again);
 }
 
 interface Event {

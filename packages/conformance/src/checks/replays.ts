@@ -7,7 +7,7 @@ import { Oracle, type Subject, type Verdict } from '../oracle.js';
 import { check, expectEqual, step } from '../probe.js';
 import { forAll } from '../property.js';
 import { replay } from '../replay.js';
-import { ALGORITHMS, anyRule, extremesOf, leasesRules, rulesOf } from '../rules.js';
+import { ALGORITHMS, anyRule, extremesOf, kinRules, leasesRules, rulesOf } from '../rules.js';
 import { traces } from '../trace.js';
 
 export function replayChecks(harness: Harness, settings: Settings): Check[] {
@@ -23,6 +23,9 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays mixed groups of all algorithms exactly as the oracle', harness, (probe) =>
       forAll(traces(mixed, 4), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays rules that meet on one key exactly as the oracle', harness, (probe) =>
+      forAll(traces(kinRules, 4, true), settings, (trace) => replay(probe, trace)),
     ),
     ...ALGORITHMS.map((algorithm) =>
       check(

@@ -34,6 +34,11 @@ function denominator(rule: BucketRule): bigint {
 }
 
 export const bucketMachine: Machine<BucketRule, BucketState> = {
+  shares(a, b) {
+    const sameTolerance = tolerance(a).atMost(tolerance(b)) && tolerance(b).atMost(tolerance(a));
+    return sameTolerance && denominator(a) === denominator(b);
+  },
+
   view(rule, state, now) {
     if (!state) return { tat: Fraction.of(now) };
     return { tat: lesser(state.tat, Fraction.of(now).plus(tolerance(rule))) };

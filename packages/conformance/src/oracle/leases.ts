@@ -19,10 +19,15 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
   return held.filter(({ expires }) => expires > now);
 }
 
-/** No holder has a lease for longer than the rule's length. */
+/** No lease is longer than 24 hours, whatever its rule. */
+const LONGEST_US = 86_400_000_000n;
+
+/** Leases that end later than any can were taken before the clock went back: they get the length of this rule's. */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
-  const latest = now + BigInt(rule.leaseUs);
-  const held = state.held.map((one) => ({ ...one, expires: smaller(one.expires, latest) }));
+  const end = now + BigInt(rule.leaseUs);
+  const held = state.held.map((one) =>
+    one.expires > now + LONGEST_US ? { ...one, expires: end } : one,
+  );
   return { ...state, held };
 }
 
@@ -42,10 +47,12 @@ function hold(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lease): 
 }
 
 export const leasesMachine: Machine<LeasesRule, LeasesState> = {
+  shares: () => true,
+
   view: (_rule, state) => state ?? { held: [] },
 
-  impossible(rule, state, now) {
-    return state.held.some(({ expires }) => expires > now + BigInt(rule.leaseUs));
+  impossible(_rule, state, now) {
+    return state.held.some(({ expires }) => expires > now + LONGEST_US);
   },
 
   repaired: cut,

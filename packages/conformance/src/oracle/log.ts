@@ -43,6 +43,8 @@ function newest(entries: readonly Entry[], limit: bigint): readonly Entry[] {
 }
 
 export const logMachine: Machine<LogRule, LogState> = {
+  shares: (a, b) => a.windowUs === b.windowUs,
+
   view(rule, state, now) {
     if (!state) return { entries: [] };
     if (!logMachine.impossible(rule, state, now)) return state;

@@ -12,11 +12,13 @@ export interface ExactNumbers {
 
 /** One algorithm, word for word as docs/algorithms.md defines it. A `view` is a state as the rule sees it at `now`. */
 export interface Machine<R extends Rule, S> {
+  /** Whether two rules of one limiter and key are counted together. */
+  shares(a: R, b: R): boolean;
   /** The state brought to `now`: rolled, and cut if the rule cannot have it. Without a state: as never used. */
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` has to cut a state that the rule cannot have at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
-  /** The state without what the rule cannot have, where `view` leaves it in. */
+  /** The state without what no rule can have, where `view` leaves it in. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): boolean;

@@ -5,7 +5,6 @@ import { Fraction } from './fraction.js';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 
 export interface WindowState {
-  readonly windowUs: number;
   readonly start: bigint;
   readonly current: bigint;
   readonly previous: bigint;
@@ -18,13 +17,9 @@ function aligned(rule: WindowRule, now: bigint): bigint {
 
 function roll(rule: WindowRule, state: WindowState | undefined, now: bigint): WindowState {
   const window = BigInt(rule.windowUs);
-  const { windowUs } = rule;
   const start = aligned(rule, now);
-  if (!state || state.windowUs !== windowUs) return { windowUs, start, current: 0n, previous: 0n };
-  if (start === state.start + window) {
-    return { windowUs, start, current: 0n, previous: state.current };
-  }
-  if (start > state.start + window) return { windowUs, start, current: 0n, previous: 0n };
+  if (!state || start > state.start + window) return { start, current: 0n, previous: 0n };
+  if (start === state.start + window) return { start, current: 0n, previous: state.current };
   return state.start - now > window ? { ...state, start } : state;
 }
 
@@ -35,14 +30,15 @@ function weight(rule: WindowRule, view: WindowState, now: bigint): Fraction {
 }
 
 export const windowMachine: Machine<WindowRule, WindowState> = {
+  shares: (a, b) => a.windowUs === b.windowUs && a.sliding === b.sliding,
+
   view(rule, state, now) {
     const rolled = roll(rule, state, now);
     return rule.sliding ? rolled : { ...rolled, previous: 0n };
   },
 
   impossible(rule, state, now) {
-    const window = BigInt(rule.windowUs);
-    return state.windowUs === rule.windowUs && state.start - now > window;
+    return state.start - now > BigInt(rule.windowUs);
   },
 
   passes(rule, view, now, cost) {

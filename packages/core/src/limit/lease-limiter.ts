@@ -3,7 +3,7 @@
 import type { Decision } from '../decision.js';
 import { type Duration, parseDuration } from '../duration.js';
 import { SpillwayError, show } from '../errors.js';
-import { makeLeasesRule, type Rule } from '../rule.js';
+import { MAX_LEASE_US, makeLeasesRule, type Rule } from '../rule.js';
 import type { Answer, Step } from '../store.js';
 import {
   type Asking,
@@ -51,7 +51,6 @@ export interface LeaseKind<Raw> {
 }
 
 const SHORTEST_US = 1_000_000;
-const LONGEST_US = 86_400_000_000;
 
 export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
@@ -114,6 +113,6 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
 
 function leaseOf(lease: Duration = '60s'): number {
   const us = parseDuration(lease);
-  if (us >= SHORTEST_US && us <= LONGEST_US) return us;
+  if (us >= SHORTEST_US && us <= MAX_LEASE_US) return us;
   throw new SpillwayError('SPW_OPTION_INVALID', `lease must be from 1s to 24h, got ${show(lease)}`);
 }

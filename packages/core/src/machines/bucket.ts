@@ -12,7 +12,8 @@ export interface BucketState {
 
 /**
  * Does `op` to `state`, in place. `charge` false holds back the charge of a `take` that another step of its group
- * refused. Returns whether the cost passes (for `put`: whether something was given back).
+ * refused. Returns whether the cost passes (for `put`: whether something was given back). What is cut because the clock went
+ * back is cut in `state` by every step, and to be kept of those only that {@link mayWrite}.
  */
 export function stepBucket(
   rule: BucketRule,
@@ -62,13 +63,13 @@ export function stepBucket(
   return passes;
 }
 
-/** Cuts a debt that the rule cannot have: the clock went back, or the limit was changed. */
+/** Whether a step that ended with `allowed` may change what is stored: looks, costs of 0 and puts that give nothing back may not. */
+export function mayWrite(op: Op, cost: number, allowed: boolean): boolean {
+  return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
+}
+
+/** Cuts a debt that the rule cannot have: the clock went back. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
-  if (state.tatNum >= rule.den) {
-    // A fraction over another limit's denominator: round the debt up to the next microsecond.
-    state.tatUs += 1;
-    state.tatNum = 0;
-  }
   const brimUs = nowUs + rule.tolUs;
   if (state.tatUs > brimUs || (state.tatUs === brimUs && state.tatNum > rule.tolNum)) {
     state.tatUs = brimUs;
@@ -104,6 +105,11 @@ function putBucket(
   if (state.tatNum < 0) {
     state.tatUs -= 1;
     state.tatNum += rule.den;
+  }
+  if (state.tatUs < nowUs || (state.tatUs === nowUs && state.tatNum === 0)) {
+    // As if never used, whatever the clock does next.
+    state.tatUs = 0;
+    state.tatNum = 0;
   }
   return true;
 }

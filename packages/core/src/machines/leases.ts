@@ -1,6 +1,6 @@
 /** Leases on permits: pure steps on their state (docs/algorithms.md; twin: packages/redis/src/lua/leases.lua). */
 
-import type { LeasesRule } from '../rule.js';
+import { type LeasesRule, MAX_LEASE_US } from '../rule.js';
 import type { Lease, Op } from '../store.js';
 
 interface Held {
@@ -10,15 +10,17 @@ interface Held {
 
 /** Who holds permits. */
 export interface LeasesState {
-  /** By id, the soonest to expire first; what has expired stays until a grant purges it. */
-  held: Map<string, Held>;
+  /** By id. */
+  readonly held: Map<string, Held>;
   /** How many of them are critical. */
   critical: number;
-  /** None of them expires later. */
+  /** None of them expires sooner, */
+  soonestUs: number;
+  /** and none later. */
   lastUs: number;
 }
 
-/** What a step found, beside its verdict. */
+/** How many permits are held. */
 export interface LeasesView {
   used: number;
   critical: number;
@@ -26,12 +28,12 @@ export interface LeasesView {
 
 /** The state of a key that was never used. */
 export function noLeases(): LeasesState {
-  return { held: new Map(), critical: 0, lastUs: 0 };
+  return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
 }
 
 /**
- * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. `view` receives the numbers
- * after the step.
+ * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. Permits of the same key that are held
+ * elsewhere are counted as `beside`.
  */
 export function stepLeases(
   rule: LeasesRule,
@@ -41,75 +43,74 @@ export function stepLeases(
   lease: Lease | undefined,
   nowUs: number,
   charge: boolean,
-  view: LeasesView,
+  beside: LeasesView,
 ): boolean {
-  if (op === 'reset') Object.assign(state, noLeases());
-  count(state, nowUs, view);
-  if (op === 'reset') return true;
-
-  const own = lease && state.held.get(lease.id);
-  const holds = own !== undefined && own.expiresUs > nowUs;
+  if (op === 'reset') {
+    state.held.clear();
+    forget(state);
+    return true;
+  }
+  expire(state, nowUs);
+  const holds = lease !== undefined && state.held.has(lease.id);
   if (op === 'put') {
     const gives = holds && cost > 0;
-    if (gives) {
-      remove(state, lease as Lease);
-      count(state, nowUs, view);
-    }
+    if (gives) remove(state, lease);
     return gives;
   }
 
-  const hasRoom = view.used < rule.limit && view.used - view.critical < rule.open;
+  const critical = state.critical + beside.critical;
+  const used = state.held.size + beside.used;
+  const hasRoom = used < rule.limit && used - critical < rule.open;
   const passes = cost === 0 || holds || lease?.critical === true || hasRoom;
-  if (lease && passes && cost > 0 && (op === 'record' || (op === 'take' && charge))) {
-    purge(state, nowUs);
-    clamp(state, nowUs + rule.leaseUs);
-    hold(state, lease, nowUs + rule.leaseUs);
-    count(state, nowUs, view);
-  } else if (op === 'take') {
-    clamp(state, nowUs + rule.leaseUs);
-  }
+  if (lease === undefined || cost === 0 || op === 'look') return passes;
+  const takes = passes && (op === 'record' || charge);
+  if (takes || op === 'take') repair(state, nowUs, rule.leaseUs);
+  if (takes) hold(state, lease, nowUs + rule.leaseUs);
   return passes;
 }
 
-/** Those that have not expired: all but a few at the front. */
-function count(state: LeasesState, nowUs: number, view: LeasesView): void {
-  let used = state.held.size;
-  let { critical } = state;
-  for (const one of state.held.values()) {
-    if (one.expiresUs > nowUs) break;
-    used -= 1;
-    if (one.critical) critical -= 1;
-  }
-  view.used = used;
-  view.critical = critical;
-}
-
-function purge(state: LeasesState, nowUs: number): void {
-  for (const [id, one] of state.held) {
-    if (one.expiresUs > nowUs) break;
-    state.held.delete(id);
-    if (one.critical) state.critical -= 1;
+/** Forgets what has expired. Leases of several lengths lie in no order: all are looked at, but only when one may have expired. */
+export function expire(state: LeasesState, nowUs: number): void {
+  if (nowUs < state.soonestUs) return;
+  state.soonestUs = Infinity;
+  for (const [id, { expiresUs, critical }] of state.held) {
+    if (expiresUs > nowUs) state.soonestUs = Math.min(state.soonestUs, expiresUs);
+    else {
+      state.held.delete(id);
+      if (critical) state.critical -= 1;
+    }
   }
 }
 
-/** Cuts leases that no holder can have: the clock went back, or leases were longer once. */
-function clamp(state: LeasesState, latestUs: number): void {
+/** Cuts leases that end later than the longest one can, for the clock went back: to the length of this rule's. */
+function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
+  const latestUs = nowUs + MAX_LEASE_US;
   if (state.lastUs <= latestUs) return;
+  state.lastUs = 0;
   for (const [id, one] of state.held) {
-    if (one.expiresUs > latestUs) state.held.set(id, { ...one, expiresUs: latestUs });
+    const expiresUs = one.expiresUs > latestUs ? nowUs + leaseUs : one.expiresUs;
+    if (expiresUs !== one.expiresUs) state.held.set(id, { ...one, expiresUs });
+    state.soonestUs = Math.min(state.soonestUs, expiresUs);
+    state.lastUs = Math.max(state.lastUs, expiresUs);
   }
-  state.lastUs = latestUs;
 }
 
 function remove(state: LeasesState, { id }: Lease): void {
   if (state.held.get(id)?.critical) state.critical -= 1;
   state.held.delete(id);
+  if (state.held.size === 0) forget(state);
 }
 
 function hold(state: LeasesState, lease: Lease, expiresUs: number): void {
-  remove(state, lease);
+  if (state.held.get(lease.id)?.critical) state.critical -= 1;
   state.held.set(lease.id, { expiresUs, critical: lease.critical });
   if (lease.critical) state.critical += 1;
-  // Clamped before, so that none expires later: the newest comes last.
-  state.lastUs = expiresUs;
+  state.soonestUs = Math.min(state.soonestUs, expiresUs);
+  state.lastUs = Math.max(state.lastUs, expiresUs);
+}
+
+function forget(state: LeasesState): void {
+  state.critical = 0;
+  state.soonestUs = Infinity;
+  state.lastUs = 0;
 }

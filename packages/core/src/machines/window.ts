@@ -4,11 +4,10 @@ import { productAtMost } from '../exact.js';
 import type { WindowRule } from '../rule.js';
 import type { Op, Receipt } from '../store.js';
 
-/** Counts of the newest window charged and of the one before it. `windowUs` is the length they were counted by. */
+/** Counts of the newest window charged and of the one before it. */
 export interface WindowState {
   /** Set when the stored state must be replaced by this one. */
   dirty: boolean;
-  windowUs: number;
   startUs: number;
   current: number;
   previous: number;
@@ -24,10 +23,10 @@ export function stepWindow(
   charge: boolean,
   receipt?: Receipt,
 ): boolean {
-  roll(rule, state, nowUs);
+  const wasAhead = roll(rule, state, nowUs);
   if (op === 'reset') {
     state.dirty = true;
-    state.windowUs = 0; // as if never used
+    state.startUs = nowUs - (nowUs % rule.windowUs);
     state.current = 0;
     state.previous = 0;
     return true;
@@ -49,26 +48,22 @@ export function stepWindow(
   if (op === 'record' || (op === 'take' && passes && charge)) {
     state.current = Math.min(state.current + cost, Math.max(state.current, limit));
     state.dirty = true;
+  } else if (op === 'take') {
+    state.dirty = wasAhead; // a repair, kept though nothing is charged
   }
   return passes;
 }
 
-/** Brings the state to the window of now. */
-function roll(rule: WindowRule, state: WindowState, nowUs: number): void {
+/** Brings the state to the window of now; tells whether the clock has gone back by more than a window since it was stored. */
+function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   const { windowUs } = rule;
   const alignedUs = nowUs - (nowUs % windowUs);
-  if (state.windowUs !== windowUs) {
-    state.windowUs = windowUs;
-    state.startUs = alignedUs;
-    state.current = 0;
-    state.previous = 0;
-  } else if (alignedUs > state.startUs) {
+  const wasAhead = state.startUs - nowUs > windowUs;
+  if (alignedUs > state.startUs) {
     state.previous = alignedUs === state.startUs + windowUs ? state.current : 0;
     state.current = 0;
-    state.startUs = alignedUs;
-  } else if (state.startUs - nowUs > windowUs) {
-    state.startUs = alignedUs; // the clock went back by more than a window: a repair, kept even if refused
-    state.dirty = true;
   }
+  if (alignedUs > state.startUs || wasAhead) state.startUs = alignedUs;
   if (!rule.sliding) state.previous = 0;
+  return wasAhead;
 }

@@ -1,30 +1,37 @@
-/** Buckets by limiter and key: fingerprints in a flat table, with a small map in front for hot keys. */
+/** Buckets by limiter, code and key: fingerprints in a flat table, with a small map in front for hot keys. */
 
-import type { BucketState } from '../machines/bucket.js';
+import { type BucketState, mayWrite, stepBucket } from '../machines/bucket.js';
+import type { BucketRule } from '../rule.js';
+import type { BucketAnswer, Step } from '../store.js';
 import { BucketTable } from './bucket-table.js';
+import { ByCount } from './by-count.js';
 import { detached, type Fingerprint, fingerprint, randomSeed } from './fingerprint.js';
 
 /** How many keys the map in front holds at most, and how long they may be: about 2 MB. */
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
+/** What is known of a limiter and a code; made anew when dropped. */
 interface Limiter {
-  readonly name: string;
   readonly print: Fingerprint;
   /** Slots of hot keys, good for one generation of the table. */
   readonly hot: Map<string, number>;
 }
 
 /**
- * A limiter and a key are identified by the exclusive or of their fingerprints, which are made under different seeds: as
- * hard to make meet as one fingerprint of both.
+ * A limiter with a code, and a key, are identified by the exclusive or of their fingerprints, which are made under different
+ * seeds: as hard to make meet as one fingerprint of both.
  */
 export class BucketShelf {
   private readonly table = new BucketTable();
-  private readonly limiters = new Map<string, Limiter>();
-  private last: Limiter | undefined;
+  private readonly limiters = new ByCount<Limiter>(
+    (name, code) => this.makeLimiter(name, code),
+    () => true,
+  );
   private keySeed: Fingerprint | undefined;
   private limiterSeed: Fingerprint | undefined;
+  // A register, so that a decision makes no object but its answer.
+  private readonly state: BucketState = { tatUs: 0, tatNum: 0 };
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
@@ -37,8 +44,8 @@ export class BucketShelf {
   }
 
   /** The slot of a key, -1 if there is none; good until the next call of `find` or `add`. */
-  find(limiterName: string, key: string, nowUs: number): number {
-    const limiter = this.limiter(limiterName);
+  find(limiterName: string, code: string, key: string, nowUs: number): number {
+    const limiter = this.limiters.findOrMake(limiterName, code);
     if (this.epoch === this.table.generation) {
       const hot = limiter.hot.get(key);
       if (hot !== undefined) return hot;
@@ -53,30 +60,51 @@ export class BucketShelf {
     return slot;
   }
 
-  /** Adds the key that `find` has just not found; store a state in its slot next. */
-  add(nowUs: number): number {
-    return this.table.add(this.lo, this.hi, nowUs);
+  /**
+   * Does a step to the key that {@link find} has just looked for, at the slot it gave. Without one the step begins with the bucket in
+   * `other` at `otherSlot`, if that is one, and keeps here what it changes.
+   */
+  step(
+    { op, cost, receipt }: Step,
+    rule: BucketRule,
+    slot: number,
+    nowUs: number,
+    charge: boolean,
+    other: BucketShelf = this,
+    otherSlot = -1,
+  ): BucketAnswer {
+    const { state } = this;
+    const from = slot < 0 ? otherSlot : slot;
+    if (from < 0) {
+      state.tatUs = 0;
+      state.tatNum = 0;
+    } else {
+      (slot < 0 ? other : this).table.load(from, state);
+    }
+    const { tatUs, tatNum } = state;
+    const allowed = stepBucket(rule, state, op, cost, nowUs, charge, receipt);
+    const changed = state.tatUs !== tatUs || state.tatNum !== tatNum;
+    if (changed && mayWrite(op, cost, allowed)) {
+      const at = slot < 0 ? this.table.add(this.lo, this.hi, nowUs) : slot;
+      this.table.store(at, state);
+    }
+    return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
   }
 
-  /** Whether no entry owes a fraction of a microsecond: then `timeAt` and `setTime` tell all. */
-  get isWhole(): boolean {
-    return this.table.isWhole;
+  /** Whether {@link takeWhole} may do the take. */
+  isPlain(rule: BucketRule, cost: number): boolean {
+    return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isWhole;
   }
 
-  timeAt(slot: number): number {
-    return this.table.timeAt(slot);
-  }
-
-  setTime(slot: number, us: number): void {
-    this.table.setTime(slot, us);
-  }
-
-  load(slot: number, state: BucketState): void {
-    this.table.load(slot, state);
-  }
-
-  store(slot: number, state: BucketState): void {
-    this.table.store(slot, state);
+  /** {@link step} for the take that nearly all are, of whole microseconds: a quarter faster by not passing through a register. */
+  takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
+    const brimUs = nowUs + rule.tolUs;
+    const clampedUs = Math.min(this.table.timeAt(slot), brimUs);
+    const chargedUs = Math.max(clampedUs, nowUs) + cost * rule.period;
+    const allowed = chargedUs <= brimUs;
+    const tatUs = allowed ? chargedUs : clampedUs;
+    this.table.setTime(slot, tatUs);
+    return { allowed, nowUs, tatUs, tatNum: 0 };
   }
 
   reclaim(nowUs: number): void {
@@ -88,17 +116,11 @@ export class BucketShelf {
     return (this.identify(key).hi >>> 0) % counts;
   }
 
-  private limiter(name: string): Limiter {
-    // Most calls come from the limiter that called last.
-    if (this.last?.name === name) return this.last;
-    let limiter = this.limiters.get(name);
-    if (!limiter) {
-      this.limiterSeed ??= randomSeed();
-      limiter = { name, print: fingerprint(name, this.limiterSeed), hot: new Map() };
-      this.limiters.set(name, limiter);
-    }
-    this.last = limiter;
-    return limiter;
+  private makeLimiter(name: string, code: string): Limiter {
+    this.limiterSeed ??= randomSeed();
+    // The length keeps (a, bc) and (ab, c) apart.
+    const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
+    return { print, hot: new Map() };
   }
 
   private identify(key: string): Fingerprint {
@@ -116,7 +138,7 @@ export class BucketShelf {
   }
 
   private forgetHot(): void {
-    for (const { hot } of this.limiters.values()) hot.clear();
+    for (const { hot } of this.limiters) hot.clear();
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

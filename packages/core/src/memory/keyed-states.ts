@@ -1,5 +1,6 @@
-/** States kept by limiter and key in plain maps: windows and logs. */
+/** States kept by limiter, code and key in plain maps: windows, logs and leases. */
 
+import { ByCount } from './by-count.js';
 import { detached, type Fingerprint, randomSeed, shortened } from './fingerprint.js';
 
 /** The least that a kept state tells: when it will equal no state at all. */
@@ -13,7 +14,10 @@ const LONGEST_KEY = 128;
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {
-  readonly #limiters = new Map<string, Map<string, State>>();
+  readonly #counts = new ByCount<Map<string, State>>(
+    () => new Map(),
+    (states) => states.size === 0,
+  );
   #seed: Fingerprint | undefined;
   #sweeper: Iterator<[Map<string, State>, string, State]> | undefined;
   #size = 0;
@@ -22,23 +26,19 @@ export class KeyedStates<State extends Expiring> {
     return this.#size;
   }
 
-  get(limiter: string, key: string): State | undefined {
-    return this.#limiters.get(limiter)?.get(this.#short(key));
+  get(limiter: string, code: string, key: string): State | undefined {
+    return this.#counts.find(limiter, code)?.get(this.#short(key));
   }
 
-  set(limiter: string, key: string, state: State): void {
-    let states = this.#limiters.get(limiter);
-    if (!states) {
-      states = new Map();
-      this.#limiters.set(limiter, states);
-    }
+  set(limiter: string, code: string, key: string, state: State): void {
+    const states = this.#counts.findOrMake(limiter, code);
     const short = this.#short(key);
     if (!states.has(short)) this.#size += 1;
     states.set(detached(short), state);
   }
 
-  delete(limiter: string, key: string): void {
-    if (this.#limiters.get(limiter)?.delete(this.#short(key))) this.#size -= 1;
+  delete(limiter: string, code: string, key: string): void {
+    if (this.#counts.find(limiter, code)?.delete(this.#short(key))) this.#size -= 1;
   }
 
   /** Drops expired states among the next few, and tells each to `dropped`. */
@@ -59,7 +59,7 @@ export class KeyedStates<State extends Expiring> {
   }
 
   *#walk(): Generator<[Map<string, State>, string, State]> {
-    for (const states of this.#limiters.values()) {
+    for (const states of this.#counts) {
       for (const [key, state] of states) yield [states, key, state];
     }
   }

@@ -1,13 +1,20 @@
 /** The leases of a memory store, with a count of all that are kept. */
 
-import { type LeasesState, type LeasesView, noLeases, stepLeases } from '../machines/leases.js';
+import {
+  expire,
+  type LeasesState,
+  type LeasesView,
+  noLeases,
+  stepLeases,
+} from '../machines/leases.js';
 import type { LeasesRule } from '../rule.js';
 import type { LeasesAnswer, Step } from '../store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
+const NOBODY: LeasesView = { used: 0, critical: 0 };
+
 export class LeaseShelf {
   private readonly states = new KeyedStates<LeasesState & Expiring>();
-  private readonly view: LeasesView = { used: 0, critical: 0 };
   private kept = 0;
 
   /** Leases kept, expired ones included. */
@@ -15,27 +22,47 @@ export class LeaseShelf {
     return this.kept;
   }
 
-  has(limiter: string, key: string): boolean {
-    return this.states.get(limiter, key) !== undefined;
+  /** Whether the count of the step's limiter that is kept under `key` holds any permit. */
+  has({ limiter, rule }: Step, key: string): boolean {
+    return this.states.get(limiter, rule.code, key) !== undefined;
   }
 
-  /** Does `step` to the count of its limiter that is kept under `key`. */
+  /** Whether it holds the permit that the step names. */
+  holds({ limiter, rule, lease }: Step, key: string, nowUs: number): boolean {
+    const held = lease && this.states.get(limiter, rule.code, key)?.held.get(lease.id);
+    return held !== undefined && held.expiresUs > nowUs;
+  }
+
+  /** How many permits the count of the step's limiter holds that is kept under `key`. */
+  view({ limiter, rule }: Step, key: string, nowUs: number): LeasesView {
+    const state = this.states.get(limiter, rule.code, key);
+    if (!state) return NOBODY;
+    this.kept -= state.held.size;
+    expire(state, nowUs);
+    this.kept += state.held.size;
+    return { used: state.held.size, critical: state.critical };
+  }
+
+  /** Does `step` to the count of its limiter that is kept under `key`; the answer counts those `beside` too. */
   step(
     { limiter, op, cost, lease }: Step,
     rule: LeasesRule,
     key: string,
     nowUs: number,
     charge: boolean,
+    beside: LeasesView = NOBODY,
   ): LeasesAnswer {
-    const known = this.states.get(limiter, key);
+    const known = this.states.get(limiter, rule.code, key);
     const state = known ?? { ...noLeases(), expiresUs: 0 };
     const before = state.held.size;
-    const allowed = stepLeases(rule, state, op, cost, lease, nowUs, charge, this.view);
+    const allowed = stepLeases(rule, state, op, cost, lease, nowUs, charge, beside);
+    const { size } = state.held;
     state.expiresUs = state.lastUs;
-    this.kept += state.held.size - before;
-    if (state.held.size === 0) this.states.delete(limiter, key);
-    else if (!known) this.states.set(limiter, key, state);
-    return { allowed, nowUs, used: this.view.used, critical: this.view.critical };
+    this.kept += size - before;
+    if (size === 0) this.states.delete(limiter, rule.code, key);
+    else if (!known) this.states.set(limiter, rule.code, key, state);
+    const critical = state.critical + beside.critical;
+    return { allowed, nowUs, used: size + beside.used, critical };
   }
 
   /** Drops counts of which all leases have expired, among the next few. */

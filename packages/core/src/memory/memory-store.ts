@@ -4,9 +4,8 @@ import { type Clock, systemClock } from '../clock.js';
 import { SpillwayError, show } from '../errors.js';
 import { spread, uniqueGroup } from '../group.js';
 import { KnownCounts } from '../known-counts.js';
-import { type BucketState, stepBucket } from '../machines/bucket.js';
-import { type LogState, type LogView, stepLog } from '../machines/log.js';
-import { stepWindow, type WindowState } from '../machines/window.js';
+import { mayWrite } from '../machines/bucket.js';
+import { type LogView, stepLog } from '../machines/log.js';
 import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../rule.js';
 import type {
   Answer,
@@ -18,15 +17,13 @@ import type {
   SyncStore,
   WindowAnswer,
 } from '../store.js';
-import { BucketShelf } from './bucket-shelf.js';
-import { type Expiring, KeyedStates } from './keyed-states.js';
-import { LeaseShelf } from './lease-shelf.js';
+import { Shelves, type StoredLog } from './shelves.js';
 
 export interface MemoryStoreOptions {
   /**
    * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress. Default
-   * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts per limiter: they are limited too early,
-   * never too late, until entries that equal an unused key have been dropped.
+   * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each limiter and set of its numbers: they are
+   * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some already.
    */
   readonly maxEntries?: number;
   /** Source of time; default the process's monotonic clock. */
@@ -41,7 +38,7 @@ export interface MemoryStore extends SyncStore {
   readonly overflowed: number;
 }
 
-/** How many counts the keys share, per limiter, that come when the store is full. */
+/** How many counts the keys share, for each limiter and code, that come when the store is full. */
 const OVERFLOW_COUNTS = 1024;
 
 /**
@@ -72,32 +69,27 @@ export function isMemoryStore(store: Store): boolean {
   return store instanceof Memory;
 }
 
-type StoredWindow = WindowState & Expiring;
-type StoredLog = LogState & Expiring;
-
 class Memory implements MemoryStore {
   readonly sync = true;
   overflowed = 0;
 
-  private readonly clock: Clock;
-  private readonly maxEntries: number;
-  private readonly buckets = new BucketShelf();
-  private readonly windows = new KeyedStates<StoredWindow>();
-  private readonly logs = new KeyedStates<StoredLog>();
-  private readonly leases = new LeaseShelf();
+  private readonly own = new Shelves();
+  // At hand: nearly all decisions are theirs.
+  private readonly buckets = this.own.buckets;
+  /** The shared counts. A key without a count of its own may have been charged there until they are at rest. */
+  private common: Shelves | undefined;
+  private commonUntilUs = 0;
   private readonly known = new KnownCounts();
-  private logEntries = 0;
-  // Registers, so that a decision makes no object but its answer.
-  private readonly bucket: BucketState = { tatUs: 0, tatNum: 0 };
+  // A register, so that a decision makes no object but its answer.
   private readonly view: LogView = { used: 0, freesUs: 0, lastUs: 0 };
 
-  constructor(clock: Clock, maxEntries: number) {
-    this.clock = clock;
-    this.maxEntries = maxEntries;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly maxEntries: number,
+  ) {}
 
   get size(): number {
-    return this.buckets.size + this.windows.size + this.logEntries + this.leases.size;
+    return this.own.size + (this.common?.size ?? 0);
   }
 
   register(limiter: string, rule: Rule): void {
@@ -146,48 +138,22 @@ class Memory implements MemoryStore {
     nowUs: number,
     charge: boolean,
   ): BucketAnswer {
-    const { op, cost } = step;
-    const slot = this.buckets.find(step.limiter, step.key, nowUs);
-    return slot >= 0 && op === 'take' && charge && this.buckets.isWhole && isPlain(rule, cost)
-      ? this.takeWhole(slot, rule, cost, nowUs)
-      : this.stepSlot(slot, step, rule, nowUs, charge);
-  }
-
-  private stepSlot(
-    found: number,
-    { op, limiter, key, cost, receipt }: Step,
-    rule: BucketRule,
-    nowUs: number,
-    charge: boolean,
-  ): BucketAnswer {
-    const state = this.bucket;
-    let slot = found;
-    if (slot < 0 && this.overflows(nowUs)) {
-      slot = this.buckets.find(limiter, this.overflowKey(key), nowUs);
+    const { buckets } = this;
+    const slot = buckets.find(step.limiter, rule.code, step.key, nowUs);
+    if (slot >= 0) {
+      return charge && step.op === 'take' && buckets.isPlain(rule, step.cost)
+        ? buckets.takeWhole(slot, rule, step.cost, nowUs)
+        : buckets.step(step, rule, slot, nowUs, charge);
     }
-    if (slot < 0) {
-      state.tatUs = 0;
-      state.tatNum = 0;
-    } else {
-      this.buckets.load(slot, state);
-    }
-    const { tatUs, tatNum } = state;
-    const allowed = stepBucket(rule, state, op, cost, nowUs, charge, receipt);
-    if (op !== 'look' && (state.tatUs !== tatUs || state.tatNum !== tatNum)) {
-      this.buckets.store(slot < 0 ? this.buckets.add(nowUs) : slot, state);
-    }
-    return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
-  }
-
-  /** {@link stepBucket} for the take that nearly all are: a quarter faster by not passing through `this.bucket`. */
-  private takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
-    const brimUs = nowUs + rule.tolUs;
-    const clampedUs = Math.min(this.buckets.timeAt(slot), brimUs);
-    const chargedUs = Math.max(clampedUs, nowUs) + cost * rule.period;
-    const allowed = chargedUs <= brimUs;
-    const tatUs = allowed ? chargedUs : clampedUs;
-    this.buckets.setTime(slot, tatUs);
-    return { allowed, nowUs, tatUs, tatNum: 0 };
+    const full = this.overflows(nowUs);
+    const common = this.commonAt(nowUs, full)?.buckets;
+    if (!common) return buckets.step(step, rule, slot, nowUs, charge);
+    const shared = common.find(step.limiter, rule.code, this.placeOf(step.key), nowUs);
+    const asked = inCommon(step);
+    const answer = full
+      ? common.step(asked, rule, shared, nowUs, charge)
+      : buckets.step(asked, rule, slot, nowUs, charge, common, shared);
+    return this.noted(step, answer, full, answer.tatUs + 1);
   }
 
   private performWindow(
@@ -196,97 +162,126 @@ class Memory implements MemoryStore {
     nowUs: number,
     charge: boolean,
   ): WindowAnswer {
-    const { limiter, op, cost } = step;
-    let { key } = step;
-    let stored = this.windows.get(limiter, key);
-    if (!stored && this.overflows(nowUs)) {
-      key = this.overflowKey(key);
-      stored = this.windows.get(limiter, key);
-    }
-    // A copy: looking and refusing must leave the stored state alone.
-    const state: WindowState = {
-      dirty: false,
-      windowUs: stored ? stored.windowUs : 0,
-      startUs: stored ? stored.startUs : 0,
-      current: stored ? stored.current : 0,
-      previous: stored ? stored.previous : 0,
-    };
-    const allowed = stepWindow(rule, state, op, cost, nowUs, charge, step.receipt);
-    if (state.dirty) {
-      // Field by field: copied with a spread or Object.assign, an object took 2.5 times the memory and, among 10,000 keys, 5 times the time.
-      const { windowUs, startUs, current, previous } = state;
-      const expiresUs = startUs + 2 * windowUs;
-      if (stored) {
-        stored.windowUs = windowUs;
-        stored.startUs = startUs;
-        stored.current = current;
-        stored.previous = previous;
-        stored.expiresUs = expiresUs;
-      } else {
-        const fresh = { dirty: false, windowUs, startUs, current, previous, expiresUs };
-        this.windows.set(limiter, key, fresh);
-      }
-    }
-    const { startUs, current, previous } = state;
-    return { allowed, nowUs, startUs, current, previous };
+    const { windows } = this.own;
+    const { key } = step;
+    const stored = windows.get(step, key);
+    const full = !stored && this.overflows(nowUs);
+    const common = stored ? undefined : this.commonAt(nowUs, full)?.windows;
+    if (!common) return windows.step(step, rule, key, nowUs, charge, stored);
+    const place = this.placeOf(key);
+    const shared = common.get(step, place);
+    const asked = inCommon(step);
+    const answer = full
+      ? common.step(asked, rule, place, nowUs, charge, shared)
+      : windows.step(asked, rule, key, nowUs, charge, undefined, shared);
+    return this.noted(step, answer, full, answer.startUs + 2 * rule.windowUs);
   }
 
   private performLog(step: Step, rule: LogRule, nowUs: number, charge: boolean): LogAnswer {
-    const { limiter, op, cost } = step;
-    let { key } = step;
-    let state = this.logs.get(limiter, key);
-    const full = this.overflows(nowUs);
-    if (!state && full) {
-      key = this.overflowKey(key);
-      state = this.logs.get(limiter, key);
-    }
-    const isNew = state === undefined;
-    state ??= { times: [], costs: [], head: 0, total: 0, expiresUs: 0 };
-    const entries = state.times.length - state.head;
-    const allowed = stepLog(rule, state, op, cost, nowUs, charge, this.view, step.receipt, !full);
+    const { limiter, key } = step;
+    const { own } = this;
+    const full = this.overflows(nowUs); // first: it may drop what has expired of this very key
+    const stored = own.logs.get(limiter, rule.code, key);
+    const common = stored ? undefined : this.commonAt(nowUs, full);
+    if (!common) return this.stepLog(step, rule, nowUs, charge, own, key, stored, full);
+    const place = this.placeOf(key);
+    const shared = common.logs.get(limiter, rule.code, place);
+    const asked = inCommon(step);
+    const answer = full
+      ? this.stepLog(asked, rule, nowUs, charge, common, place, shared, full)
+      : this.stepLog(asked, rule, nowUs, charge, own, key, undefined, full, shared);
+    return this.noted(step, answer, full, answer.lastUs + rule.windowUs);
+  }
+
+  /** Does `step` to the log that is kept under `key`; if none is, it begins with `other`, and keeps what it charges. */
+  private stepLog(
+    { limiter, op, cost, receipt }: Step,
+    rule: LogRule,
+    nowUs: number,
+    charge: boolean,
+    shelves: Shelves,
+    key: string,
+    stored: StoredLog | undefined,
+    full: boolean,
+    other?: StoredLog,
+  ): LogAnswer {
+    const state = stored ??
+      (other && copyOf(other)) ?? { times: [], costs: [], head: 0, total: 0, expiresUs: 0 };
+    const entries = stored ? stored.times.length - stored.head : 0;
+    // A step that may not write leaves a log that the clock made impossible as it is.
+    const isAhead = stored !== undefined && stored.expiresUs > nowUs + 2 * rule.windowUs;
+    const before = isAhead ? copyOf(stored) : undefined;
+    const allowed = stepLog(rule, state, op, cost, nowUs, charge, this.view, receipt, !full);
+    if (before && !mayWrite(op, cost, allowed)) Object.assign(state, before);
     const entriesNow = state.times.length - state.head;
-    this.logEntries += entriesNow - entries;
-    if (entriesNow === 0) this.logs.delete(limiter, key);
-    else if (isNew) this.logs.set(limiter, key, state);
-    if (entriesNow > 0) {
-      state.expiresUs = (state.times[state.times.length - 1] as number) + rule.windowUs;
+    if (entriesNow > 0) state.expiresUs = (state.times.at(-1) as number) + rule.windowUs;
+    const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
+    if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
+      shelves.logEntries += entriesNow - entries;
+      if (entriesNow === 0) shelves.logs.delete(limiter, rule.code, key);
+      else if (!stored) shelves.logs.set(limiter, rule.code, key, state);
     }
     return { allowed, nowUs, ...this.view };
   }
 
+  /** A permit is found where it was taken; those in both places count. */
   private performLeases(
     step: Step,
     rule: LeasesRule,
     nowUs: number,
     charge: boolean,
   ): LeasesAnswer {
-    const { limiter, key } = step;
-    if (this.leases.has(limiter, key)) return this.leases.step(step, rule, key, nowUs, charge);
-    // What was taken while the store was full is found where it was taken.
-    const shares = this.overflows(nowUs) || (step.op !== 'take' && this.overflowed > 0);
-    const place = shares ? this.overflowKey(key, step.op === 'take') : key;
-    return this.leases.step(step, rule, place, nowUs, charge);
+    const { leases } = this.own;
+    const { key } = step;
+    const full = !leases.has(step, key) && this.overflows(nowUs);
+    const common = this.commonAt(nowUs, full)?.leases;
+    if (!common) return leases.step(step, rule, key, nowUs, charge);
+    const place = this.placeOf(key);
+    if (!full && !common.holds(step, place, nowUs)) {
+      return leases.step(step, rule, key, nowUs, charge, common.view(step, place, nowUs));
+    }
+    const asked = step.op === 'put' ? step : inCommon(step);
+    const answer = common.step(asked, rule, place, nowUs, charge, leases.view(step, key, nowUs));
+    return asked.op === 'put' ? answer : this.noted(step, answer, true, nowUs + rule.leaseUs);
   }
 
   /** Whether there is no room for one more entry, after a look for entries that can be dropped. */
   private overflows(nowUs: number): boolean {
-    if (this.size < this.maxEntries) return false;
-    this.buckets.reclaim(nowUs);
-    this.windows.reclaim(nowUs, () => undefined);
-    this.logs.reclaim(nowUs, (log) => {
-      this.logEntries -= log.times.length - log.head;
-    });
-    this.leases.reclaim(nowUs);
-    return this.size >= this.maxEntries;
+    if (this.own.size < this.maxEntries) return false;
+    this.own.reclaim(nowUs);
+    this.common?.reclaim(nowUs);
+    return this.own.size >= this.maxEntries;
   }
 
-  private overflowKey(key: string, counts = true): string {
-    if (counts) this.overflowed += 1;
-    return `\0overflow ${this.buckets.spread(key, OVERFLOW_COUNTS)}`;
+  /** The shared counts, if there is no room or one of them still counts. */
+  private commonAt(nowUs: number, full: boolean): Shelves | undefined {
+    if (full) this.common ??= new Shelves();
+    else if (this.common && (nowUs >= this.commonUntilUs || this.common.size === 0)) {
+      this.common = undefined;
+    }
+    return this.common;
+  }
+
+  /** Under which key a key is counted in common. */
+  private placeOf(key: string): string {
+    return `${this.buckets.spread(key, OVERFLOW_COUNTS)}`;
+  }
+
+  /** The answer to a step of a key that has no count of its own; if it was charged in common, that rests at `restsUs`. */
+  private noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
+    if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
+    if (!full || op === 'look') return answer;
+    this.overflowed += 1;
+    this.commonUntilUs = Math.max(this.commonUntilUs, restsUs);
+    return answer;
   }
 }
 
-/** Whether all that `cost` units owe under `rule` is whole microseconds, and they can pass at all. */
-function isPlain(rule: BucketRule, cost: number): boolean {
-  return rule.den === 1 && cost > 0 && cost <= rule.burst;
+/** What was charged in common stays: what one key gives back or resets may have been charged by another. */
+function inCommon(step: Step): Step {
+  return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
+}
+
+function copyOf(log: StoredLog): StoredLog {
+  return { ...log, times: [...log.times], costs: [...log.costs] };
 }

@@ -1,7 +1,7 @@
 -- The token bucket as one instant (docs/algorithms.md; twin: packages/core/src/machines/bucket.ts).
 --
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds
--- and a numerator over the rule's denominator. The plain integer is kept by Redis as one machine word.
+-- and a numerator over the rule's denominator, which the name of the key tells. The plain integer is kept by Redis as one machine word.
 
 local function gcra()
   local function read(key)
@@ -41,10 +41,7 @@ local function gcra()
     end
     local us, num = read(key)
     local den, brim, tol_num = step.den, now + step.tol, step.tol_num
-    if num >= den then
-      us, num = us + 1, 0 -- a fraction over another limit's denominator: up to the next microsecond
-    end
-    local cut = us > brim or (us == brim and num > tol_num)
+    local cut = us > brim or (us == brim and num > tol_num) -- the clock went back
     if cut then
       us, num = brim, tol_num
     end

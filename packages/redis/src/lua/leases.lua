@@ -8,20 +8,21 @@
 local function leases()
   local after = '(' .. format('%d', now)
   local before_now = '(-' .. format('%d', now)
+  -- The longest lease is 24 hours: what ends later was taken before the clock went back.
+  local horizon = format('%d', now + 86400000000)
 
-  -- Counts who holds a permit; notes whether some have expired (`dead`), or could not be held so long (`cut`).
+  -- Counts who holds a permit; notes whether some have expired (`dead`), or cannot be held so long (`cut`).
   local function count(step, key)
     local all, ordinary, critical = call('ZCARD', key), 0, 0
     step.dead, step.cut = false, false
     if all > 0 then
-      local last = step.last
-      ordinary = call('ZCOUNT', key, after, last)
+      ordinary = call('ZCOUNT', key, after, horizon)
       if ordinary < all then
-        critical = call('ZCOUNT', key, '-' .. last, before_now)
+        critical = call('ZCOUNT', key, '-' .. horizon, before_now)
       end
       if ordinary + critical < all then
-        local late = call('ZCOUNT', key, '(' .. last, '+inf')
-        local late_critical = call('ZCOUNT', key, '-inf', '(-' .. last)
+        local late = call('ZCOUNT', key, '(' .. horizon, '+inf')
+        local late_critical = call('ZCOUNT', key, '-inf', '(-' .. horizon)
         step.cut = late + late_critical > 0
         ordinary, critical = ordinary + late, critical + late_critical
         step.dead = ordinary + critical < all
@@ -47,13 +48,13 @@ local function leases()
     return step.critical or (step.ordinary < step.open and step.held < step.limit) or holds(key, step.id)
   end
 
-  -- Cuts leases that no holder can have: the clock went back, or leases were longer once.
+  -- Cuts leases that no holder can have, to the length of this rule's.
   local function cut(step, key)
     local last = step.last
-    for _, id in ipairs(call('ZRANGEBYSCORE', key, '(' .. last, '+inf')) do
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '(' .. horizon, '+inf')) do
       call('ZADD', key, last, id)
     end
-    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', '(-' .. last)) do
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', '(-' .. horizon)) do
       call('ZADD', key, '-' .. last, id)
     end
   end
@@ -106,7 +107,7 @@ local function leases()
     return {
       op = op, judge = judge, settle = settle, passes = false,
       critical = critical, limit = limit, open = open, length = length, last = format('%d', now + length),
-      named = true, id = '', ordinary = 0, held = 0, dead = false, cut = false,
+      named = true, again = false, id = '', ordinary = 0, held = 0, dead = false, cut = false,
     }
   end
 end

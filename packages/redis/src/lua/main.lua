@@ -13,20 +13,29 @@ local function reader_of(letter)
   return reader
 end
 
--- Every step is judged on the state before; then all are written.
+-- Every step is judged on the state before; then all are written. Only of permits several may be of one key, none of them a take:
+-- each of those is judged again on what the ones before it left.
 local function decide(steps, count)
-  local go = true
+  local go, seen = true, nil
   for i = 1, count do
-    local step = steps[i]
-    local passes = step.judge(step, KEYS[before + i])
+    local step, key = steps[i], KEYS[before + i]
+    local passes = step.judge(step, key)
     step.passes = passes
     if not passes and step.op == TAKE then
       go = false
     end
+    if count > 1 and step.named then
+      seen = seen or {}
+      step.again = seen[key] or false
+      seen[key] = true
+    end
   end
   for i = 1, count do
-    local step = steps[i]
-    step.settle(step, KEYS[before + i], go)
+    local step, key = steps[i], KEYS[before + i]
+    if step.again then
+      step.passes = step.judge(step, key)
+    end
+    step.settle(step, key, go)
   end
 end
 

@@ -27,9 +27,6 @@ while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g
         else
           us, num = tonumber(whole), tonumber(part) or 0
         end
-        if num >= den then
-          us, num = us + 1, 0
-        end
         if us < now then
           us, num = now, 0
         end

@@ -1,6 +1,6 @@
 -- Window counters, fixed and sliding (docs/algorithms.md; twin: packages/core/src/machines/window.ts).
 --
--- Stored, format 1: a string `windowUs:start:current:previous`.
+-- Stored, format 1: a string `start:current:previous`. The length of the window is told by the name of the key.
 
 local function window()
   -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: a product is compared as two halves.
@@ -19,18 +19,16 @@ local function window()
     local start, current, previous, cut = aligned, 0, 0, false
     local text = call('GET', key)
     if text then
-      local w, s, c, p = match(text, '^(%d+):(%d+):(%d+):(%d+)$')
-      if not w then
+      local s, c, p = match(text, '^(%d+):(%d+):(%d+)$')
+      if not s then
         error(CORRUPT)
       end
-      if tonumber(w) == window then
-        start, current, previous = tonumber(s), tonumber(c), tonumber(p)
-        if aligned > start then
-          previous = aligned == start + window and current or 0
-          start, current = aligned, 0
-        elseif start - now > window then
-          start, cut = aligned, true -- the clock went back by more than a window
-        end
+      start, current, previous = tonumber(s), tonumber(c), tonumber(p)
+      if aligned > start then
+        previous = aligned == start + window and current or 0
+        start, current = aligned, 0
+      elseif start - now > window then
+        start, cut = aligned, true -- the clock went back by more than a window
       end
     end
     if not step.sliding then
@@ -72,7 +70,7 @@ local function window()
     end
     if write then
       local ends = start + (step.sliding and 2 * window or window)
-      local text = format('%d:%d:%d:%d', window, start, current, previous)
+      local text = format('%d:%d:%d', start, current, previous)
       call('SET', key, text, 'PX', lifetime(ends - now))
     end
     reply[size + 1] = current * 2 + (passes and 1 or 0)

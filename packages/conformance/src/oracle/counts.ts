@@ -1,0 +1,63 @@
+/** The oracle's counts: which rules of one limiter and key share one, and where each is kept. */
+
+import type { Rule, Step } from '@spillway/core';
+import { bucketMachine } from './bucket.js';
+import { leasesMachine } from './leases.js';
+import { logMachine } from './log.js';
+import type { Machine } from './machine.js';
+import { windowMachine } from './window.js';
+
+/** A count: which limiter, which key, and a rule that it is counted by. */
+export type Subject = Pick<Step, 'limiter' | 'key' | 'rule'>;
+
+const machines = {
+  gcra: bucketMachine,
+  window: windowMachine,
+  log: logMachine,
+  leases: leasesMachine,
+};
+
+export function machineOf(rule: Rule): Machine<Rule, unknown> {
+  return machines[rule.machine] as unknown as Machine<Rule, unknown>;
+}
+
+/** Whether each of two rules can read what the other has counted as it is. */
+export function sharesCount(a: Rule, b: Rule): boolean {
+  return a.machine === b.machine && machineOf(a).shares(a, b);
+}
+
+interface Count {
+  readonly rule: Rule;
+  readonly state: unknown;
+}
+
+/** All counts, by limiter and key. */
+export class Counts {
+  readonly #limiters = new Map<string, Map<string, Count[]>>();
+
+  /** The state that `subject` is counted by; undefined if it was never used. */
+  stateOf(subject: Subject): unknown {
+    return this.#all(subject).find(({ rule }) => sharesCount(rule, subject.rule))?.state;
+  }
+
+  /** Keeps a state; undefined forgets the count. */
+  keep(subject: Subject, state: unknown): void {
+    const { limiter, key, rule } = subject;
+    const others = this.#all(subject).filter((count) => !sharesCount(count.rule, rule));
+    const keys = this.#limiters.get(limiter) ?? new Map<string, Count[]>();
+    keys.set(key, state === undefined ? others : [...others, { rule, state }]);
+    this.#limiters.set(limiter, keys);
+  }
+
+  *[Symbol.iterator](): Generator<Subject & { readonly state: unknown }> {
+    for (const [limiter, keys] of this.#limiters) {
+      for (const [key, counts] of keys) {
+        for (const { rule, state } of counts) yield { limiter, key, rule, state };
+      }
+    }
+  }
+
+  #all({ limiter, key }: Subject): readonly Count[] {
+    return this.#limiters.get(limiter)?.get(key) ?? [];
+  }
+}

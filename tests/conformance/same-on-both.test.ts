@@ -1,0 +1,154 @@
+/**
+ * Memory and Redis answer the same, bit for bit, to anything that a guard could be told to ask: rules that meet on a key, one count
+ * twice in a group, groups of no meaning, looks and costs of 0 while the clock goes back.
+ */
+
+import {
+  type Answer,
+  isSpillwayError,
+  memoryStore,
+  type Op,
+  type Rule,
+  receiptFrom,
+  type Step,
+  type Store,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { redisStoreAt } from '@spillway/redis/testing';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, it } from 'vitest';
+import { Oracle } from '../../packages/conformance/src/oracle.js';
+import { kinRules } from '../../packages/conformance/src/rules.js';
+import { redisUrl } from '../../packages/redis/test/redis.js';
+
+const SECOND = 1_000_000;
+const YEAR = 31_536_000 * SECOND;
+
+const pick = fc.record({
+  op: fc.oneof(
+    { weight: 10, arbitrary: fc.constant<Op>('take') },
+    { weight: 5, arbitrary: fc.constantFrom<Op>('look', 'record', 'put') },
+    { weight: 1, arbitrary: fc.constant<Op>('reset') },
+  ),
+  rule: fc.nat(4),
+  key: fc.constantFrom('ada', 'ada', 'bob'),
+  cost: fc.constantFrom(0, 0, 1, 1, 1, 2, 3, 5, 10, 1_000_000_007, Number.MAX_SAFE_INTEGER),
+  binding: fc.boolean(),
+  lease: fc.nat(5),
+  critical: fc.boolean(),
+  grant: fc.nat(3),
+});
+
+const moment = fc.record({
+  moveUs: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(0) },
+    { weight: 6, arbitrary: fc.integer({ min: 1, max: 3 * SECOND }) },
+    { weight: 3, arbitrary: fc.integer({ min: -3 * SECOND, max: -1 }) },
+    { weight: 2, arbitrary: fc.constantFrom(-20 * SECOND, 20 * SECOND, -YEAR, YEAR) },
+  ),
+  picks: fc.array(pick, { minLength: 1, maxLength: 4 }),
+});
+type Pick = typeof pick extends fc.Arbitrary<infer T> ? T : never;
+
+/** What a step shows of a store: all of an answer, but of a full bucket only that it is full. */
+function shown(answer: Answer): Answer {
+  if (!('tatUs' in answer)) return answer;
+  const { tatUs, tatNum, nowUs } = answer;
+  const isFull = tatUs < nowUs || (tatUs === nowUs && tatNum === 0);
+  return isFull ? { ...answer, tatUs: 0, tatNum: 0 } : answer;
+}
+
+async function ask(store: Store, steps: readonly Step[]): Promise<readonly Answer[] | string> {
+  try {
+    return (await store.apply(steps)).map(shown);
+  } catch (error) {
+    return isSpillwayError(error) ? error.code : String(error);
+  }
+}
+
+class Pair {
+  readonly clock = new ManualClock(1_767_225_600_123_456);
+  asked = 0;
+  refused = 0;
+  invalid = 0;
+  private readonly memory = memoryStore({ clock: this.clock });
+  private readonly oracle = new Oracle();
+  private readonly grants: Step[] = [];
+
+  constructor(
+    private readonly redis: Store,
+    private readonly rules: readonly Rule[],
+  ) {}
+
+  async meet(moveUs: number, picks: readonly Pick[]): Promise<void> {
+    const nowUs = this.clock.nowUs();
+    if (moveUs < 0) {
+      // Stores may forget what has expired, or not have yet; only that may show when the clock goes back.
+      const stale = this.oracle.forgettable(nowUs, nowUs + moveUs);
+      await this.play(stale.map((count) => this.step(count.rule, count.key, 'reset')));
+    }
+    this.clock.setUs(nowUs + moveUs);
+    await this.play(picks.map((one) => this.stepOf(one)));
+  }
+
+  private stepOf({ op, rule, key, cost, binding, lease, critical, grant }: Pick): Step {
+    const given = op === 'put' && this.grants.at(-1 - grant);
+    if (given) return { ...given, op };
+    const of = this.rules[rule % this.rules.length] as Rule;
+    const named = of.machine === 'leases' ? { lease: { id: `id ${lease}`, critical } } : {};
+    return { ...this.step(of, key, op), cost, binding, ...named };
+  }
+
+  private step(rule: Rule, key: string, op: Op): Step {
+    return { op, limiter: 'api', key, rule, cost: 1, binding: true };
+  }
+
+  private async play(steps: readonly Step[]): Promise<void> {
+    if (steps.length === 0) return;
+    const here = await ask(this.memory, steps);
+    expect(await ask(this.redis, steps)).toEqual(here);
+    this.asked += steps.length;
+    if (typeof here === 'string') {
+      this.invalid += 1;
+      return;
+    }
+    this.oracle.apply(steps, this.clock.nowUs());
+    const refused = steps.some(
+      (step, i) => step.op === 'take' && step.binding && !here[i]?.allowed,
+    );
+    if (refused) this.refused += 1;
+    for (const [i, step] of steps.entries()) {
+      const answer = here[i] as Answer;
+      if (refused || step.op !== 'take' || !answer.allowed || step.rule.machine === 'leases')
+        continue;
+      this.grants.push({ ...step, receipt: receiptFrom(step.rule, answer) });
+    }
+  }
+}
+
+describe.skipIf(redisUrl === null)('memory and Redis', () => {
+  const client = new Redis(redisUrl ?? '', { db: 12, lazyConnect: true });
+  afterAll(() => client.disconnect());
+
+  it('answer the same, bit for bit, to every trace', async () => {
+    const told = { asked: 0, refused: 0, invalid: 0 };
+    const moments = fc.array(moment, { minLength: 10, maxLength: 40, size: 'max' });
+    await fc.assert(
+      fc.asyncProperty(kinRules, moments, async (rules, trace) => {
+        await client.flushdb();
+        const clock = { nowUs: () => pair.clock.nowUs() };
+        const pair: Pair = new Pair(redisStoreAt(client, clock), rules);
+        for (const { moveUs, picks } of trace) await pair.meet(moveUs, picks);
+        told.asked += pair.asked;
+        told.refused += pair.refused;
+        told.invalid += pair.invalid;
+      }),
+      { seed: 20_260_101, numRuns: 300 },
+    );
+    // The traces reach what they are for.
+    expect(told.asked).toBeGreaterThan(10_000);
+    expect(told.refused).toBeGreaterThan(1_000);
+    expect(told.invalid).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,33 @@
+/// <reference path="../../tools/redis-global-setup.ts" />
+/** Runs the same sentences on the memory store and on a real Redis, both on a clock that is moved by hand. */
+
+import { memoryStore, type Store } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { redisStoreAt } from '@spillway/redis/testing';
+import { Redis } from 'ioredis';
+import { afterAll, beforeEach, describe } from 'vitest';
+import { redisUrl } from '../../packages/redis/test/redis.js';
+
+export interface Opened {
+  readonly store: Store;
+  readonly clock: ManualClock;
+}
+
+/** A suite for each store; `open` gives an empty one. `db`: a logical database of Redis that no other test uses. */
+export function onBothStores(db: number, suite: (open: () => Opened) => void): void {
+  describe('in memory', () => {
+    suite(() => {
+      const clock = new ManualClock();
+      return { store: memoryStore({ clock }), clock };
+    });
+  });
+  describe.skipIf(redisUrl === null)('on Redis', () => {
+    const client = new Redis(redisUrl ?? '', { db, lazyConnect: true });
+    beforeEach(async () => void (await client.flushdb()));
+    afterAll(() => client.disconnect());
+    suite(() => {
+      const clock = new ManualClock();
+      return { store: redisStoreAt(client, clock), clock };
+    });
+  });
+}
