@@ -28,6 +28,11 @@ export function isLater<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown }).then === 'function';
 }
 
+/** Whether a value that an app gave is a promise, of whatever kind. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
 /** The console, where there is one: always the same object, so that it can be told apart from others. */

@@ -18,6 +18,8 @@ export interface Admission {
   readonly fields: readonly Field[];
   /** Body of a refusal, a problem document; empty if allowed. */
   readonly body: string;
+  /** The guard that said it: by it an adapter knows a guard that is mounted twice. */
+  readonly guard?: object;
   /** Whether {@link release} has anything to do; if not, an adapter need not watch the response. */
   readonly pending: boolean;
   /**

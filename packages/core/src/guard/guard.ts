@@ -176,8 +176,11 @@ class ListGuard<Raw> implements Guard<Raw> {
         this.audience.decision(one.decision, one.mode, one.step?.key);
       }
     }
-    const judgement = new Judgement(asked, this.presenter, (list, outcome) =>
-      this.settle(list, outcome),
+    const judgement = new Judgement(
+      asked,
+      this.presenter,
+      (list, outcome) => this.settle(list, outcome),
+      this,
     );
     if (judgement.pending) {
       if (judgement.allowed) for (const step of judgement.leases) this.keeper.hold(step);
