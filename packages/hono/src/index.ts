@@ -28,11 +28,13 @@ export type { OnRefused } from './reply.js';
  *
  * @example
  * ```ts
+ * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
  * import { rateLimit, spillway } from '@spillway/hono';
  * import { Hono } from 'hono';
  *
  * const app = new Hono();
- * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: (request) => request.raw.req.header('x-api-key') })));
+ * const perKey = rateLimit({ limit: 100, window: '1m', key: (request) => request.raw.req.header('x-api-key') });
+ * app.use(spillway(perKey, { clientIp: (c) => getConnInfo(c).remote.address })); // counts who has no key
  * ```
  */
 export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Context> =
@@ -43,11 +45,13 @@ export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Co
  *
  * @example
  * ```ts
+ * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
  * import { concurrencyLimit, spillway } from '@spillway/hono';
  * import { Hono } from 'hono';
  *
  * const app = new Hono();
- * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: (request) => request.raw.req.header('x-api-key') })));
+ * const perKey = concurrencyLimit({ limit: 2, key: (request) => request.raw.req.header('x-api-key') });
+ * app.use('/export', spillway(perKey, { clientIp: (c) => getConnInfo(c).remote.address })); // counts who has no key
  * ```
  */
 export const concurrencyLimit: (

@@ -25,7 +25,7 @@ import { HonoRequest } from './request.js';
 export interface SpillwayOptions extends GuardOptions<Context> {
   /**
    * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it a limiter
-   * that needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   * that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
    */
   readonly clientIp?: (c: Context) => string | null | undefined;
   /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
@@ -120,16 +120,9 @@ class Way {
     return this.guard.close();
   }
 
-  private apply(
-    admission: Admission,
-    { raw: c, complaint }: HonoRequest,
-    next: Next,
-    waited: boolean,
-  ): Handled {
-    if (complaint) {
-      admission.release({});
-      throw complaint;
-    }
+  private apply(admission: Admission, request: HonoRequest, next: Next, waited: boolean): Handled {
+    request.checkAddress(admission);
+    const { raw: c } = request;
     const reply = this.replyTo(c);
     try {
       if (waited && reply.isGone()) {

@@ -4,6 +4,7 @@ import type { Control } from '../control/control.js';
 import { steadyControl } from '../control/steady-control.js';
 import type { Decision } from '../decision.js';
 import { isLater } from '../host.js';
+import { UNKNOWN_ADDRESS } from '../limit/callbacks.js';
 import type {
   Fault,
   Limiter,
@@ -13,6 +14,7 @@ import type {
   StoredLimiter,
 } from '../limit/limiter.js';
 import { claimName } from '../limit/names.js';
+import { checkWord } from '../limit/options.js';
 import type { LimitRequest, Per } from '../limit/request.js';
 import { memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
@@ -21,6 +23,7 @@ import type { Admission } from './admission.js';
 import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
 import { type Denials, denialsOf } from './denials.js';
+import { isExempt } from './exempt.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import { Modes } from './modes.js';
@@ -42,7 +45,12 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
    * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
    */
   readonly denialCache?: boolean;
-  /** Requests that no limiter sees, beside CORS preflights, which are always passed. */
+  /**
+   * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default) lets them by
+   * uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works for any method.
+   */
+  readonly preflights?: 'pass' | 'count';
+  /** Requests that no limiter sees, beside preflights. */
   readonly skip?: (request: LimitRequest<Raw>) => boolean;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
@@ -108,6 +116,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     private readonly options: GuardOptions<Raw>,
   ) {
     checkLimiters(limiters, options.store);
+    checkWord('preflights', options.preflights, ['pass', 'count']);
     const store = options.store ?? memoryStore();
     this.audience = new Audience([options, ...(options.observers ?? [])]);
     this.store = resilient(store, options, this.audience);
@@ -134,7 +143,9 @@ class ListGuard<Raw> implements Guard<Raw> {
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
     const asked: Asked<Raw>[] = [];
     const steps: Step[] = [];
-    const ceiling = this.skips(request) ? 'off' : this.modes.ofGuard(request);
+    const ceiling = isExempt(request, this.options, this.context)
+      ? 'off'
+      : this.modes.ofGuard(request);
     let refused = false;
     for (const limiter of this.limiters) {
       const mode = this.modes.of(limiter, request, ceiling);
@@ -216,6 +227,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       one.step = { ...one.step, binding: false };
       return;
     }
+    if (key === UNKNOWN_ADDRESS) request.missesAddress?.();
     const known = this.options.denialCache === false ? undefined : this.denials?.find(one.step);
     if (!known) return;
     one.answer = known;
@@ -286,18 +298,5 @@ class ListGuard<Raw> implements Guard<Raw> {
     });
     this.releases.add(release);
     return release;
-  }
-
-  private skips(request: LimitRequest<Raw>): boolean {
-    // A preflight carries no credentials and is cached by the browser; refusing it hides the real answer from the page.
-    if (request.method === 'OPTIONS' && request.header('access-control-request-method'))
-      return true;
-    if (!this.options.skip) return false;
-    try {
-      return this.options.skip(request) === true;
-    } catch (error) {
-      this.context.fault({ limiter: '', source: 'skip', error });
-      return false;
-    }
   }
 }

@@ -8,6 +8,9 @@ import type { LimitRequest, Per } from './request.js';
 /** Counts of keys that users choose never meet those of client addresses. */
 const ADDRESS_MARK = '@';
 
+/** An address that cannot be known is one count for all, not one for each spelling. */
+export const UNKNOWN_ADDRESS = `${ADDRESS_MARK}unknown`;
+
 /** What the callbacks of one limiter answer for one request. */
 export interface Asking<Raw> {
   readonly limiter: string;
@@ -52,8 +55,8 @@ export function keyOf<Raw>(
     }
     if (own !== undefined && own !== null && own !== '') junk(asking, 'key', own);
   }
-  // An address that cannot be known is one bucket for all, not one for each spelling.
-  return ADDRESS_MARK + (asking.request.clientIp ?? 'unknown');
+  const { clientIp } = asking.request;
+  return clientIp === undefined ? UNKNOWN_ADDRESS : ADDRESS_MARK + clientIp;
 }
 
 /** A limit from an option; undefined where its function gives none. */
