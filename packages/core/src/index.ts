@@ -22,6 +22,7 @@ export { mulDiv, type Quotient } from './exact.js';
 export { spread, type UniqueGroup, uniqueGroup } from './group.js';
 export type { Admission } from './guard/admission.js';
 export { admissionBefore, admissionsOf, rememberAdmission } from './guard/admissions.js';
+export { checkStore } from './guard/check-store.js';
 export {
   type DecisionLog,
   type DecisionLogEntry,

@@ -76,7 +76,7 @@ export interface Guard<Raw = unknown> {
 /**
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
  *
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';

@@ -2,6 +2,7 @@
 
 import type { Decision, Policy } from '../decision.js';
 import { SpillwayError, show } from '../errors.js';
+import { checkStore } from '../guard/check-store.js';
 import { type Denials, denialsOf } from '../guard/denials.js';
 import { isLater } from '../host.js';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
@@ -77,7 +78,7 @@ export interface KeyedLimiter<S extends Store> {
  * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
- * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
  * @example
  * ```ts run
  * import { createLimiter } from '@spillway/core';
@@ -108,6 +109,7 @@ class Keyed {
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
     this.rule = ruleFrom(options);
+    if (settings.store) checkStore(settings.store);
     if (settings.store && options.name === undefined) {
       throw new SpillwayError(
         'SPW_NAME_REQUIRED',
