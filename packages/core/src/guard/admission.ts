@@ -12,7 +12,7 @@ export interface Admission {
   readonly decisions: readonly Decision[];
   /** Of several refusals the one with the longest wait; undefined if the request is allowed. */
   readonly binding: Decision | undefined;
-  /** 429 or 503 if refused; 200 if not. */
+  /** 429, 403 (a key that was blocked) or 503 if refused; 200 if not. */
   readonly status: number;
   /** Fields for the response, refused or not. */
   readonly fields: readonly Field[];

@@ -36,6 +36,8 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   readonly store?: Store;
   /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
   readonly headers?: readonly HeaderStyle[];
+  /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */
+  readonly blockedStatus?: 403 | 429;
   /** `enforce` (default), `shadow` or `off` for all limiters of the guard: none is stricter than this. */
   readonly mode?: Per<Raw, Mode>;
   /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
@@ -125,7 +127,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     for (const limiter of limiters) {
       if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
     }
-    this.presenter = new Presenter(options.headers ?? ['draft-11']);
+    this.presenter = new Presenter(options.headers ?? ['draft-11'], options.blockedStatus ?? 403);
     this.context = {
       onStoreError: options.onStoreError ?? 'allow',
       fault: (fault) => this.audience.fault(fault),

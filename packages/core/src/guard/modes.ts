@@ -42,7 +42,7 @@ export class Modes<Raw> {
     if (verdict === 'allow') return skipped;
     const enforced = mode === 'enforce';
     const outcome = enforced ? 'denied' : 'would-deny';
-    const reason = endsInMs === Infinity ? 'never' : 'rate';
+    const reason = 'blocked';
     return { ...skipped, allowed: !enforced, outcome, reason, retryAfterMs: endsInMs };
   }
 
