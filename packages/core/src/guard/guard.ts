@@ -2,7 +2,6 @@
 
 import type { Control } from '../control/control.js';
 import { steadyControl } from '../control/steady-control.js';
-import type { Decision } from '../decision.js';
 import { isLater } from '../host.js';
 import { UNKNOWN_ADDRESS } from '../limit/callbacks.js';
 import type {
@@ -22,6 +21,7 @@ import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
 import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
+import { brokenDecision, decideLocally, decideStored } from './decide.js';
 import { type Denials, denialsOf } from './denials.js';
 import { isExempt } from './exempt.js';
 import { type Asked, Judgement } from './judgement.js';
@@ -154,21 +154,23 @@ class ListGuard<Raw> implements Guard<Raw> {
       const one: Asked<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
-      if (limiter.kind === 'local') one.decision = this.decideLocally(limiter, mode, request);
+      if (limiter.kind === 'local')
+        one.decision = decideLocally(limiter, mode, request, this.context);
       else this.askStored(one, limiter, request);
       if (one.decision) refused ||= !one.decision.allowed;
       else if (one.step) steps.push(one.step);
     }
     // What this process refuses by itself costs the store nothing.
-    if (refused || steps.length === 0) return this.judge(asked, undefined, 0);
+    if (refused || steps.length === 0) return this.judge(request, asked, undefined, 0);
     const askedUs = this.denials?.now() ?? 0;
     const answers = this.store.apply(steps);
     return isLater(answers)
-      ? answers.then((value) => this.judge(asked, value, askedUs))
-      : this.judge(asked, answers, askedUs);
+      ? answers.then((value) => this.judge(request, asked, value, askedUs))
+      : this.judge(request, asked, answers, askedUs);
   }
 
   private judge(
+    request: LimitRequest<Raw>,
     asked: Asked<Raw>[],
     answers: readonly Answer[] | undefined,
     askedUs: number,
@@ -178,7 +180,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
         this.denials?.learn(one.step, one.answer, askedUs);
-        one.decision = this.decideStored(one, one.limiter as StoredLimiter<Raw>, one.step);
+        one.decision = decideStored(one.limiter as StoredLimiter<Raw>, one, this.context);
         const { failure } = one.answer;
         if (failure) {
           this.context.fault({ limiter: one.limiter.name, source: 'store', error: failure });
@@ -192,7 +194,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     const judgement = new Judgement(
       asked,
       this.presenter,
-      (list, outcome) => this.settle(list, outcome),
+      (list, outcome) => this.settle(request, list, outcome),
       this,
     );
     if (judgement.pending) {
@@ -217,63 +219,32 @@ class ListGuard<Raw> implements Guard<Raw> {
       one.step = limiter.step(request, one.mode === 'enforce', this.context);
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'step', error });
-      one.decision = this.brokenDecision(limiter.name, one.mode);
+      one.decision = brokenDecision(limiter.name, one.mode, this.context);
       return;
     }
     const { key } = one.step;
     const ruling = this.control?.rulingOn(limiter.name, key);
     if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
-    if (one.mode !== 'enforce' || one.decision) return;
-    if (!this.modes.enforces(limiter, key)) {
+    if (one.mode === 'enforce' && !one.decision && !this.modes.enforces(limiter, key)) {
       one.mode = 'shadow';
       one.step = { ...one.step, binding: false };
-      return;
     }
+    if (one.step.rule.limit === 0)
+      one.decision ??= this.modes.refused(limiter.name, one.mode, 'never', Infinity);
+    if (one.mode !== 'enforce' || one.decision) return;
     if (key === UNKNOWN_ADDRESS) request.missesAddress?.();
     const known = this.options.denialCache === false ? undefined : this.denials?.find(one.step);
     if (!known) return;
     one.answer = known;
-    one.decision = this.decideStored(one, limiter, one.step);
-  }
-
-  private decideStored(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): Decision {
-    try {
-      return limiter.decide(step, one.answer as Answer);
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return this.brokenDecision(limiter.name, one.mode);
-    }
-  }
-
-  /** What a limiter that is itself broken decides: as if its store could not answer. */
-  private brokenDecision(limiter: string, mode: Mode): Decision {
-    const denies = this.context.onStoreError === 'deny';
-    return {
-      ...skippedDecision(limiter),
-      allowed: mode !== 'enforce' || !denies,
-      outcome: 'error',
-      reason: denies ? 'store-error' : null,
-    };
-  }
-
-  private decideLocally(
-    limiter: Extract<Limiter<Raw>, { kind: 'local' }>,
-    mode: Mode,
-    request: LimitRequest<Raw>,
-  ): Decision {
-    let decision: Decision;
-    try {
-      decision = limiter.decide(request, this.context);
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return skippedDecision(limiter.name);
-    }
-    if (decision.allowed || mode === 'enforce') return decision;
-    return { ...decision, allowed: true, outcome: 'would-deny' };
+    one.decision = decideStored(limiter, one, this.context);
   }
 
   /** Gives back what limiters want given back; never awaited by the response. */
-  private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): Promise<void> | undefined {
+  private settle(
+    request: LimitRequest<Raw>,
+    asked: readonly Asked<Raw>[],
+    outcome: RequestOutcome,
+  ): Promise<void> | undefined {
     const steps: Step[] = [];
     const refunds: Step[] = [];
     for (const { limiter, step, answer } of asked) {
@@ -281,7 +252,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       if (step.lease) steps.push(this.keeper.release(step));
       if (!limiter.settle) continue;
       try {
-        const back = limiter.settle(step, answer, outcome);
+        const back = limiter.settle(step, answer, outcome, request);
         if (back) refunds.push(back);
       } catch (error) {
         this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
