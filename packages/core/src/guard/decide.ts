@@ -14,7 +14,9 @@ export function decideStored<Raw>(
   context: StepContext,
 ): Decision {
   try {
-    return limiter.decide(asked.step as Step, asked.answer as Answer);
+    const decision = limiter.decide(asked.step as Step, asked.answer as Answer);
+    // One of the user's own may take its name from the step, which need not have it.
+    return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
     return brokenDecision(limiter.name, asked.mode, context);

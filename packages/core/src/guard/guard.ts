@@ -15,7 +15,7 @@ import type {
 import { claimName } from '../limit/names.js';
 import { checkWord } from '../limit/options.js';
 import type { LimitRequest, Per } from '../limit/request.js';
-import { memoryStore } from '../memory/memory-store.js';
+import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
@@ -32,7 +32,10 @@ import { type HeaderStyle, Presenter } from './presenter.js';
 import { skippedDecision } from './skipped.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
-  /** Where counts live. Default: a memory store of this guard's own. */
+  /**
+   * Where counts live; there limiters count by their name. Default: this process's memory, where each limiter object counts apart,
+   * and one that stands in several guards counts once for all of them.
+   */
   readonly store?: Store;
   /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
   readonly headers?: readonly HeaderStyle[];
@@ -105,6 +108,8 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly store: Store;
   private readonly presenter: Presenter;
   private readonly context: StepContext;
+  /** One for each limiter. */
+  private readonly contexts: readonly StepContext[];
   private readonly keeper: LeaseKeeper;
   /** Those on their way to the store. */
   private readonly releases = new Set<Promise<void>>();
@@ -119,20 +124,25 @@ class ListGuard<Raw> implements Guard<Raw> {
   ) {
     checkLimiters(limiters, options.store);
     checkWord('preflights', options.preflights, ['pass', 'count']);
-    const store = options.store ?? memoryStore();
+    const memory = options.store ? undefined : sharedMemory();
+    const store = options.store ?? (memory as SharedMemory).store;
     this.audience = new Audience([options, ...(options.observers ?? [])]);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
     for (const limiter of limiters) {
-      if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
+      if (!memory && limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
     }
     this.presenter = new Presenter(options.headers ?? ['draft-11'], options.blockedStatus ?? 403);
     this.context = {
       onStoreError: options.onStoreError ?? 'allow',
       fault: (fault) => this.audience.fault(fault),
+      countedAs: undefined,
       limitsOf: (limiter) => this.control?.settingsOf(limiter)?.limits,
     };
+    this.contexts = limiters.map((limiter) =>
+      memory ? { ...this.context, countedAs: memory.nameOf(limiter) } : this.context,
+    );
     this.control =
       options.control && steadyControl(options.control, this.context, () => this.denials?.clear());
     this.modes = new Modes(options.mode, this.control, this.context);
@@ -149,14 +159,15 @@ class ListGuard<Raw> implements Guard<Raw> {
       ? 'off'
       : this.modes.ofGuard(request);
     let refused = false;
-    for (const limiter of this.limiters) {
+    for (let index = 0; index < this.limiters.length; index += 1) {
+      const limiter = this.limiters[index] as Limiter<Raw>;
       const mode = this.modes.of(limiter, request, ceiling);
       const one: Asked<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
       if (limiter.kind === 'local')
         one.decision = decideLocally(limiter, mode, request, this.context);
-      else this.askStored(one, limiter, request);
+      else this.askStored(one, limiter, request, this.contexts[index] as StepContext);
       if (one.decision) refused ||= !one.decision.allowed;
       else if (one.step) steps.push(one.step);
     }
@@ -214,9 +225,12 @@ class ListGuard<Raw> implements Guard<Raw> {
     one: Asked<Raw>,
     limiter: StoredLimiter<Raw>,
     request: LimitRequest<Raw>,
+    context: StepContext,
   ): void {
     try {
-      one.step = limiter.step(request, one.mode === 'enforce', this.context);
+      const step = limiter.step(request, one.mode === 'enforce', context);
+      const { countedAs = step.limiter } = context;
+      one.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'step', error });
       one.decision = brokenDecision(limiter.name, one.mode, this.context);

@@ -91,7 +91,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
-      limiter,
+      limiter: context.countedAs ?? limiter,
       key: of.keyOf(asking),
       rule,
       cost: 1,
@@ -115,7 +115,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const { reason } = this.of;
     // What a service can carry is nobody else's business: no policy is told.
     const policy = reason === 'concurrency' ? this.book.policyOf(step.rule) : undefined;
-    const decision = decide(step, answer, policy, reason);
+    const decision = decide(this.name, step, answer, policy, reason);
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
   }

@@ -46,6 +46,8 @@ export interface Fault {
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
+  /** What to write as {@link Step.limiter}, if it is not the limiter's name: without a store each limiter object has a count of its own. */
+  readonly countedAs?: string | undefined;
   /** The numbers that were set live for a limiter, if any were. */
   limitsOf?(limiter: string): LiveLimits | undefined;
 }

@@ -119,7 +119,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
-      limiter: this.name,
+      limiter: context.countedAs ?? this.name,
       key: keyOf(asking, this.options.key),
       rule,
       cost: this.cost(asking),
@@ -131,7 +131,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   decide(step: Step, answer: Answer): Decision {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.book.policyOf(rule);
-    return decide(step, answer, policy);
+    return decide(this.name, step, answer, policy);
   }
 
   private cost(asking: Asking<Raw>): number {
