@@ -24,8 +24,9 @@ import { HonoRequest } from './request.js';
 
 export interface SpillwayOptions extends GuardOptions<Context> {
   /**
-   * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it a limiter
-   * that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
+   * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it
+   * a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only
+   * tells `onFault`.
    */
   readonly clientIp?: (c: Context) => string | null | undefined;
   /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */

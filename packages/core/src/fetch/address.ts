@@ -11,8 +11,9 @@ import { clientAddress, compileTrust, type Trust, type TrustProxy } from '../net
 /** How the client's address is found. */
 export interface AddressOptions<Args extends readonly unknown[]> {
   /**
-   * The address of the peer, as the platform knows it: of the client, or of the last proxy (then with `trustProxy`). Without it a
-   * limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
+   * The address of the peer, as the platform knows it: of the client, or of the last proxy (then with `trustProxy`).
+   * Without it a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in
+   * shadow only tells `onFault`.
    */
   readonly clientIp?: (...args: Args) => string | null | undefined;
   /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
@@ -90,8 +91,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * To be called after the guard, which catches what is thrown in it: an address that nobody said how to find is a fault, and where
-   * a limiter that enforces needed it an error; then `admission` holds nothing any more.
+   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a fault;
+   * where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

@@ -46,7 +46,10 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
   wrap<Args extends Rest, Res extends WebResponse>(
     handler: (request: Req, ...rest: Args) => Res | Promise<Res>,
   ): (request: Req, ...rest: Args) => Promise<Res>;
-  /** Decides on a request, for where no handler can be wrapped; asked again about the same object, it says the same and counts nothing. */
+  /**
+   * Decides on a request, for where no handler can be wrapped. Asked again about the same object, it says the same and
+   * counts nothing.
+   */
   check(request: Req, ...rest: Rest): Promise<FetchCheck>;
   /** Gives back the permits of all requests still in progress: for a process that ends. */
   close(): Promise<void>;

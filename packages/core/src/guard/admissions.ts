@@ -35,7 +35,10 @@ export function admissionBefore(
 
 function twice({ decisions }: Admission): string {
   const names = decisions.map(({ limiter }) => limiter).join(', ');
-  return `the guard of ${names} is mounted twice on the way of a request, which was counted once: mount it once (SPW_REGISTERED_TWICE)`;
+  return (
+    `the guard of ${names} is mounted twice on the way of a request, which was counted once: ` +
+    'mount it once (SPW_REGISTERED_TWICE)'
+  );
 }
 
 /**

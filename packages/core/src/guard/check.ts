@@ -6,7 +6,10 @@ import { checkName } from '../limit/options.js';
 import type { Store } from '../store.js';
 import { checkStore } from './check-store.js';
 
-/** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`, `SPW_STORE_INVALID` */
+/**
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`,
+ * `SPW_STORE_INVALID`
+ */
 export function checkLimiters<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store | undefined,

@@ -33,8 +33,8 @@ import { skippedDecision } from './skipped.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /**
-   * Where counts live; there limiters count by their name. Default: this process's memory, where each limiter object counts apart,
-   * and one that stands in several guards counts once for all of them.
+   * Where counts live; there limiters count by their name. Default: this process's memory, where each limiter object
+   * counts apart, and one that stands in several guards counts once for all of them.
    */
   readonly store?: Store;
   /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
@@ -81,7 +81,8 @@ export interface Guard<Raw = unknown> {
 /**
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
  *
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
+ * `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
