@@ -40,7 +40,7 @@ const SCRAPE_LABELS = ['job', 'instance'];
 /** Words that labels have; a query that asks for another asks for nothing. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   outcome: ['allowed', 'denied', 'would-deny', 'skipped', 'error'],
-  reason: ['', 'rate', 'concurrency', 'capacity', 'overload', 'never', 'store-error'],
+  reason: ['', 'rate', 'concurrency', 'capacity', 'overload', 'never', 'blocked', 'store-error'],
   priority: ['critical', 'post', 'get', 'test'],
   source: ['store'],
 };

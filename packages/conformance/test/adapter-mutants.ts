@@ -134,6 +134,10 @@ const limits: readonly AdapterMutant[] = [
       return right.address(req);
     },
   }),
+  mutant('lets by what only looks like a preflight', 'takes for a preflight nothing', {
+    skip: (request) =>
+      right.skip(request) || request.header('access-control-request-method') !== undefined,
+  }),
   mutant('does not expose its fields', 'lets pages of other origins', {
     exposes: (res) => void res.setHeader('Access-Control-Allow-Origin', '*'),
   }),
@@ -190,6 +194,9 @@ const clients: readonly AdapterMutant[] = [
   ),
   looks('takes a port for a part of the address', 'reads addresses with a port', (req) =>
     /[\d\]]:\d+$/.test(header(req, 'x-forwarded-for') ?? '') ? 'port' : right.address(req),
+  ),
+  looks('counts a comma for a proxy', 'ignores empty elements', (req) =>
+    header(req, 'x-forwarded-for')?.trim().endsWith(',') ? undefined : right.address(req),
   ),
   ...['forwarded', 'x-real-ip', 'cf-connecting-ip'].map((name) =>
     looks(

@@ -114,12 +114,12 @@ export function service(pieces: Pieces): http.Server {
 
   return http.createServer(async (req, res) => {
     const { pathname } = new URL(req.url ?? '/', 'http://demo');
-    const isPreflight = req.method === 'OPTIONS';
+    const isPreflight = req.method === 'OPTIONS' && req.headers.origin !== undefined;
     pieces.exposes(res);
     if (isPreflight && pieces.answersPreflights) return void res.writeHead(204).end();
     const admission = await admit(front, req, res);
     if (!pieces.runsAfter(admission)) return;
-    if (isPreflight) return void res.writeHead(204).end();
+    if (req.method === 'OPTIONS') return void res.writeHead(204).end();
     if (pathname !== '/things') return void (await route(pathname, req, res, pieces));
     const { allowed, decisions } = await admit(behind, req, res);
     const things = ['a dam', 'a gate'];

@@ -13,10 +13,17 @@ export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'skipped' | 'error';
 
 /**
  * Why a request was refused: `rate`, `concurrency` (too much from this caller: 429), `capacity`, `overload` (we are
- * full: 503), `never` (the cost exceeds what the limit can ever admit), `store-error` (the store could not answer and
- * the limiter is set to deny).
+ * full: 503), `never` (the cost exceeds what the limit can ever admit, or the limit is 0: 429), `blocked` (the key was blocked
+ * live: 403), `store-error` (the store could not answer and the limiter is set to deny: 503).
  */
-export type Reason = 'rate' | 'concurrency' | 'capacity' | 'overload' | 'never' | 'store-error';
+export type Reason =
+  | 'rate'
+  | 'concurrency'
+  | 'capacity'
+  | 'overload'
+  | 'never'
+  | 'blocked'
+  | 'store-error';
 
 /** The numbers of a limit as they are told to clients. */
 export interface Policy {

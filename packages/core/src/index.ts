@@ -21,7 +21,8 @@ export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './errors
 export { mulDiv, type Quotient } from './exact.js';
 export { spread, type UniqueGroup, uniqueGroup } from './group.js';
 export type { Admission } from './guard/admission.js';
-export { admissionsOf, rememberAdmission } from './guard/admissions.js';
+export { admissionBefore, admissionsOf, rememberAdmission } from './guard/admissions.js';
+export { checkStore } from './guard/check-store.js';
 export {
   type DecisionLog,
   type DecisionLogEntry,
@@ -31,6 +32,7 @@ export {
 export { tellFault } from './guard/faults.js';
 export { createGuard, type Guard, type GuardOptions } from './guard/guard.js';
 export { type GuardHandle, showGuard } from './guard/handle.js';
+export { Notices } from './guard/notices.js';
 export type {
   BreakerEvent,
   DecisionEvent,

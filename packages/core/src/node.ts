@@ -4,6 +4,7 @@ export { NodeGate, type NodeGateOptions, type Passage } from './node/gate.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
 export { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './node/request.js';
 export {
+  answerOwn,
   endRefused,
   isGone,
   type NodeRequest,

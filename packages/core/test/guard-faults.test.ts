@@ -50,7 +50,7 @@ describe('a guard with junk from callbacks', () => {
     },
   );
 
-  it.each([0, -1, Number.NaN, 1e12, 'x'])('a limit of %s means the default limit', (limit) => {
+  it.each([0.5, -1, Number.NaN, 1e12, 'x'])('a limit of %s means the default limit', (limit) => {
     const { admit, faults } = setUp(
       rateLimit({ ...two, limit: () => limit as number, defaultLimit: 2 }),
     );

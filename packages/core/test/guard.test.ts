@@ -9,6 +9,8 @@ import {
 import { describe, expect, it } from 'vitest';
 import { request, setUp, two } from './guard-set-up.js';
 
+const PREFLIGHT = { origin: 'https://a.example', 'access-control-request-method': 'PUT' };
+
 describe('a guard', () => {
   it('admits up to the limit, then refuses with 429, fields and a problem', () => {
     const { admit } = setUp(rateLimit(two));
@@ -139,10 +141,27 @@ describe('a guard', () => {
     const skip = (of: LimitRequest) => of.path === '/healthz';
     const { admit, store } = setUp(rateLimit(two), { skip });
     admit({ path: '/healthz' });
-    admit({ method: 'OPTIONS', headers: { 'access-control-request-method': 'PUT' } });
+    admit({ method: 'OPTIONS', headers: PREFLIGHT });
     expect(store.size).toBe(0);
     admit({ method: 'OPTIONS' });
     expect(store.size).toBe(1);
+  });
+
+  it.each<[string, Parameters<typeof request>[0]]>([
+    ['has no Origin', { method: 'OPTIONS', headers: { 'access-control-request-method': 'PUT' } }],
+    ['names no method', { method: 'OPTIONS', headers: { origin: 'https://a.example' } }],
+    ['is a GET', { method: 'GET', headers: PREFLIGHT }],
+  ])('counts what looks like a preflight but %s', (_, like) => {
+    const { admit } = setUp(rateLimit(two));
+    expect([1, 2, 3].map(() => admit(like).allowed)).toEqual([true, true, false]);
+  });
+
+  it('counts preflights where it is told to', () => {
+    const { admit } = setUp(rateLimit(two), { preflights: 'count' });
+    const preflight = () => admit({ method: 'OPTIONS', headers: PREFLIGHT }).allowed;
+    expect([1, 2, 3].map(preflight)).toEqual([true, true, false]);
+    const options = { preflights: 'counted' as 'count' };
+    expect(() => setUp(rateLimit(two), options)).toThrow('SPW_OPTION_INVALID');
   });
 
   it('gives each plan its own limit', () => {

@@ -5,12 +5,11 @@ import {
   checkIpv6Prefix,
   type GuardHandle,
   type GuardOptions,
-  isSpillwayError,
   type Limiter,
   showGuard,
   type TrustProxy,
 } from '@spillway/core';
-import { endRefused, NodeGate, type Passage } from '@spillway/core/node';
+import { answerOwn, endRefused, NodeGate, type Passage } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
 import { trustFinder } from './trust.js';
@@ -25,14 +24,14 @@ export interface SpillwayOptions extends GuardOptions<Request> {
   readonly ipv6Prefix?: number;
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
-   * `Content-Type`.
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error handler, as a 500.
    */
   readonly onRefused?: (
     admission: Admission,
     req: Request,
     res: Response,
     next: NextFunction,
-  ) => void | Promise<void>;
+  ) => unknown;
 }
 
 /** The middleware, with `close` and `inProgress` of its guard. */
@@ -41,8 +40,9 @@ export type SpillwayHandler = RequestHandler & GuardHandle;
 /**
  * Express middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`. At a request, to the app's error handler:
- * `SPW_TRUST_PROXY_UNSAFE` while the app's setting `trust proxy` is `true`.
+ * While the app's setting `trust proxy` is `true`, no proxy is believed, and `logger` is told so in one line.
+ *
+ * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';
@@ -56,23 +56,19 @@ export function spillway(
 ): SpillwayHandler {
   const { trustProxy, ipv6Prefix, onRefused } = options;
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-  const trustOf = trustFinder(trustProxy);
   const gate = new NodeGate<Request>(limiters, options);
+  const trustOf = trustFinder(trustProxy, gate.notices);
 
   const apply = (passage: Passage, req: Request, res: Response, next: NextFunction): void => {
     if (passage === 'gone') return;
     if (passage === 'pass') next();
-    else if (onRefused) answerOwn(onRefused, passage, req, res, next);
+    else if (onRefused) handOver(onRefused, passage, req, res, next);
     else endRefused(passage, res);
   };
 
   const handle: RequestHandler = (req, res, next) => {
-    const trust = trustOf(req);
-    if (isSpillwayError(trust)) {
-      next(trust);
-      return;
-    }
-    const passage = gate.enter(new ExpressRequest(req, trust, ipv6Prefix), req, res, req);
+    const request = new ExpressRequest(req, trustOf(req), ipv6Prefix);
+    const passage = gate.enter(request, req, res, req);
     if (typeof passage === 'object' && 'then' in passage)
       passage.then((value) => apply(value, req, res, next));
     else apply(passage, req, res, next);
@@ -81,7 +77,7 @@ export function spillway(
 }
 
 /** Runs the app's own answer; what it throws is the app's to handle. */
-function answerOwn(
+function handOver(
   onRefused: NonNullable<SpillwayOptions['onRefused']>,
   admission: Admission,
   req: Request,
@@ -89,8 +85,7 @@ function answerOwn(
   next: NextFunction,
 ): void {
   try {
-    const later = onRefused(admission, req, res, next);
-    if (later) later.then(undefined, next);
+    answerOwn(res, () => onRefused(admission, req, res, next))?.catch(next);
   } catch (error) {
     next(error);
   }

@@ -3,7 +3,7 @@
 import {
   compileTrust,
   isSpillwayError,
-  type SpillwayError,
+  type Notices,
   type Trust,
   type TrustProxy,
 } from '@spillway/core';
@@ -14,42 +14,48 @@ export type Believed = Trust | 'express';
 
 interface Inherited {
   readonly setting: unknown;
-  readonly trust: Believed | SpillwayError;
+  readonly trust: Believed;
 }
 
+const NOBODY: Trust = { kind: 'none' };
+
 /**
- * Finds the trust for a request; an error where the app believes everyone, or proxies that cannot be read.
+ * Finds the trust for a request. A setting of the app that believes everyone, or that cannot be read, counts as none, and
+ * `notices` is told of it: a request must not fail for it.
  *
  * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID` for an option of ours
  */
 export function trustFinder(
   option: TrustProxy | undefined,
-): (request: Request) => Believed | SpillwayError {
+  notices: Notices,
+): (request: Request) => Believed {
   if (option !== undefined) {
     const own = compileTrust(option);
     return () => own;
   }
   const apps = new WeakMap<object, Inherited>();
   return ({ app }) => {
-    if (!app) return { kind: 'none' }; // under another framework that takes such middleware
+    if (!app) return NOBODY; // under another framework that takes such middleware
     const setting: unknown = app.get('trust proxy');
     let known = apps.get(app);
     if (!known || known.setting !== setting) {
-      known = { setting, trust: inherit(setting) };
+      known = { setting, trust: inherit(setting, notices) };
       apps.set(app, known);
     }
     return known.trust;
   };
 }
 
-function inherit(setting: unknown): Believed | SpillwayError {
+function inherit(setting: unknown, notices: Notices): Believed {
   if (typeof setting === 'function') return 'express';
   const list =
     typeof setting === 'string' ? setting.split(',').map((part) => part.trim()) : setting;
   try {
     return compileTrust((list || false) as TrustProxy, "app.set('trust proxy')");
   } catch (error) {
-    if (isSpillwayError(error)) return error;
-    throw error;
+    if (!isSpillwayError(error)) throw error;
+    const { code, message } = error;
+    notices.tell(code, () => `${message}. Until it is mended, no proxy is believed`);
+    return NOBODY;
   }
 }

@@ -7,7 +7,7 @@ import {
   type SpillwayOptions,
   spillway,
 } from '@spillway/express';
-import type { ErrorRequestHandler, Express, Request } from 'express';
+import type { Express, Request } from 'express';
 import { describe, expect, it } from 'vitest';
 import { EXPRESS, serve } from './service.js';
 
@@ -23,9 +23,6 @@ function watched(app: Express, options: SpillwayOptions = {}): (string | undefin
   app.use((_req, res) => {
     res.end();
   });
-  app.use(((error, _req, res, _next) => {
-    res.status(500).end(`${error.code}: ${error.message}`);
-  }) as ErrorRequestHandler);
   return seen;
 }
 
@@ -97,25 +94,6 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
       statuses.push((await get('/', forwarded(claim))).status);
     }
     expect(statuses).toEqual([200, 200, 429]);
-  });
-
-  it.each<[unknown, string]>([
-    [true, 'SPW_TRUST_PROXY_UNSAFE'],
-    [0.5, 'SPW_TRUST_PROXY_INVALID'],
-    [-1, 'SPW_TRUST_PROXY_INVALID'],
-    ['1', 'SPW_CIDR_INVALID'],
-  ])('refuses to guess with trust proxy %j, until it is mended', async (setting, code) => {
-    const app = express();
-    app.set('trust proxy', setting);
-    watched(app);
-    const { get } = await serve(app);
-    for (let i = 0; i < 2; i += 1) {
-      const { status, body } = await get();
-      expect(status).toBe(500);
-      expect(body).toContain(`${code}: app.set('trust proxy')`);
-    }
-    app.set('trust proxy', 1);
-    expect((await get()).status).toBe(200);
   });
 
   it('takes the setting of the app that it is mounted in', async () => {

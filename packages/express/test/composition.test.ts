@@ -154,6 +154,8 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     }
     expect((await get()).status).toBe(200);
     expect((await get('/', { method: 'OPTIONS' })).status).toBe(429);
+    const noOrigin = { 'access-control-request-method': 'PUT' };
+    expect((await get('/', { method: 'OPTIONS', headers: noOrigin })).status).toBe(429);
   });
 });
 

@@ -28,11 +28,13 @@ export type { OnRefused } from './reply.js';
  *
  * @example
  * ```ts
+ * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
  * import { rateLimit, spillway } from '@spillway/hono';
  * import { Hono } from 'hono';
  *
  * const app = new Hono();
- * app.use(spillway(rateLimit({ limit: 100, window: '1m', key: ({ raw }) => raw.get('jwtPayload')?.sub })));
+ * const perUser = rateLimit({ limit: 100, window: '1m', key: ({ raw }) => raw.get('jwtPayload')?.sub });
+ * app.use(spillway(perUser, { clientIp: (c) => getConnInfo(c).remote.address })); // counts who has no account
  * ```
  */
 export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Context> =
@@ -43,11 +45,13 @@ export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Co
  *
  * @example
  * ```ts
+ * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
  * import { concurrencyLimit, spillway } from '@spillway/hono';
  * import { Hono } from 'hono';
  *
  * const app = new Hono();
- * app.use('/export', spillway(concurrencyLimit({ limit: 2, key: ({ raw }) => raw.get('jwtPayload')?.sub })));
+ * const perUser = concurrencyLimit({ limit: 2, key: ({ raw }) => raw.get('jwtPayload')?.sub });
+ * app.use('/export', spillway(perUser, { clientIp: (c) => getConnInfo(c).remote.address })); // counts who has no account
  * ```
  */
 export const concurrencyLimit: (

@@ -2,12 +2,14 @@
 
 import {
   type Admission,
+  admissionBefore,
   createGuard,
   type Decision,
   type Guard,
   type GuardHandle,
   type GuardOptions,
   type Limiter,
+  Notices,
   rememberAdmission,
   showGuard,
   type TrustProxy,
@@ -17,20 +19,24 @@ import { AddressFinder, goneResponse, PermitOffice } from '@spillway/core/fetch'
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import { FetchReply } from './over-fetch.js';
 import { NodeReply } from './over-node.js';
-import type { OnRefused } from './reply.js';
+import type { OnRefused, Reply } from './reply.js';
 import { HonoRequest } from './request.js';
 
 export interface SpillwayOptions extends GuardOptions<Context> {
   /**
-   * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it a limiter
-   * that needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it
+   * a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only
+   * tells `onFault`.
    */
   readonly clientIp?: (c: Context) => string | null | undefined;
   /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
-  /** Answers a refused request instead of the problem document. The status and the fields are set, save `Content-Type`. */
+  /**
+   * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem document is sent
+   * after all. The status and the fields are set, save `Content-Type`. What it throws goes to `app.onError`, as a 500.
+   */
   readonly onRefused?: OnRefused;
 }
 
@@ -78,6 +84,7 @@ class Way {
   private readonly guard: Guard<Context>;
   private readonly finder: AddressFinder<readonly [Context]>;
   private readonly permits: PermitOffice;
+  private readonly notices: Notices;
 
   constructor(
     limiters: Limiter<Context> | readonly Limiter<Context>[],
@@ -86,9 +93,12 @@ class Way {
     this.finder = new AddressFinder(options);
     this.permits = new PermitOffice(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
+    this.notices = new Notices(options);
   }
 
   enter(c: Context, next: Next): Handled {
+    const before = admissionBefore(c, this.guard, this.notices);
+    if (before) return before.allowed ? next() : this.refuse(before, this.replyTo(c));
     const request = new HonoRequest(c, this.finder);
     let asked: Admission | Promise<Admission>;
     try {
@@ -111,17 +121,10 @@ class Way {
     return this.guard.close();
   }
 
-  private apply(
-    admission: Admission,
-    { raw: c, complaint }: HonoRequest,
-    next: Next,
-    waited: boolean,
-  ): Handled {
-    if (complaint) {
-      admission.release({});
-      throw complaint;
-    }
-    const reply = NodeReply.of(c) ?? new FetchReply(c, this.permits);
+  private apply(admission: Admission, request: HonoRequest, next: Next, waited: boolean): Handled {
+    request.checkAddress(admission);
+    const { raw: c } = request;
+    const reply = this.replyTo(c);
     try {
       if (waited && reply.isGone()) {
         admission.release({ aborted: true });
@@ -132,7 +135,14 @@ class Way {
     } catch (error) {
       return this.excuse(error, next);
     }
-    if (admission.allowed) return reply.pass(admission, next);
+    return admission.allowed ? reply.pass(admission, next) : this.refuse(admission, reply);
+  }
+
+  private replyTo(c: Context): Reply {
+    return NodeReply.of(c) ?? new FetchReply(c, this.permits);
+  }
+
+  private refuse(admission: Admission, reply: Reply): Response | Promise<Response> {
     const { onRefused } = this.options;
     return onRefused ? reply.refuseWith(onRefused, admission) : reply.refuse(admission);
   }

@@ -10,7 +10,7 @@ import {
 } from '@spillway/core/fetch';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { OnRefused, Reply } from './reply.js';
+import { type OnRefused, ownAnswer, type Reply } from './reply.js';
 
 export class FetchReply implements Reply {
   private permit: Permit | undefined;
@@ -58,9 +58,10 @@ export class FetchReply implements Reply {
   }
 
   async refuseWith(onRefused: OnRefused, admission: Admission): Promise<Response> {
-    this.c.status(admission.status as ContentfulStatusCode);
+    const own = await ownAnswer(onRefused, admission, this.c);
+    if (!own) return this.refuse(admission);
     const fields = admission.fields.filter(([name]) => name !== 'Content-Type');
-    return withFields(await onRefused(admission, this.c), fields);
+    return withFields(own, fields);
   }
 }
 

@@ -10,7 +10,7 @@ import {
 } from '@spillway/core/fetch';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { OnRefused, Reply } from './reply.js';
+import { type OnRefused, ownAnswer, type Reply } from './reply.js';
 
 export class NodeReply implements Reply {
   constructor(
@@ -52,8 +52,7 @@ export class NodeReply implements Reply {
     return c.body(body, status as ContentfulStatusCode, { 'Content-Type': type });
   }
 
-  refuseWith(onRefused: OnRefused, admission: Admission): Response | Promise<Response> {
-    this.c.status(admission.status as ContentfulStatusCode);
-    return onRefused(admission, this.c);
+  async refuseWith(onRefused: OnRefused, admission: Admission): Promise<Response> {
+    return (await ownAnswer(onRefused, admission, this.c)) ?? this.refuse(admission);
   }
 }

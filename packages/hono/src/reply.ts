@@ -2,9 +2,10 @@
 
 import type { Admission } from '@spillway/core';
 import type { Context, Next } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 /** The app's own answer to a refused request. */
-export type OnRefused = (admission: Admission, c: Context) => Response | Promise<Response>;
+export type OnRefused = (admission: Admission, c: Context) => unknown;
 
 /** The answer to one request. */
 export interface Reply {
@@ -17,5 +18,28 @@ export interface Reply {
   /** Ends the request with the problem document. */
   refuse(admission: Admission): Response;
   /** Ends the request with the app's own answer. */
-  refuseWith(onRefused: OnRefused, admission: Admission): Response | Promise<Response>;
+  refuseWith(onRefused: OnRefused, admission: Admission): Promise<Response>;
+}
+
+/** What the app answers; undefined if that is no response. A status of ours does not stay for what it throws. */
+export async function ownAnswer(
+  onRefused: OnRefused,
+  admission: Admission,
+  c: Context,
+): Promise<Response | undefined> {
+  c.status(admission.status as ContentfulStatusCode);
+  try {
+    const own = await onRefused(admission, c);
+    if (isResponse(own)) return own;
+    return c.finalized ? c.res : undefined;
+  } catch (error) {
+    c.status(500);
+    throw error;
+  }
+}
+
+/** By its shape: runtimes and frameworks have several classes of responses. */
+function isResponse(value: unknown): value is Response {
+  const { status, headers } = (value ?? {}) as Partial<Response>;
+  return typeof status === 'number' && typeof headers === 'object';
 }

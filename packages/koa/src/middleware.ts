@@ -9,7 +9,13 @@ import {
   type Limiter,
   showGuard,
 } from '@spillway/core';
-import { type AddressOptions, endRefused, NodeGate, type Passage } from '@spillway/core/node';
+import {
+  type AddressOptions,
+  answerOwn,
+  endRefused,
+  NodeGate,
+  type Passage,
+} from '@spillway/core/node';
 import type { Context, Next } from 'koa';
 import { keepFieldsOnError } from './errors.js';
 import { KoaRequest } from './request.js';
@@ -17,9 +23,9 @@ import { KoaRequest } from './request.js';
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
-   * `Content-Type`.
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws is Koa's to answer, as a 500.
    */
-  readonly onRefused?: (admission: Admission, ctx: Context, next: Next) => void | Promise<void>;
+  readonly onRefused?: (admission: Admission, ctx: Context, next: Next) => unknown;
 }
 
 /** The middleware, with `close` and `inProgress` of its guard. */
@@ -54,7 +60,7 @@ export function spillway(
     keepFieldsOnError(ctx);
     if (passage === 'pass') return next();
     ctx.status = passage.status; // Koa's own note of it, or a body would make it 200
-    if (onRefused) return onRefused(passage, ctx, next);
+    if (onRefused) return answerOwn(ctx.res, () => onRefused(passage, ctx, next));
     refuse(passage, ctx);
     return undefined;
   };

@@ -179,6 +179,8 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     }
     expect((await get()).status).toBe(200);
     expect((await get('/', { method: 'OPTIONS' })).status).toBe(429);
+    const noOrigin = { 'access-control-request-method': 'PUT' };
+    expect((await get('/', { method: 'OPTIONS', headers: noOrigin })).status).toBe(429);
   });
 });
 

@@ -9,7 +9,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
-import { memoryStore } from '@spillway/core';
+import { checkStore, memoryStore } from '@spillway/core';
 import { checkHandlers, checkRegistration } from './check-app.js';
 import { Gate } from './gate.js';
 import { SpillwayGuard } from './guard.js';
@@ -106,7 +106,7 @@ function describeModule(
     {
       provide: SPILLWAY_STORE,
       inject: [SPILLWAY_OPTIONS],
-      useFactory: ({ store }: SpillwayOptions) => store ?? memoryStore(),
+      useFactory: ({ store }: SpillwayOptions) => (store ? checkStore(store) : memoryStore()),
     },
     Gate,
     SpillwayGuard,

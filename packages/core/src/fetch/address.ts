@@ -1,6 +1,7 @@
 /** The client's address where no socket tells it: only what the app says counts, and whoever needs it must have said something. */
 
 import { SpillwayError } from '../errors.js';
+import type { Admission } from '../guard/admission.js';
 import { tellFault } from '../guard/faults.js';
 import { Junk } from '../limit/junk.js';
 import type { Fault } from '../limit/limiter.js';
@@ -12,15 +13,16 @@ import type { Logger } from '../resilience/stack.js';
 /** How the client's address is found. */
 export interface AddressOptions<Args extends readonly unknown[]> {
   /**
-   * The address of the peer, as the platform knows it: of the client, or of the last proxy (then with `trustProxy`). Without it a
-   * limiter that needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   * The address of the peer, as the platform knows it: of the client, or of the last proxy (then with `trustProxy`).
+   * Without it a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in
+   * shadow only tells `onFault`.
    */
   readonly clientIp?: (...args: Args) => string | null | undefined;
   /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
-  /** Told when `clientIp` throws, or returns a promise. */
+  /** Told when `clientIp` throws, returns a promise, or is missing. */
   readonly onFault?: (fault: Fault) => void;
   /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
   readonly logger?: Logger | false;
@@ -47,6 +49,11 @@ export class AddressFinder<Args extends readonly unknown[]> {
     return canonicalAddress(address, this.options.ipv6Prefix);
   }
 
+  /** Tells of a request whose address was asked for though nobody said how to find it. */
+  tellMissing(): void {
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error: addressRequired() });
+  }
+
   private peer(args: Args): string | undefined {
     try {
       const own: unknown = this.options.clientIp?.(...args) ?? undefined;
@@ -69,6 +76,7 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   abstract readonly path: string;
   private address: string | undefined;
   private state: 'unasked' | 'found' | 'missing' = 'unasked';
+  private needed = false;
 
   constructor(
     private readonly finder: AddressFinder<Args>,
@@ -85,16 +93,31 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
     return this.address;
   }
 
-  /**
-   * The error to throw if the address was needed, and nobody said how to find it: for after the guard, which catches what is
-   * thrown in it.
-   */
-  get complaint(): SpillwayError | undefined {
-    if (this.state !== 'missing') return undefined;
-    return new SpillwayError(
-      'SPW_ADDRESS_REQUIRED',
-      'clientIp is required for a limiter that counts by client address: say where this platform tells it, or give the ' +
-        'limiter a key for every request; it is never guessed from headers',
-    );
+  missesAddress(): void {
+    this.needed = true;
   }
+
+  /**
+   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a fault;
+   * where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
+   *
+   * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
+   */
+  checkAddress(admission: Admission): void {
+    if (this.state !== 'missing') return;
+    if (!this.needed) {
+      this.finder.tellMissing();
+      return;
+    }
+    admission.release({});
+    throw addressRequired();
+  }
+}
+
+function addressRequired(): SpillwayError {
+  return new SpillwayError(
+    'SPW_ADDRESS_REQUIRED',
+    'clientIp is required for a limiter that counts by client address: say where this platform tells it, or give the ' +
+      'limiter a key for every request; it is never guessed from headers',
+  );
 }

@@ -1,8 +1,9 @@
 /** The guard of a fetch handler: `Request` in, `Response` or nothing out. */
 
 import type { Admission } from '../guard/admission.js';
-import { rememberAdmission } from '../guard/admissions.js';
+import { admissionBefore, rememberAdmission } from '../guard/admissions.js';
 import { createGuard, type Guard, type GuardOptions } from '../guard/guard.js';
+import { Notices } from '../guard/notices.js';
 import { isLater } from '../host.js';
 import type { Limiter } from '../limit/limiter.js';
 import type { TrustProxy } from '../net/trust.js';
@@ -16,8 +17,8 @@ export interface FetchGuardOptions<
   Rest extends readonly unknown[] = readonly unknown[],
 > extends GuardOptions<Req> {
   /**
-   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that needs the
-   * address makes its request fail with `SPW_ADDRESS_REQUIRED`.
+   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that enforces and
+   * needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
    */
   readonly clientIp?: (request: Req, ...rest: Rest) => string | null | undefined;
   /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
@@ -45,7 +46,10 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
   wrap<Args extends Rest, Res extends WebResponse>(
     handler: (request: Req, ...rest: Args) => Res | Promise<Res>,
   ): (request: Req, ...rest: Args) => Promise<Res>;
-  /** Decides on a request, for where no handler can be wrapped. */
+  /**
+   * Decides on a request, for where no handler can be wrapped. Asked again about the same object, it says the same and
+   * counts nothing.
+   */
   check(request: Req, ...rest: Rest): Promise<FetchCheck>;
   /** Gives back the permits of all requests still in progress: for a process that ends. */
   close(): Promise<void>;
@@ -54,7 +58,8 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 }
 
 /**
- * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers.
+ * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted:
+ * answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
  * @example
@@ -84,6 +89,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   private readonly guard: Guard<Req>;
   private readonly permits: PermitOffice;
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
+  private readonly notices: Notices;
 
   constructor(
     limiters: Limiter<Req> | readonly Limiter<Req>[],
@@ -92,6 +98,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
     this.permits = new PermitOffice(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
+    this.notices = new Notices(options);
   }
 
   wrap<Args extends Rest, Res extends WebResponse>(
@@ -113,19 +120,18 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   }
 
   async check(request: Req, ...rest: Rest): Promise<FetchCheck> {
+    const before = admissionBefore(request, this.guard, this.notices);
+    if (before) return new Checked(before, request, 'again', undefined);
     const asking = new FetchRequest(request, this.finder, [request, ...rest]);
     const asked = this.guard.admit(asking);
     const waited = isLater(asked);
     const admission = waited ? await asked : asked;
-    const { complaint } = asking;
-    if (complaint) {
-      admission.release({});
-      throw complaint;
-    }
+    asking.checkAddress(admission);
     rememberAdmission(request, admission);
     const isGone = waited && request.signal?.aborted === true;
     if (isGone) admission.release({ aborted: true });
-    return new Checked(admission, request, isGone, this.permitFor(admission, request, rest));
+    const permit = this.permitFor(admission, request, rest);
+    return new Checked(admission, request, isGone ? 'gone' : 'first', permit);
   }
 
   close(): Promise<void> {
@@ -153,14 +159,16 @@ class Checked implements FetchCheck {
   constructor(
     readonly admission: Admission,
     private readonly request: WebRequest,
-    isGone: boolean,
+    /** `again`: this guard has let it pass before, and dresses its response there. */
+    private readonly turn: 'first' | 'again' | 'gone',
     private readonly permit: Permit | undefined,
   ) {
-    if (isGone) this.response = goneResponse();
+    if (turn === 'gone') this.response = goneResponse();
     else if (!admission.allowed) this.response = refusalResponse(admission, request.method);
   }
 
   finish<Res extends WebResponse>(response: Res): Res {
+    if (this.turn === 'again') return response;
     const dressed = withFields(response, this.admission.fields);
     return this.permit?.follow(dressed, this.request.method !== 'HEAD') ?? dressed;
   }

@@ -12,12 +12,14 @@ export interface Admission {
   readonly decisions: readonly Decision[];
   /** Of several refusals the one with the longest wait; undefined if the request is allowed. */
   readonly binding: Decision | undefined;
-  /** 429 or 503 if refused; 200 if not. */
+  /** 429, 403 (a key that was blocked) or 503 if refused; 200 if not. */
   readonly status: number;
   /** Fields for the response, refused or not. */
   readonly fields: readonly Field[];
   /** Body of a refusal, a problem document; empty if allowed. */
   readonly body: string;
+  /** The guard that said it: by it an adapter knows a guard that is mounted twice. */
+  readonly guard?: object;
   /** Whether {@link release} has anything to do; if not, an adapter need not watch the response. */
   readonly pending: boolean;
   /**

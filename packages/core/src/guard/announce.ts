@@ -7,20 +7,25 @@ import type { Rule } from '../rule.js';
 import type { Store } from '../store.js';
 
 /** To be told of each rule that is not the declared one: a function or a live change made it, and perhaps another count. */
-export type NoteRule = (limiter: Pick<StoredLimiter, 'name' | 'rule'>, rule: Rule) => void;
+export type NoteRule<Raw> = (limiter: StoredLimiter<Raw>, rule: Rule) => void;
 
-/** @throws SpillwayError `SPW_NAME_CONFLICT` */
+/**
+ * `nameOf`: what stands for a limiter in the store.
+ *
+ * @throws SpillwayError `SPW_NAME_CONFLICT`
+ */
 export function announce<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store,
   control: Control | undefined,
-): NoteRule {
+  nameOf: (limiter: Limiter<Raw>) => string,
+): NoteRule<Raw> {
   for (const limiter of limiters) {
     const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
-    if (rule) claimName(store, limiter.name, rule);
+    if (rule) claimName(store, nameOf(limiter), rule);
     control?.register?.(limiter.name, rule);
   }
-  return ({ name, rule: declared }, rule) => {
-    if (rule.code !== declared.code) store.register?.(name, rule);
+  return (limiter, rule) => {
+    if (rule.code !== limiter.rule.code) store.register?.(nameOf(limiter), rule);
   };
 }

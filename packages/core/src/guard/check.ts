@@ -4,12 +4,17 @@ import { SpillwayError, show } from '../errors.js';
 import type { Limiter } from '../limit/limiter.js';
 import { checkName } from '../limit/options.js';
 import type { Store } from '../store.js';
+import { checkStore } from './check-store.js';
 
-/** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
+/**
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`,
+ * `SPW_STORE_INVALID`
+ */
 export function checkLimiters<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store | undefined,
 ): void {
+  if (store) checkStore(store);
   const names = new Set<string>();
   for (const limiter of limiters) {
     if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {

@@ -2,9 +2,8 @@
 
 import type { Control } from '../control/control.js';
 import { steadyControl } from '../control/steady-control.js';
-import type { Decision } from '../decision.js';
 import { isLater } from '../host.js';
-import { isTrue } from '../limit/junk.js';
+import { UNKNOWN_ADDRESS } from '../limit/callbacks.js';
 import type {
   Fault,
   Limiter,
@@ -13,29 +12,36 @@ import type {
   StepContext,
   StoredLimiter,
 } from '../limit/limiter.js';
+import { checkWord } from '../limit/options.js';
 import type { LimitRequest, Per } from '../limit/request.js';
-import { memoryStore } from '../memory/memory-store.js';
+import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
 import { announce, type NoteRule } from './announce.js';
 import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
+import { brokenDecision, decideLocally, decideStored } from './decide.js';
 import { type Denials, denialsOf } from './denials.js';
+import { isExempt } from './exempt.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
-import { decideLocally } from './local.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
-import { brokenDecision, skippedDecision } from './skipped.js';
+import { skippedDecision } from './skipped.js';
 import { voiceFor } from './voice.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
-  /** Where counts live. Default: a memory store of this guard's own. */
+  /**
+   * Where counts live; there limiters count by their name. Default: this process's memory, where each limiter object
+   * counts apart, and one that stands in several guards counts once for all of them.
+   */
   readonly store?: Store;
   /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
   readonly headers?: readonly HeaderStyle[];
+  /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */
+  readonly blockedStatus?: 403 | 429;
   /** `enforce` (default), `shadow` or `off` for all limiters of the guard: none is stricter than this. */
   readonly mode?: Per<Raw, Mode>;
   /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
@@ -46,9 +52,11 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
    */
   readonly denialCache?: boolean;
   /**
-   * Requests that no limiter sees, beside CORS preflights, which are always passed. Only `true` skips; a promise is a
-   * fault.
+   * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default) lets them by
+   * uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works for any method.
    */
+  readonly preflights?: 'pass' | 'count';
+  /** Requests that no limiter sees, beside preflights. Only `true` skips; a promise is a fault. */
   readonly skip?: (request: LimitRequest<Raw>) => boolean;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
@@ -77,7 +85,8 @@ export interface Guard<Raw = unknown> {
 /**
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
  *
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
+ * `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -102,9 +111,11 @@ export function createGuard<Raw = unknown>(
 
 class ListGuard<Raw> implements Guard<Raw> {
   private readonly store: Store;
-  private readonly noteRule: NoteRule;
+  private readonly noteRule: NoteRule<Raw>;
   private readonly presenter: Presenter;
   private readonly context: StepContext;
+  /** One for each limiter. */
+  private readonly contexts: readonly StepContext[];
   private readonly keeper: LeaseKeeper;
   /** Those on their way to the store. */
   private readonly releases = new Set<Promise<void>>();
@@ -118,19 +129,26 @@ class ListGuard<Raw> implements Guard<Raw> {
     private readonly options: GuardOptions<Raw>,
   ) {
     checkLimiters(limiters, options.store);
-    const store = options.store ?? memoryStore();
+    checkWord('preflights', options.preflights, ['pass', 'count']);
+    const memory = options.store ? undefined : sharedMemory();
+    const store = options.store ?? (memory as SharedMemory).store;
     this.audience = new Audience([options, ...(options.observers ?? [])], voiceFor(options, store));
     this.audience.store(store);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
-    this.noteRule = announce(limiters, store, options.control);
-    this.presenter = new Presenter(options.headers ?? ['draft-11']);
+    const nameOf = (limiter: Limiter<Raw>) => memory?.nameOf(limiter) ?? limiter.name;
+    this.noteRule = announce(limiters, store, options.control, nameOf);
+    this.presenter = new Presenter(options.headers ?? ['draft-11'], options.blockedStatus ?? 403);
     this.context = {
       onStoreError: options.onStoreError ?? 'local',
       fault: (fault) => this.audience.fault(fault),
+      countedAs: undefined,
       limitsOf: (limiter) => this.control?.settingsOf(limiter)?.limits,
     };
+    this.contexts = limiters.map((limiter) =>
+      memory ? { ...this.context, countedAs: memory.nameOf(limiter) } : this.context,
+    );
     this.control =
       options.control && steadyControl(options.control, this.context, () => this.denials?.clear());
     this.modes = new Modes(options.mode, this.control, this.context);
@@ -143,29 +161,33 @@ class ListGuard<Raw> implements Guard<Raw> {
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
     const asked: Asked<Raw>[] = [];
     const steps: Step[] = [];
-    const ceiling = this.skips(request) ? 'off' : this.modes.ofGuard(request);
+    const ceiling = isExempt(request, this.options, this.context)
+      ? 'off'
+      : this.modes.ofGuard(request);
     let refused = false;
-    for (const limiter of this.limiters) {
+    for (let index = 0; index < this.limiters.length; index += 1) {
+      const limiter = this.limiters[index] as Limiter<Raw>;
       const mode = this.modes.of(limiter, request, ceiling);
       const one: Asked<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
       if (limiter.kind === 'local')
         one.decision = decideLocally(limiter, mode, request, this.context);
-      else this.askStored(one, limiter, request);
+      else this.askStored(one, limiter, request, this.contexts[index] as StepContext);
       if (one.decision) refused ||= !one.decision.allowed;
       else if (one.step) steps.push(one.step);
     }
     // What this process refuses by itself costs the store nothing.
-    if (refused || steps.length === 0) return this.judge(asked, undefined, 0);
+    if (refused || steps.length === 0) return this.judge(request, asked, undefined, 0);
     const askedUs = this.denials?.now() ?? 0;
     const answers = this.store.apply(steps);
     return isLater(answers)
-      ? answers.then((value) => this.judge(asked, value, askedUs))
-      : this.judge(asked, answers, askedUs);
+      ? answers.then((value) => this.judge(request, asked, value, askedUs))
+      : this.judge(request, asked, answers, askedUs);
   }
 
   private judge(
+    request: LimitRequest<Raw>,
     asked: Asked<Raw>[],
     answers: readonly Answer[] | undefined,
     askedUs: number,
@@ -175,17 +197,22 @@ class ListGuard<Raw> implements Guard<Raw> {
       if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
         const limiter = one.limiter as StoredLimiter<Raw>;
-        one.decision = this.decideStored(one, limiter, one.step, askedUs);
-        const error = (one as Asked<Raw>).answer?.failure;
-        if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
+        one.decision = decideStored(limiter, one, this.context, this.denials, askedUs);
+        const { failure } = one.answer;
+        if (failure) {
+          this.context.fault({ limiter: limiter.name, source: 'store', error: failure });
+        }
       }
       one.decision ??= skippedDecision(one.limiter.name);
       if (this.audience.hearsDecisions) {
         this.audience.decision(one.decision, one.mode, one.step?.key);
       }
     }
-    const judgement = new Judgement(asked, this.presenter, (list, outcome) =>
-      this.settle(list, outcome),
+    const judgement = new Judgement(
+      asked,
+      this.presenter,
+      (list, outcome) => this.settle(request, list, outcome),
+      this,
     );
     if (judgement.pending) {
       if (judgement.allowed) for (const step of judgement.leases) this.keeper.hold(step);
@@ -204,56 +231,54 @@ class ListGuard<Raw> implements Guard<Raw> {
     one: Asked<Raw>,
     limiter: StoredLimiter<Raw>,
     request: LimitRequest<Raw>,
+    context: StepContext,
   ): void {
     try {
-      one.step = limiter.step(request, one.mode === 'enforce', this.context);
-      this.answerAlone(one, limiter, one.step);
+      const step = limiter.step(request, one.mode === 'enforce', context);
+      const { countedAs = step.limiter } = context;
+      if (step.rule !== limiter.rule) this.noteRule(limiter, step.rule);
+      one.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
     } catch (error) {
       this.context.fault({ limiter: limiter.name, source: 'step', error });
       one.decision = brokenDecision(limiter.name, one.mode, this.context);
+      return;
     }
+    this.answerAlone(one, limiter, one.step, request);
   }
 
   /**
    * Decides without the store where a ruling of an operator or a remembered refusal says how; puts what is rolled out
-   * into shadow.
+   * into shadow. Throws only what an adapter is to throw: that an address is needed, and nobody said how to find it.
    */
-  private answerAlone(one: Asked<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
-    const { key, rule } = step;
-    if (rule !== limiter.rule) this.noteRule(limiter, rule);
-    const ruling = this.control?.rulingOn(limiter.name, key);
-    if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
-    if (one.mode !== 'enforce' || one.decision) return;
-    if (!this.modes.enforces(limiter, key)) {
-      one.mode = 'shadow';
-      one.step = { ...step, binding: false };
-      return;
-    }
-    const known = this.options.denialCache === false ? undefined : this.denials?.find(step);
-    if (!known) return;
-    one.answer = known;
-    one.decision = this.decideStored(one, limiter, step);
-  }
-
-  /** With `askedUs`, the answer is new. */
-  private decideStored(
+  private answerAlone(
     one: Asked<Raw>,
     limiter: StoredLimiter<Raw>,
     step: Step,
-    askedUs?: number,
-  ): Decision {
-    try {
-      const answer = one.answer as Answer;
-      if (askedUs !== undefined) this.denials?.learn(step, answer, askedUs);
-      return limiter.decide(step, answer);
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'decide', error });
-      return brokenDecision(limiter.name, one.mode, this.context);
+    request: LimitRequest<Raw>,
+  ): void {
+    const { key } = step;
+    const ruling = this.control?.rulingOn(limiter.name, key);
+    if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
+    if (one.mode === 'enforce' && !one.decision && !this.modes.enforces(limiter, key)) {
+      one.mode = 'shadow';
+      one.step = { ...step, binding: false };
     }
+    if (step.rule.limit === 0)
+      one.decision ??= this.modes.refused(limiter.name, one.mode, 'never', Infinity);
+    if (one.mode !== 'enforce' || one.decision) return;
+    if (step.key === UNKNOWN_ADDRESS) request.missesAddress?.();
+    const known = this.options.denialCache === false ? undefined : this.denials?.find(step);
+    if (!known) return;
+    one.answer = known;
+    one.decision = decideStored(limiter, one, this.context);
   }
 
   /** Gives back what limiters want given back; never awaited by the response. */
-  private settle(asked: readonly Asked<Raw>[], outcome: RequestOutcome): Promise<void> | undefined {
+  private settle(
+    request: LimitRequest<Raw>,
+    asked: readonly Asked<Raw>[],
+    outcome: RequestOutcome,
+  ): Promise<void> | undefined {
     const steps: Step[] = [];
     const refunds: Step[] = [];
     for (const { limiter, step, answer } of asked) {
@@ -261,7 +286,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       if (step.lease) steps.push(this.keeper.release(step));
       if (!limiter.settle) continue;
       try {
-        const back = limiter.settle(step, answer, outcome);
+        const back = limiter.settle(step, answer, outcome, request);
         if (back) refunds.push(back);
       } catch (error) {
         this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
@@ -280,18 +305,5 @@ class ListGuard<Raw> implements Guard<Raw> {
     });
     this.releases.add(release);
     return release;
-  }
-
-  private skips(request: LimitRequest<Raw>): boolean {
-    // A preflight carries no credentials and is cached by the browser; refusing it hides the real answer from the page.
-    if (request.method === 'OPTIONS' && request.header('access-control-request-method'))
-      return true;
-    if (!this.options.skip) return false;
-    try {
-      return isTrue('skip', this.options.skip(request));
-    } catch (error) {
-      this.context.fault({ limiter: '', source: 'skip', error });
-      return false;
-    }
   }
 }

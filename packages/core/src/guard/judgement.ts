@@ -33,6 +33,7 @@ export class Judgement<Raw> implements Admission {
       asked: readonly Asked<Raw>[],
       outcome: RequestOutcome,
     ) => Promise<void> | undefined,
+    readonly guard: object,
   ) {
     this.decisions = asked.map((one) => one.decision as Decision);
     const refusals = this.decisions.filter((decision) => !decision.allowed);

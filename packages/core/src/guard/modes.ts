@@ -38,12 +38,22 @@ export class Modes<Raw> {
 
   /** The decision on a key that was allowed or blocked live. */
   ruled({ name }: Limiter<Raw>, mode: Mode, { verdict, endsInMs }: KeyRuling): Decision {
-    const skipped = skippedDecision(name);
-    if (verdict === 'allow') return skipped;
+    return verdict === 'allow'
+      ? skippedDecision(name)
+      : this.refused(name, mode, 'blocked', endsInMs);
+  }
+
+  /** The decision on what is refused without asking the store. */
+  refused(
+    limiter: string,
+    mode: Mode,
+    reason: 'blocked' | 'never',
+    retryAfterMs: number,
+  ): Decision {
     const enforced = mode === 'enforce';
     const outcome = enforced ? 'denied' : 'would-deny';
-    const reason = endsInMs === Infinity ? 'never' : 'rate';
-    return { ...skipped, allowed: !enforced, outcome, reason, retryAfterMs: endsInMs };
+    const nothing = skippedDecision(limiter);
+    return { ...nothing, allowed: !enforced, outcome, reason, remaining: 0, retryAfterMs };
   }
 
   private read(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {

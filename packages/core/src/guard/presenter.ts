@@ -36,7 +36,10 @@ export class Presenter {
   private readonly legacy: boolean;
 
   /** @throws SpillwayError `SPW_OPTION_INVALID` */
-  constructor(styles: readonly HeaderStyle[]) {
+  constructor(
+    styles: readonly HeaderStyle[],
+    private readonly blockedStatus: 403 | 429,
+  ) {
     for (const style of styles) {
       if (style !== 'draft-11' && style !== 'legacy') {
         throw new SpillwayError(
@@ -44,6 +47,12 @@ export class Presenter {
           `headers must be a list of 'draft-11' and 'legacy', got ${show(style)}`,
         );
       }
+    }
+    if (blockedStatus !== 403 && blockedStatus !== 429) {
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `blockedStatus must be 403 or 429, got ${show(blockedStatus)}`,
+      );
     }
     this.standard = styles.includes('draft-11');
     this.legacy = styles.includes('legacy');
@@ -58,12 +67,13 @@ export class Presenter {
     this.addLimits(fields, shown);
     if (!binding) return { status: 200, fields, body: '' };
     // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
-    if (binding.reason !== 'never') {
+    if (binding.retryAfterMs !== Infinity) {
       fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
     }
     fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
     const violated = refusals.map((decision) => decision.limiter);
-    return { status: statusOf(binding), fields, body: problemBody(binding, violated) };
+    const status = binding.reason === 'blocked' ? this.blockedStatus : statusOf(binding);
+    return { status, fields, body: problemBody(binding, violated, status) };
   }
 
   private addLimits(fields: Field[], shown: readonly Decision[]): void {

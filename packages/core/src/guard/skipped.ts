@@ -1,7 +1,6 @@
-/** The decision of a limiter that was not asked, or could not be. */
+/** The decision of a limiter that was not asked. */
 
 import type { Decision } from '../decision.js';
-import type { Mode, OnStoreError } from '../limit/limiter.js';
 
 export function skippedDecision(limiter: string): Decision {
   return {
@@ -13,20 +12,5 @@ export function skippedDecision(limiter: string): Decision {
     remaining: Number.NaN,
     retryAfterMs: 0,
     resetMs: Number.NaN,
-  };
-}
-
-/** What a limiter that is itself broken decides: as if its store could not answer. */
-export function brokenDecision(
-  limiter: string,
-  mode: Mode,
-  { onStoreError }: { readonly onStoreError: OnStoreError },
-): Decision {
-  const denies = onStoreError === 'deny';
-  return {
-    ...skippedDecision(limiter),
-    allowed: mode !== 'enforce' || !denies,
-    outcome: 'error',
-    reason: denies ? 'store-error' : null,
   };
 }

@@ -1,38 +1,80 @@
-/** The body of a refusal: an RFC 9457 problem that says what to do. */
+/** The answer to a refusal by its reason: the status, and the body, an RFC 9457 problem that says what to do. */
 
-import type { Decision } from '../decision.js';
+import type { Decision, Reason } from '../decision.js';
 import { retryAfterSeconds } from './fields.js';
-
-const TYPES = 'https://iana.org/assignments/http-problem-types#';
 
 /** Media type of {@link problemBody}. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** 429 if the caller did too much, 503 if we cannot serve now. */
-export function statusOf(decision: Decision): 429 | 503 {
-  const { reason } = decision;
-  return reason === 'rate' || reason === 'concurrency' || reason === 'never' ? 429 : 503;
+interface Problem {
+  readonly status: 403 | 429 | 503;
+  readonly type: string;
+  readonly title: string;
+}
+
+const IANA = 'https://iana.org/assignments/http-problem-types#';
+
+/** The caller did too much. */
+const QUOTA: Problem = { status: 429, type: `${IANA}quota-exceeded`, title: 'Quota exceeded' };
+/** We cannot serve now. */
+const FULL: Problem = {
+  status: 503,
+  type: `${IANA}temporary-reduced-capacity`,
+  title: 'Temporarily reduced capacity',
+};
+/** An operator has decided so. */
+const BLOCKED: Problem = {
+  status: 403,
+  type: 'https://github.com/spillway/spillway/blob/main/docs/errors.md#blocked',
+  title: 'Blocked',
+};
+
+/** What is answered for each reason. */
+const PROBLEMS: Readonly<Record<Reason, Problem>> = {
+  rate: QUOTA,
+  concurrency: QUOTA,
+  never: QUOTA,
+  blocked: BLOCKED,
+  capacity: FULL,
+  overload: FULL,
+  'store-error': FULL,
+};
+
+function problemOf({ reason }: Decision): Problem {
+  return PROBLEMS[reason as Reason] ?? FULL; // a limiter of the user's own may name none
+}
+
+/** The status of a refusal. */
+export function statusOf(decision: Decision): 403 | 429 | 503 {
+  return problemOf(decision).status;
 }
 
 /** The problem document of a refusal. It names policies, never keys. */
-export function problemBody(binding: Decision, violated: readonly string[]): string {
-  const status = statusOf(binding);
-  const title = status === 429 ? 'Quota exceeded' : 'Temporarily reduced capacity';
-  const type = status === 429 ? 'quota-exceeded' : 'temporary-reduced-capacity';
+export function problemBody(
+  binding: Decision,
+  violated: readonly string[],
+  status: number = statusOf(binding),
+): string {
+  const { type, title } = problemOf(binding);
   const detail = JSON.stringify(detailOf(binding));
   const policies = JSON.stringify(violated);
   // Written by hand around what needs escaping: a refusal must stay cheap.
-  return `{"type":"${TYPES}${type}","title":"${title}","status":${status},"detail":${detail},"violated-policies":${policies}}`;
+  return `{"type":"${type}","title":"${title}","status":${status},"detail":${detail},"violated-policies":${policies}}`;
 }
 
-function detailOf(binding: Decision): string {
-  const { reason, limiter, cost } = binding;
-  if (reason === 'never') {
-    return `This request takes ${cost} units, more than policy "${limiter}" can ever allow. Make it smaller; waiting does not help.`;
-  }
-  const seconds = retryAfterSeconds(binding.retryAfterMs || 0);
-  const wait = `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+function detailOf({ reason, limiter, cost, policy, retryAfterMs }: Decision): string {
+  const seconds = retryAfterSeconds(retryAfterMs || 0);
+  const wait =
+    retryAfterMs === Infinity
+      ? 'Waiting does not help.'
+      : `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
   switch (reason) {
+    case 'never':
+      return policy
+        ? `This request takes ${cost} units, more than policy "${limiter}" can ever allow. Make it smaller; waiting does not help.`
+        : `Policy "${limiter}" allows you no requests. ${wait}`;
+    case 'blocked':
+      return `Your requests are blocked under policy "${limiter}". ${wait}`;
     case 'rate':
       return `You have used up the quota of policy "${limiter}". ${wait}`;
     case 'concurrency':

@@ -3,11 +3,14 @@
 import { SpillwayError, show } from '../errors.js';
 import { Junk } from './junk.js';
 import type { Fault, Mode, OnStoreError, StepContext } from './limiter.js';
-import { checkKey, checkWord, isKey, isLimit } from './options.js';
+import { checkKey, checkWord, isKey, isLimit, limitInvalid } from './options.js';
 import type { LimitRequest, Per } from './request.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
 const ADDRESS_MARK = '@';
+
+/** An address that cannot be known is one count for all, not one for each spelling. */
+export const UNKNOWN_ADDRESS = '@unknown';
 
 /** What the callbacks of one limiter answer for one request. */
 export interface Asking<Raw> {
@@ -54,17 +57,17 @@ export function keyOf<Raw>(
   }
   // An address that cannot be known is one bucket for all, not one for each spelling.
   const { clientIp } = asking.request;
-  return ADDRESS_MARK + (isKey(clientIp) ? clientIp : 'unknown');
+  return isKey(clientIp) ? ADDRESS_MARK + clientIp : UNKNOWN_ADDRESS;
 }
 
-/** A limit from an option; undefined where its function gives none. */
+/** A limit from an option, 0 where nobody is to pass; undefined where its function gives none. */
 export function limitOf<Raw>(
   asking: Asking<Raw>,
   source: 'limit' | 'capacity',
   limit: Per<Raw, number>,
 ): number | undefined {
   const own = read(asking, source, limit);
-  if (isLimit(own)) return own;
+  if (isLimit(own) || own === 0) return own;
   if (own !== undefined) junk(asking, source, own);
   return undefined;
 }
@@ -83,11 +86,11 @@ export function declaredLimit<Raw>(
   const declared = isFunction ? defaultLimit : limit;
   if (isLimit(declared)) return declared;
   const name = option === 'limit' ? 'defaultLimit' : 'defaultCapacity';
-  throw new SpillwayError(
-    'SPW_LIMIT_INVALID',
+  throw limitInvalid(
     isFunction
-      ? `${name} must be an integer from 1 to 1,000,000,000 when ${option} is a function, got ${show(declared)}`
-      : `${option} must be an integer from 1 to 1,000,000,000 or a function, got ${show(declared)}`,
+      ? `${name} must be an integer from 1 to 1,000,000,000 when ${option} is a function`
+      : `${option} must be an integer from 1 to 1,000,000,000 or a function`,
+    declared,
   );
 }
 

@@ -11,7 +11,10 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    * when the guard is given a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string;
-  /** Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). */
+  /**
+   * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0
+   * from a function lets nobody pass (`never`).
+   */
   readonly limit: Per<Raw, number>;
   /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
   readonly defaultLimit?: number;

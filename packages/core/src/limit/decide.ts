@@ -14,14 +14,15 @@ export function policyOf(name: string, rule: Rule): Policy {
     : { name, unit: 'requests', limit, windowMs: rule.windowUs / 1000, burst };
 }
 
-/** The decision of a limiter on one step; `reason` is why it refuses, if it does and not for good. */
+/** The decision of the limiter of that name on one step; `reason` is why it refuses, if it does and not for good. */
 export function decide(
+  limiter: string,
   step: Step,
   answer: Answer,
   policy: Policy | undefined,
   reason: Reason = 'rate',
 ): Decision {
-  const { limiter, cost, rule, binding } = step;
+  const { cost, rule, binding } = step;
   const local = typeof step.onStoreError === 'object' ? step.onStoreError : undefined;
   if (answer.failure && !local) {
     const { allowed } = answer;

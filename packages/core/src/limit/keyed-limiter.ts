@@ -2,10 +2,12 @@
 
 import type { Decision, Policy } from '../decision.js';
 import { SpillwayError, show } from '../errors.js';
+import { checkStore } from '../guard/check-store.js';
 import { type Denials, denialsOf } from '../guard/denials.js';
 import { voiceFor } from '../guard/voice.js';
 import { isLater } from '../host.js';
-import { type MemoryStore, memoryStore } from '../memory/memory-store.js';
+import type { MemoryStore } from '../memory/memory-store.js';
+import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import { type Rule, shareOf } from '../rule.js';
 import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
@@ -22,7 +24,7 @@ export interface LimiterOptions extends RuleOptions {
 }
 
 export interface KeyedLimiterOptions<S extends Store> extends ResilienceOptions {
-  /** Where counts live. Default: a memory store of its own. */
+  /** Where counts live. Default: this process's memory, where each limiter counts apart. */
   readonly store?: S;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number;
@@ -82,7 +84,7 @@ export interface KeyedLimiter<S extends Store> {
  * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
- * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
  * @example
  * ```ts run
  * import { createLimiter } from '@spillway/core';
@@ -106,6 +108,8 @@ class Keyed {
   readonly name: string;
   readonly rule: Rule;
   private readonly store: Store;
+  /** What stands for this limiter in the store. */
+  private readonly countedAs: string;
   private readonly policy: Policy;
   private readonly onStoreError: 'allow' | 'deny' | Rule;
   private readonly denials: Denials | undefined;
@@ -114,6 +118,7 @@ class Keyed {
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
     this.rule = ruleFrom(options);
+    if (settings.store) checkStore(settings.store);
     if (settings.store && options.name === undefined) {
       throw new SpillwayError(
         'SPW_NAME_REQUIRED',
@@ -121,12 +126,14 @@ class Keyed {
       );
     }
     this.name = checkName(options.name ?? nameFrom(options.limit, options.window));
-    const store = settings.store ?? memoryStore();
+    const memory = settings.store ? undefined : sharedMemory();
+    const store = settings.store ?? (memory as SharedMemory).store;
+    this.countedAs = memory?.nameOf(this) ?? this.name;
     this.store = resilient(store, settings);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.asksAlways = settings.denialCache === false;
     this.fault = voiceFor(settings, store);
-    claimName(store, this.name, this.rule);
+    claimName(store, this.countedAs, this.rule);
     this.policy = policyOf(this.name, this.rule);
     const { onStoreError = 'local', localShare = 1 } = settings;
     if (!(localShare > 0 && localShare <= 1)) {
@@ -141,13 +148,13 @@ class Keyed {
   consume(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.step('take', key, options?.cost);
     const known = this.asksAlways ? undefined : this.denials?.find(step);
-    if (known) return Promise.resolve(decide(step, known, this.policy));
+    if (known) return Promise.resolve(decide(this.name, step, known, this.policy));
     return this.ask([step], ([answer]) => this.grant(step, answer as Answer));
   }
 
   peek(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.step('look', key, options?.cost);
-    return this.ask([step], ([answer]) => decide(step, answer as Answer, this.policy));
+    return this.ask([step], ([answer]) => decide(this.name, step, answer as Answer, this.policy));
   }
 
   consumeAll(keys: readonly string[], options?: CostOptions): Eventually<GroupDecision> {
@@ -159,7 +166,7 @@ class Keyed {
   }
 
   refund(decision: Decision): Eventually<boolean> {
-    const step = GrantedDecision.giveBack(decision, this.name);
+    const step = GrantedDecision.giveBack(decision, this.countedAs);
     if (!step) return this.ask([], () => false);
     return this.ask([step], ([answer]) => (answer as Answer).allowed);
   }
@@ -191,7 +198,10 @@ class Keyed {
       steps.forEach((step, index) => {
         const answer = answers[index] as Answer;
         const granted = allowed && op === 'take';
-        byKey.set(step.key, granted ? this.grant(step, answer) : decide(step, answer, this.policy));
+        byKey.set(
+          step.key,
+          granted ? this.grant(step, answer) : decide(this.name, step, answer, this.policy),
+        );
       });
       const decisions = keys.map((key) => byKey.get(key) as Decision);
       return { allowed, binding: bindingOf(decisions), decisions };
@@ -206,8 +216,8 @@ class Keyed {
         `cost must be an integer from 0, got ${show(cost)}`,
       );
     }
-    const { name, rule, onStoreError } = this;
-    return { op, limiter: name, key, rule, cost, binding: true, onStoreError };
+    const { countedAs, rule, onStoreError } = this;
+    return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
 
   private ask<Value>(
@@ -246,7 +256,7 @@ class Keyed {
   }
 
   private grant(step: Step, answer: Answer): Decision {
-    const decision = decide(step, answer, this.policy);
+    const decision = decide(this.name, step, answer, this.policy);
     return answer.allowed && (!answer.failure || answer.standIn)
       ? new GrantedDecision(decision, step, answer)
       : decision;

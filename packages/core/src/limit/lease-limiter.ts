@@ -20,7 +20,7 @@ import { newLeaseId } from './lease-id.js';
 import type { Mode, StepContext, StoredLimiter } from './limiter.js';
 import { checkName } from './options.js';
 import type { LimitRequest, Per } from './request.js';
-import { RuleBook } from './rule-book.js';
+import { type Page, RuleBook } from './rule-book.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
@@ -85,27 +85,36 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
     const { of, name: limiter } = this;
     const asking = { limiter, request, context };
-    const limit = limitOf(asking, of.limitOption, of.limit) ?? this.declared;
-    const live = context.limitsOf?.(limiter);
-    const { rule, local } = live ? this.book.livePage(limit, live, context) : this.book.page(limit);
+    const critical = of.isCritical(asking);
+    const { rule, local } = this.numbers(asking, critical);
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
-      limiter,
+      limiter: context.countedAs ?? limiter,
       key: of.keyOf(asking),
       rule,
       cost: 1,
       binding,
-      lease: { id: newLeaseId(), critical: of.isCritical(asking) },
+      lease: { id: newLeaseId(), critical },
       onStoreError: policy === 'local' ? local : policy,
     };
+  }
+
+  private numbers(asking: Asking<Raw>, critical: boolean): Page {
+    const { of, book, rule } = this;
+    let limit = limitOf(asking, of.limitOption, of.limit) ?? this.declared;
+    // Who is critical is counted and never refused: under the numbers that were declared, where there is room for nobody.
+    if (limit === 0 && critical) limit = this.declared;
+    if (limit === 0) return book.nobody(rule);
+    const live = asking.context.limitsOf?.(this.name);
+    return live ? book.livePage(limit, live, asking.context) : book.page(limit);
   }
 
   decide(step: Step, answer: Answer): Decision {
     const { reason } = this.of;
     // What a service can carry is nobody else's business: no policy is told.
     const policy = reason === 'concurrency' ? this.book.policyOf(step.rule) : undefined;
-    const decision = decide(step, answer, policy, reason);
+    const decision = decide(this.name, step, answer, policy, reason);
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
   }

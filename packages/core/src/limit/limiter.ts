@@ -46,6 +46,8 @@ export interface Fault {
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
+  /** What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count. */
+  readonly countedAs?: string | undefined;
   /** The numbers that were set live for a limiter, if any were. */
   limitsOf?(limiter: string): LiveLimits | undefined;
 }
@@ -65,13 +67,18 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which it is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /** The question to the store for this request. Must not throw. */
+  /** The question to the store. Must not throw. If its rule's limit is 0, nobody passes and no store is asked. */
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step;
   /** From the store's answer to the decision. */
   decide(step: Step, answer: Answer): Decision;
   /** What to give back to the store, now that the request is over. */
   readonly settle?:
-    | ((step: Step, answer: Answer, outcome: RequestOutcome) => Step | undefined)
+    | ((
+        step: Step,
+        answer: Answer,
+        outcome: RequestOutcome,
+        request: LimitRequest<Raw>,
+      ) => Step | undefined)
     | undefined;
 }
 

@@ -58,6 +58,12 @@ export function checkKey(key: unknown, alternative = ''): asserts key is string 
   );
 }
 
+/** The error for what is no limit; who writes 0 is told what there is for it. */
+export function limitInvalid(rule: string, limit: unknown): SpillwayError {
+  const hint = limit === 0 ? ": to refuse a key use block, to switch a limit off mode: 'off'" : '';
+  return new SpillwayError('SPW_LIMIT_INVALID', `${rule}, got ${show(limit)}${hint}`);
+}
+
 /** Whether `cost` is a number of units: an integer from 0 to 2^53 - 1. */
 export function isCost(cost: unknown): cost is number {
   return Number.isSafeInteger(cost) && (cost as number) >= 0;
@@ -77,10 +83,7 @@ export function ruleFrom(options: RuleOptions): RateRule {
     );
   }
   if (!isLimit(limit)) {
-    throw new SpillwayError(
-      'SPW_LIMIT_INVALID',
-      `limit must be an integer from 1 to 1,000,000,000, got ${show(limit)}`,
-    );
+    throw limitInvalid('limit must be an integer from 1 to 1,000,000,000', limit);
   }
   if (burst !== undefined && algorithm !== 'token-bucket') {
     throw new SpillwayError(

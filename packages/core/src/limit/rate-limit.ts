@@ -32,7 +32,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * when the guard is given a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string;
-  /** Units per window, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). */
+  /**
+   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0 from a
+   * function lets nobody pass (`never`), whatever is set live, and asks no store.
+   */
   readonly limit: Per<Raw, number>;
   /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
   readonly defaultLimit?: number;
@@ -54,11 +57,12 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in shadow. Default 1. */
   readonly share?: number;
   /**
-   * After the response: whether to give the cost back. `({ status, aborted }) => status === 200 && !aborted` counts failures
-   * only; beware that a client can go away before it is answered. Only `true` gives back; anything but `true`, `false`
-   * and `undefined`, a promise too, is a fault.
+   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts failures
+   * only; beware that a client can go away before it is answered. The request is the one that was judged: where its `raw` leads
+   * to what a handler found out, such as `res.locals`, it can say what the status does not. Only `true` gives back; anything
+   * but `true`, `false` and `undefined`, a promise too, is a fault.
    */
-  readonly refundIf?: (outcome: RequestOutcome) => boolean;
+  readonly refundIf?: (outcome: RequestOutcome, request: LimitRequest<Raw>) => boolean;
 }
 
 /**
@@ -109,7 +113,11 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.rule = this.declared.rule;
     const { refundIf } = options;
     this.settle =
-      refundIf && ((step, answer, outcome) => refundStep(refundIf, step, answer, outcome));
+      refundIf &&
+      ((step, answer, outcome, request) =>
+        isTrue(`refundIf of limiter "${this.name}"`, refundIf(outcome, request))
+          ? refundStep(step, answer)
+          : undefined);
   }
 
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
@@ -118,7 +126,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
-      limiter: this.name,
+      limiter: context.countedAs ?? this.name,
       key: keyOf(asking, this.options.key),
       rule,
       cost: this.cost(asking),
@@ -130,7 +138,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   decide(step: Step, answer: Answer): Decision {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.book.policyOf(rule);
-    return decide(step, answer, policy);
+    return decide(this.name, step, answer, policy);
   }
 
   private cost(asking: Asking<Raw>): number {
@@ -149,19 +157,14 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     if (typeof limit !== 'function' && !live) return this.declared;
     const declared = this.rule.limit;
     const own = typeof limit === 'function' ? limitOf(asking, 'limit', limit) : declared;
+    if (own === 0) return this.book.nobody(this.rule);
     return live
       ? this.book.livePage(own ?? declared, live, context)
       : this.book.page(own ?? declared);
   }
 }
 
-function refundStep(
-  refundIf: (outcome: RequestOutcome) => boolean,
-  step: Step,
-  answer: Answer,
-  outcome: RequestOutcome,
-): Step | undefined {
-  if (!isTrue(`refundIf of limiter "${step.limiter}"`, refundIf(outcome))) return undefined;
+function refundStep(step: Step, answer: Answer): Step {
   const receipt: Receipt = receiptFrom(step.rule, answer);
   return { ...step, op: 'put', receipt };
 }

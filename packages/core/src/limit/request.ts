@@ -16,6 +16,8 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
+  /** Told by a guard, where it is there, that a limiter that enforces counts by an address that cannot be known. */
+  missesAddress?(): void;
 }
 
 /** A value, or a function of the request. */

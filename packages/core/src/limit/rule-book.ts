@@ -25,6 +25,7 @@ export class RuleBook {
   // Those set live go with the settings that they came with.
   private readonly livePages = new WeakMap<LiveLimits, Map<number, Page>>();
   private readonly policies = new WeakMap<Rule, Policy>();
+  private nobodyPage: Page | undefined;
 
   constructor(
     private readonly name: string,
@@ -35,6 +36,12 @@ export class RuleBook {
   /** The page for a limit as declared. */
   page(limit: number): Page {
     return this.find(this.pages, { limit });
+  }
+
+  /** The page for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
+  nobody(declared: Rule): Page {
+    this.nobodyPage ??= pageOf(this.name, closed(declared), 1);
+    return this.nobodyPage;
   }
 
   /** The page for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
@@ -61,11 +68,27 @@ export class RuleBook {
     let page = pages.get(numbers.limit);
     if (!page) {
       const rule = this.make(numbers);
-      page = { rule, local: shareOf(rule, this.localShare), policy: policyOf(this.name, rule) };
+      page = pageOf(this.name, rule, this.localShare);
       if (pages.size >= KEPT) pages.clear();
       pages.set(numbers.limit, page);
       this.policies.set(rule, page.policy);
     }
     return page;
+  }
+}
+
+function pageOf(name: string, rule: Rule, localShare: number): Page {
+  return { rule, local: shareOf(rule, localShare), policy: policyOf(name, rule) };
+}
+
+/** The same rule with room for nothing. */
+function closed(rule: Rule): Rule {
+  switch (rule.machine) {
+    case 'gcra':
+      return { ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 };
+    case 'leases':
+      return { ...rule, limit: 0, open: 0 };
+    default:
+      return { ...rule, limit: 0 };
   }
 }

@@ -7,7 +7,7 @@ const MAX_CHARACTERS = 8192;
 
 /**
  * The addresses of an X-Forwarded-For field, nearest hop first, each as it was written but without port or
- * brackets; undefined for an entry that is no address: an empty one too, for someone wrote that comma.
+ * brackets; undefined for an entry that is no address. Empty elements count for nothing (RFC 9110, section 5.6.1).
  *
  * At most 100 entries and the last 8 KiB are read. Whatever lies to the left of that is one invalid entry.
  */
@@ -17,26 +17,36 @@ export function* forwardedAddresses(
   const cut = header.length > MAX_CHARACTERS;
   const text = cut ? header.slice(-MAX_CHARACTERS) : header;
   let end = text.length;
-  for (let count = 0; end >= 0; count += 1) {
+  for (let count = 0; end >= 0; ) {
     const comma = end === 0 ? -1 : text.lastIndexOf(',', end - 1);
-    if (count === MAX_ENTRIES || (cut && comma < 0)) {
+    if (cut && comma < 0) {
       yield undefined;
       return undefined;
     }
-    yield entryAddress(text, comma + 1, end);
+    const entry = entryAt(text, comma + 1, end);
     end = comma;
+    if (entry === '') continue;
+    if (count === MAX_ENTRIES) {
+      yield undefined;
+      return undefined;
+    }
+    count += 1;
+    yield addressOf(entry);
   }
   return undefined;
 }
 
-/** The address of the entry from `start` up to `end`: `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` or `[IPv6]:port`. */
-function entryAddress(text: string, start: number, end: number): string | undefined {
+/** The entry from `start` up to `end`, without spaces around it. */
+function entryAt(text: string, start: number, end: number): string {
   let first = start;
   let last = end;
   while (first < last && isSpace(text, first)) first += 1;
   while (first < last && isSpace(text, last - 1)) last -= 1;
-  const entry = text.slice(first, last);
+  return text.slice(first, last);
+}
 
+/** The address of an entry: `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` or `[IPv6]:port`. */
+function addressOf(entry: string): string | undefined {
   if (entry.startsWith('[')) {
     const bracket = entry.indexOf(']');
     const address = entry.slice(1, bracket);

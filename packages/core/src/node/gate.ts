@@ -1,9 +1,10 @@
 /** The way of a node:http request past a guard, whatever framework is above it. */
 
 import type { Admission } from '../guard/admission.js';
-import { rememberAdmission } from '../guard/admissions.js';
+import { admissionBefore, rememberAdmission } from '../guard/admissions.js';
 import { tellFault } from '../guard/faults.js';
 import { createGuard, type Guard, type GuardOptions } from '../guard/guard.js';
+import { Notices } from '../guard/notices.js';
 import { isLater } from '../host.js';
 import type { Limiter } from '../limit/limiter.js';
 import type { LimitRequest } from '../limit/request.js';
@@ -28,6 +29,8 @@ export interface NodeGateOptions<Raw> extends GuardOptions<Raw> {
 
 /** A guard and what every adapter over node:http does around it; the answer to a refusal is left to the adapter. */
 export class NodeGate<Raw> {
+  /** Told of what is wrong with how the app is put together. */
+  readonly notices: Notices;
   private readonly guard: Guard<Raw>;
 
   /** @throws SpillwayError those of `createGuard` */
@@ -36,11 +39,12 @@ export class NodeGate<Raw> {
     private readonly options: NodeGateOptions<Raw>,
   ) {
     this.guard = createGuard(limiters, options);
+    this.notices = new Notices(options);
   }
 
   /**
-   * Decides on a request; at once if the store answers at once. Never throws, never rejects: what fails in here is told to
-   * `onFault`, and the request passes.
+   * Decides on a request, once for each `holder`; at once if the store answers at once. Never throws, never rejects: what fails
+   * in here is told to `onFault`, and the request passes.
    *
    * @param holder the object for which `admissionsOf` gives the admission
    */
@@ -51,6 +55,8 @@ export class NodeGate<Raw> {
     holder: object,
   ): Passage | Promise<Passage> {
     try {
+      const before = admissionBefore(holder, this.guard, this.notices);
+      if (before) return before.allowed ? 'pass' : before;
       const asked = this.guard.admit(request);
       return isLater(asked)
         ? this.wait(asked, req, res, holder)

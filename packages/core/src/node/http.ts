@@ -9,7 +9,7 @@ import { checkIpv6Prefix } from '../net/address.js';
 import { compileTrust } from '../net/trust.js';
 import { NodeGate, type Passage } from './gate.js';
 import { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './request.js';
-import { endRefused, type NodeResponse } from './response.js';
+import { answerOwn, endRefused, type NodeResponse } from './response.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,
@@ -18,9 +18,9 @@ export interface NodeGuardOptions<
     AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
-   * `Content-Type`. What it throws, the guard throws.
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the status is 500.
    */
-  readonly onRefused?: (admission: Admission, req: Req, res: Res) => void | Promise<void>;
+  readonly onRefused?: (admission: Admission, req: Req, res: Res) => unknown;
 }
 
 /** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */
@@ -33,7 +33,8 @@ export interface NodeGuard<
 
 /**
  * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its client
- * has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions.
+ * has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights pass uncounted: answer
+ * them before, or, where the listener does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
@@ -65,7 +66,7 @@ export function nodeGuard<
     if (passage === 'gone') return false;
     if (onRefused === undefined) endRefused(passage, res);
     else {
-      const later = onRefused(passage, req, res);
+      const later = answerOwn(res, () => onRefused(passage, req, res));
       if (later) return later.then(() => false);
     }
     return false;

@@ -1,6 +1,7 @@
 /** What an admission does to a response of node:http: fields, the answer to a refused request, release when it has closed. */
 
 import type { Admission } from '../guard/admission.js';
+import { isThenable } from '../host.js';
 import { mergeFields } from '../http/fields.js';
 
 interface Emitter {
@@ -46,6 +47,23 @@ export function endRefused({ body }: Admission, res: NodeResponse): void {
   // Its own texts and names, which are ASCII: as many bytes as characters.
   res.setHeader('Content-Length', body.length);
   res.end(body); // Node leaves the body out for HEAD
+}
+
+/**
+ * Runs an app's own answer to a refused request. What it throws is thrown, and no status of a refusal stays on a response for
+ * that. Gives a promise only if the answer is one.
+ */
+export function answerOwn(res: NodeResponse, answer: () => unknown): Promise<unknown> | undefined {
+  const fail = (error: unknown): never => {
+    if (!res.headersSent) res.statusCode = 500;
+    throw error;
+  };
+  try {
+    const own = answer();
+    return isThenable(own) ? Promise.resolve(own).catch(fail) : undefined;
+  } catch (error) {
+    return fail(error);
+  }
 }
 
 /** Whether nobody waits for the response any more. */

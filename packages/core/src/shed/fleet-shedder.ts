@@ -10,7 +10,8 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
   readonly name: string;
   /**
    * How many requests all processes together can have in progress, an integer from 1 to 1,000,000,000; or a function, read at each
-   * request, for a fleet that grows and shrinks (then with `defaultCapacity`).
+   * request, for a fleet that grows and shrinks (then with `defaultCapacity`). 0 from a function lets pass what is critical and
+   * nothing else (`never`).
    */
   readonly capacity: number | (() => number);
   /** The capacity that counts when the `capacity` function throws or returns none. Required with a function. */

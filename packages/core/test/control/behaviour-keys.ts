@@ -15,7 +15,11 @@ export function controlsKeys(make: Make): void {
       const { admit, times } = guarded(control, api);
       await control.block('api', 'eve', { ...ada, for: '10m' });
       const refusal = admit('eve');
-      expect(refusal).toMatchObject({ allowed: false, status: 429 });
+      expect(refusal).toMatchObject({
+        allowed: false,
+        status: 403,
+        binding: { reason: 'blocked' },
+      });
       const wait = Number(new Map(refusal.fields).get('Retry-After'));
       expect(wait).toBeGreaterThan(590);
       expect(wait).toBeLessThanOrEqual(601);

@@ -18,6 +18,7 @@ export function addresses(addressHeader: string): readonly Sentence[] {
 const forwarded: readonly Sentence[] = [
   ['believes of X-Forwarded-For only what the nearest proxy wrote', believesTheNearest],
   ['reads addresses with a port, and in brackets', readsPorts],
+  ['ignores empty elements of X-Forwarded-For', ignoresEmpty],
 ];
 
 /** Asks from each address in turn, always under another key, and claims that they count as one. */
@@ -75,6 +76,11 @@ async function believesTheNearest(visit: Visit): Promise<void> {
   );
   const headers = { [FORWARDED]: [newIPv4(), address] };
   await visit.caller().passes('/', after(5), { headers });
+}
+
+async function ignoresEmpty(visit: Visit): Promise<void> {
+  const address = newIPv4();
+  await areOne(visit, address, `${address},`, `, ${address}`, `${newIPv4()},, ${address} , ,`);
 }
 
 async function readsPorts(visit: Visit): Promise<void> {

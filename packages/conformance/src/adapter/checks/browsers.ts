@@ -9,6 +9,7 @@ import { type Sentence, times } from './sentence.js';
 export const browsers: readonly Sentence[] = [
   ['lets pages of other origins read the fields, of a refusal too', exposes],
   ['never counts a preflight', leavesPreflights],
+  ['takes for a preflight nothing that has no Origin', countsTheRest],
 ];
 
 /** A page of another origin. */
@@ -57,4 +58,12 @@ async function leavesPreflights(visit: Visit): Promise<void> {
     visit.showsQuotas(reply, undefined);
   }
   await caller.passes('/', after(1));
+}
+
+async function countsTheRest(visit: Visit): Promise<void> {
+  const headers = { 'access-control-request-method': 'POST' };
+  const reply = await visit.caller().ask('/', { method: 'OPTIONS', headers });
+  // Most CORS middleware answers whatever is OPTIONS: then neither a handler nor a guard has seen it.
+  const isAnswered = field(reply, 'access-control-allow-methods') !== undefined;
+  if (!isAnswered && reply.status !== 400) visit.showsQuotas(reply, after(1));
 }

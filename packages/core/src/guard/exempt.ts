@@ -1,0 +1,27 @@
+/** Which requests no limiter of a guard sees. */
+
+import { isTrue } from '../limit/junk.js';
+import type { StepContext } from '../limit/limiter.js';
+import type { LimitRequest } from '../limit/request.js';
+import type { GuardOptions } from './guard.js';
+
+/** Whether a request is a preflight that passes, or one that the app skips. */
+export function isExempt<Raw>(
+  request: LimitRequest<Raw>,
+  { preflights, skip }: GuardOptions<Raw>,
+  context: StepContext,
+): boolean {
+  if (request.method === 'OPTIONS' && preflights !== 'count' && isPreflight(request)) return true;
+  if (!skip) return false;
+  try {
+    return isTrue('skip', skip(request));
+  } catch (error) {
+    context.fault({ limiter: '', source: 'skip', error });
+    return false;
+  }
+}
+
+/** As the Fetch standard has it. It carries no credentials; refusing it would hide the real answer from the page. */
+function isPreflight(request: LimitRequest): boolean {
+  return Boolean(request.header('origin') && request.header('access-control-request-method'));
+}

@@ -1,0 +1,34 @@
+/** The memory of limiters that were given no store: one for a process and clock, in which each limiter object counts for itself. */
+
+import { type Clock, systemClock } from '../clock.js';
+import { type MemoryStore, memoryStore } from './memory-store.js';
+
+export class SharedMemory {
+  readonly store: MemoryStore;
+  private readonly names = new WeakMap<object, string>();
+  private named = 0;
+
+  constructor(clock: Clock) {
+    this.store = memoryStore({ clock });
+  }
+
+  /** What stands for a limiter in the store: the same for one object, wherever it is used, and never that of another. */
+  nameOf(limiter: object): string {
+    let name = this.names.get(limiter);
+    if (name === undefined) {
+      this.named += 1;
+      name = this.named.toString(36);
+      this.names.set(limiter, name);
+    }
+    return name;
+  }
+}
+
+const MEMORY = Symbol('spillway.memory');
+
+/** The one memory on `clock`; made when first needed. */
+export function sharedMemory(clock: Clock = systemClock): SharedMemory {
+  const owner = clock as Clock & { [MEMORY]?: SharedMemory };
+  if (!owner[MEMORY]) Object.defineProperty(owner, MEMORY, { value: new SharedMemory(clock) });
+  return owner[MEMORY] as SharedMemory;
+}

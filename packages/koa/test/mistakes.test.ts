@@ -1,0 +1,59 @@
+/** How an app is put together may be wrong, and own answers may return anything: that fails no request. */
+
+import Router from '@koa/router';
+import { rateLimit, type SpillwayOptions, spillway } from '@spillway/koa';
+import type { Context } from 'koa';
+import { describe, expect, it } from 'vitest';
+import { KOA, serve } from './service.js';
+
+describe.each(KOA)('Koa $major', ({ Koa }) => {
+  it('counts a request once though its guard is mounted twice, and says so', async () => {
+    const lines: string[] = [];
+    const guard = spillway(rateLimit({ name: 'same', limit: 2, window: '1h' }), {
+      logger: { warn: (line) => lines.push(line) },
+    });
+    const router = new Router();
+    router.get('/', guard, (ctx) => {
+      ctx.body = 'hello';
+    });
+    const app = new Koa();
+    app.use(guard);
+    app.use(router.routes());
+    const { get } = await serve(app);
+    for (const left of [1, 0]) {
+      const { status, headers } = await get();
+      expect(status).toBe(200);
+      expect(headers['ratelimit']).toMatch(new RegExp(`^"same";r=${left};t=\\d+$`));
+    }
+    expect((await get()).status).toBe(429);
+    expect(lines).toMatchObject([expect.stringContaining('SPW_REGISTERED_TWICE')]);
+  });
+
+  it.each<[string, (ctx: Context) => unknown]>([
+    ['its context', (ctx) => Object.assign(ctx, { body: 'sorry' })],
+    ['a text', (ctx) => (ctx.body = 'sorry')],
+    ['a promise', async (ctx) => Object.assign(ctx, { body: 'sorry' })],
+  ])('lets an own answer return %s', async (_, answer) => {
+    const onRefused: SpillwayOptions['onRefused'] = (_admission, ctx) => answer(ctx);
+    const app = new Koa();
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 }), { onRefused }));
+    const { get } = await serve(app);
+    expect(await get()).toMatchObject({ status: 429, body: 'sorry' });
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('mine');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('mine'))],
+  ])('answers 500 where an own answer %s', async (_, onRefused) => {
+    const app = new Koa();
+    app.silent = true;
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 }), { onRefused }));
+    const { get } = await serve(app);
+    expect(await get()).toMatchObject({ status: 500, body: 'Internal Server Error' });
+  });
+});

@@ -1,0 +1,143 @@
+/** 0 from a `limit` or `capacity` function means nobody, and takes no call of the store; a constant 0 is a mistake that is named. */
+
+import {
+  type Admission,
+  concurrencyLimit,
+  createGuard,
+  createLimiter,
+  type DecisionEvent,
+  type Fault,
+  fleetShedder,
+  type GuardOptions,
+  type Limiter,
+  type LimitRequest,
+  memoryControl,
+  memoryStore,
+  rateLimit,
+  type Step,
+  type Store,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it } from 'vitest';
+
+const request = (path = '/'): LimitRequest => ({
+  method: 'GET',
+  path,
+  clientIp: '203.0.113.7',
+  header: () => undefined,
+  raw: undefined,
+});
+
+const nobody = () => 0;
+const note = { by: 'ada', because: 'a test' } as const;
+const rate = { name: 'plan', defaultLimit: 1_000, window: '1m' } as const;
+
+/** A guard whose store tells what it was asked, at once and later. */
+function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}, sync = true) {
+  const clock = new ManualClock();
+  const memory = memoryStore({ clock });
+  const steps: Step[] = [];
+  const note = (asked: readonly Step[]) => {
+    steps.push(...asked);
+    return memory.apply(asked);
+  };
+  const store: Store = sync
+    ? { sync: true, apply: note }
+    : { sync: false, apply: async (asked) => note(asked) };
+  const events: DecisionEvent[] = [];
+  const faults: Fault[] = [];
+  const guard = createGuard(limiters, {
+    store,
+    onDecision: (event) => events.push(event),
+    onFault: (fault) => faults.push(fault),
+    ...options,
+  });
+  const admit = async (path?: string): Promise<Admission> => guard.admit(request(path));
+  return { admit, steps, events, faults };
+}
+
+const KINDS: readonly [string, Limiter][] = [
+  ['token bucket', rateLimit({ ...rate, limit: nobody })],
+  ['fixed window', rateLimit({ ...rate, limit: nobody, algorithm: 'fixed-window' })],
+  ['log', rateLimit({ ...rate, limit: nobody, algorithm: 'sliding-window-log' })],
+  ['cost of 0', rateLimit({ ...rate, limit: nobody, cost: 0 })],
+  ['concurrency limit', concurrencyLimit({ name: 'plan', limit: nobody, defaultLimit: 5 })],
+  ['fleet', fleetShedder({ name: 'plan', capacity: nobody, defaultCapacity: 5 })],
+];
+
+describe.each(KINDS)('0 from the function of a %s', (_, limiter) => {
+  it.each([true, false])('lets nobody pass, and asks no store (at once: %s)', async (sync) => {
+    const { admit, steps, events, faults } = setUp(limiter, {}, sync);
+    const admission = await admit();
+    expect(admission).toMatchObject({ allowed: false, status: 429, pending: false });
+    expect(admission.binding).toMatchObject({ reason: 'never', retryAfterMs: Infinity });
+    expect(new Map(admission.fields).has('Retry-After')).toBe(false);
+    const { detail } = JSON.parse(admission.body);
+    expect(detail).toBe('Policy "plan" allows you no requests. Waiting does not help.');
+    expect(events).toMatchObject([{ outcome: 'denied', reason: 'never' }]);
+    expect([steps, faults]).toEqual([[], []]);
+  });
+
+  it('passes in shadow as would-deny', async () => {
+    const { admit, steps, events } = setUp(limiter, { mode: 'shadow' });
+    expect(await admit()).toMatchObject({ allowed: true, status: 200 });
+    expect(events).toMatchObject([{ outcome: 'would-deny', reason: 'never' }]);
+    expect(steps).toEqual([]);
+  });
+
+  it('is outranked by allow for that key only, not by limits set live', async () => {
+    const control = memoryControl();
+    control.set('plan', { limits: { limit: 50 } }, { ...note, for: '1d' });
+    const { admit } = setUp(limiter, { control });
+    expect((await admit()).binding?.reason).toBe('never');
+    const key = limiter.name === 'plan' && _ === 'fleet' ? 'fleet' : '@203.0.113.7';
+    control.allow('plan', key, note);
+    expect((await admit()).allowed).toBe(true);
+  });
+});
+
+it('charges none of the other limits of the guard, and in shadow all of them', async () => {
+  const other = rateLimit({ name: 'other', limit: 1, window: '1m' });
+  const banned = rateLimit({ ...rate, limit: ({ path }) => (path === '/banned' ? 0 : 9) });
+  const { admit } = setUp([other, banned]);
+  expect((await admit('/banned')).allowed).toBe(false);
+  expect((await admit()).allowed).toBe(true);
+  const dark = rateLimit({ ...rate, limit: nobody, mode: 'shadow' });
+  const shadowed = setUp([other, dark]);
+  expect([(await shadowed.admit()).allowed, (await shadowed.admit()).allowed]).toEqual([
+    true,
+    false,
+  ]);
+  expect(shadowed.steps.map(({ limiter }) => limiter)).toEqual(['other', 'other']);
+});
+
+it('refuses only the share of keys for which the limit is enforced', async () => {
+  const { admit, events } = setUp(rateLimit({ ...rate, limit: nobody, share: 0 }));
+  expect((await admit()).allowed).toBe(true);
+  expect(events).toMatchObject([{ outcome: 'would-deny', reason: 'never', mode: 'shadow' }]);
+});
+
+it('never refuses what is critical for a capacity of 0, and counts it', async () => {
+  const priority = ({ path }: LimitRequest) => (path === '/charges' ? 'critical' : undefined);
+  const fleet = fleetShedder({ name: 'fleet', capacity: nobody, defaultCapacity: 5, priority });
+  const { admit, steps } = setUp(fleet);
+  expect(await admit('/charges')).toMatchObject({ allowed: true, pending: true });
+  expect(steps).toHaveLength(1);
+  expect((await admit('/')).binding?.reason).toBe('never');
+});
+
+describe('a constant 0', () => {
+  const note = { by: 'ada', because: 'a test', for: '1h' } as const;
+  it.each<[string, () => unknown]>([
+    ['limit', () => rateLimit({ limit: 0, window: '1m' })],
+    ['defaultLimit', () => rateLimit({ limit: nobody, defaultLimit: 0, window: '1m' })],
+    ['limit', () => createLimiter({ limit: 0, window: '1m' })],
+    ['limit', () => concurrencyLimit({ limit: 0 })],
+    ['capacity', () => fleetShedder({ name: 'fleet', capacity: 0 })],
+    ['limit', () => memoryControl().set('api', { limits: { limit: 0 } }, note)],
+  ])('as %s is refused by a message that names block and mode', (option, make) => {
+    expect(make).toThrow(`${option} must be an integer from 1 to 1,000,000,000`);
+    expect(make).toThrow("got 0: to refuse a key use block, to switch a limit off mode: 'off'");
+    expect(make).toThrow('SPW_LIMIT_INVALID');
+  });
+});
