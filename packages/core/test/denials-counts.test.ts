@@ -2,6 +2,7 @@
 
 import { countOf, createLimiter, rateLimit, type Step } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
+import { denialsOf } from '../src/guard/denials.js';
 import { Remote, setUp } from './denials-set-up.js';
 
 /** Two counts for each key: what may come at once is the same, so the time that it takes to come back differs. */
@@ -57,6 +58,28 @@ describe('a key refused under two rules of one limiter', () => {
     await createLimiter({ ...numbers, limit: 2 }, { store }).reset('@203.0.113.7');
     expect(await calls('POST')).toMatchObject({ calls: 1 });
     expect(await calls('GET')).toMatchObject({ calls: 1 });
+  });
+});
+
+describe('a client that chooses its limit, and with it the count', () => {
+  it('is remembered under 64 of them, the latest', async () => {
+    const chosen = rateLimit({
+      ...numbers,
+      limit: ({ path }) => Number(path),
+      defaultLimit: 2,
+      burst: 1,
+    });
+    const store = new Apart();
+    const { admit } = setUp(chosen, { store });
+    for (let limit = 1; limit <= 200; limit += 1) {
+      for (let i = 0; i < 2; i += 1) await admit({ path: `${limit}` });
+    }
+    expect(denialsOf(store).size).toBe(64);
+    const { asked } = store;
+    for (let limit = 137; limit <= 200; limit += 1) await admit({ path: `${limit}` });
+    expect(store.asked).toBe(asked);
+    await admit({ path: '136' });
+    expect(store.asked).toBe(asked + 1);
   });
 });
 

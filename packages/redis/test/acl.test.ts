@@ -1,7 +1,5 @@
 /** The store works as the least privileged user that docs/operations.md tells to make, and that user can do nothing else. */
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { storeConformance } from '@spillway/conformance';
 import { createLimiter, type Step } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -10,17 +8,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } f
 import { redisControl, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { redisServer, type Server, startServer, take } from './redis.js';
-
-const OPERATIONS = join(import.meta.dirname, '..', '..', '..', 'docs', 'operations.md');
+import { userFromDocs } from './rights.js';
 
 /** Commands of the list that a client needs for itself, not our scripts. */
 const OF_CLIENTS = ['ping', 'info', 'client|setname', 'select'];
-
-/** The arguments of the one `ACL SETUSER` in the page. */
-function userFromDocs(): string[] {
-  const [, text = ''] = /ACL SETUSER ([^`]*?)\n```/.exec(readFileSync(OPERATIONS, 'utf8')) ?? [];
-  return text.replace(/\\\n/g, ' ').trim().split(/\s+/);
-}
 
 /** All that a control does. */
 async function useControl(client: Redis): Promise<void> {
@@ -47,8 +38,7 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
   beforeAll(async () => {
     server = await startServer();
     admin = new Redis(server.port);
-    const [name = '', ...rules] = userFromDocs();
-    const password = rules.find((rule) => rule.startsWith('>'))?.slice(1) ?? '';
+    const { name, rules, password } = userFromDocs();
     await admin.acl('SETUSER', name, ...rules);
     redis = new Redis({ port: server.port, username: name, password });
   });
@@ -76,13 +66,12 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
 
   it('the control can do all that it does', () => useControl(redis));
 
-  const [, ...listed] = userFromDocs();
+  const { rules: listed, password } = userFromDocs();
   const commands = listed.flatMap((rule) => (rule.startsWith('+') ? [rule.slice(1)] : []));
   it.each(commands.filter((command) => !OF_CLIENTS.includes(command)))(
     'but for %s, something fails and says that a right is missing',
     async (command) => {
       await admin.acl('SETUSER', 'lacking', 'reset', ...listed, `-${command}`);
-      const password = listed.find((rule) => rule.startsWith('>'))?.slice(1) ?? '';
       const lacking = new Redis({ port: server.port, username: 'lacking', password });
       const failures: unknown[] = [];
       const harness = {

@@ -90,15 +90,26 @@ describe.skipIf(redisServer === null)('a reply', () => {
     expect(answers.map(({ allowed }) => allowed)).toEqual(group.map(() => true));
   });
 
-  const change: fc.Arbitrary<Change> = fc.oneof(
-    fc.nat(30).map((at) => (reply) => reply.filter((_, i) => i !== at % reply.length)),
-    fc.constantFrom(...JUNK, 0, 7).map((word) => (reply) => [...reply, word]),
+  const change = fc.oneof(
+    fc.nat(30).map(
+      (at): Change =>
+        (reply) =>
+          reply.filter((_, i) => i !== at % reply.length),
+    ),
+    fc.constantFrom(...JUNK, 0, 7).map(
+      (word): Change =>
+        (reply) => [...reply, word],
+    ),
     fc.tuple(fc.nat(30), fc.constantFrom(...JUNK)).map(
-      ([at, word]) =>
+      ([at, word]): Change =>
         (reply) =>
           reply.with(at % reply.length, word),
     ),
-    fc.constantFrom(...JUNK, 0, -1).map((word) => () => word),
+    fc.constantFrom(...JUNK, 0, -1).map(
+      (word): Change =>
+        () =>
+          word,
+    ),
   );
 
   it('that is changed on its way is an error of that call', async () => {

@@ -6,11 +6,8 @@ import { disregard, isThenable } from '../host.js';
 /** Longer texts are told by their length. */
 const SHOWN = 60;
 
+/** Named by the callback, as in `key of limiter "api"`. A promise is disregarded: that it may reject harms nobody. */
 export class Junk extends TypeError {
-  /**
-   * `what` is the callback, as in `key of limiter "api"`. A promise is disregarded: should it reject, that must not
-   * end the process.
-   */
   constructor(what: string, value: unknown) {
     super(`${what} returned ${textOf(value)}`);
     disregard(value);

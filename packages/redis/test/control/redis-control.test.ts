@@ -1,6 +1,4 @@
 /// <reference path="../../src/lua.d.ts" />
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Redis as Upstash } from '@upstash/redis';
 import { createClient } from 'redis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -14,6 +12,7 @@ import {
   redisStore,
 } from '../../src/index.js';
 import { redisServer, take } from '../redis.js';
+import { userFromDocs } from '../rights.js';
 import { UpstashServer } from '../upstash-server.js';
 import { redisForControls, SETTINGS, soon } from './set-up.js';
 
@@ -182,13 +181,10 @@ describe.skipIf(redisServer === null)('the control in Redis', () => {
     });
   });
 
-  it('needs no more rights than the README says', async () => {
-    const readme = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8');
-    const rights = [/`(\+eval [^`]*~spw:\*)`/, /The user also needs `([^`]*)`/].flatMap((pattern) =>
-      (pattern.exec(readme.replaceAll('\n', ' '))?.[1] ?? '').split(' '),
-    );
-    await redis().call('ACL', 'SETUSER', 'least', 'reset', 'on', '>pw', '+info', ...rights);
-    const least = control({ client: connect(port(), { username: 'least', password: 'pw' }) });
+  it('needs no more rights than docs/operations.md says', async () => {
+    const { name: username, rules, password } = userFromDocs();
+    await redis().call('ACL', 'SETUSER', username, ...rules);
+    const least = control({ client: connect(port(), { username, password }) });
     await least.set('api', { mode: 'off', share: 0.5 }, { ...ada, for: '1s' });
     await least.clear('api', ada, ['share']);
     expect(await least.history()).toHaveLength(3);
