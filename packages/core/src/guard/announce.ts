@@ -1,13 +1,13 @@
 /** What a guard tells its store and its control of its limiters. */
 
 import type { Control } from '../control/control.js';
-import type { Limiter, StoredLimiter } from '../limit/limiter.js';
+import type { Limiter } from '../limit/limiter.js';
 import { claimName } from '../limit/names.js';
 import type { Rule } from '../rule.js';
 import type { Store } from '../store.js';
 
-/** To be told of each rule that is not the declared one: a function or a live change made it, and perhaps another count. */
-export type NoteRule = (limiter: Pick<StoredLimiter, 'name' | 'rule'>, rule: Rule) => void;
+/** To be told of each rule that counts apart from the declared one: a function, or a live change, made it. */
+export type NoteRule = (limiter: string, rule: Rule) => void;
 
 /** @throws SpillwayError `SPW_NAME_CONFLICT` */
 export function announce<Raw>(
@@ -20,7 +20,10 @@ export function announce<Raw>(
     if (rule) claimName(store, limiter.name, rule);
     control?.register?.(limiter.name, rule);
   }
-  return ({ name, rule: declared }, rule) => {
-    if (rule.code !== declared.code) store.register?.(name, rule);
-  };
+  return (limiter, rule) => store.register?.(limiter, rule);
+}
+
+/** Whether two rules of one limiter have counts of their own; nearly always they are one object. */
+export function countsApart(rule: Rule, declared: Rule): boolean {
+  return rule !== declared && rule.code !== declared.code;
 }

@@ -17,7 +17,7 @@ import { memoryStore } from '../memory/memory-store.js';
 import { type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
-import { announce, type NoteRule } from './announce.js';
+import { announce, countsApart, type NoteRule } from './announce.js';
 import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
 import { type Denials, denialsOf } from './denials.js';
@@ -204,7 +204,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       return;
     }
     const { key, rule } = one.step;
-    if (rule !== limiter.rule) this.noteRule(limiter, rule);
+    if (countsApart(rule, limiter.rule)) this.noteRule(limiter.name, rule);
     const ruling = this.control?.rulingOn(limiter.name, key);
     if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
     if (one.mode !== 'enforce' || one.decision) return;
