@@ -5,7 +5,6 @@ import { mergeFields } from '../http/fields.js';
 
 interface Emitter {
   once(event: 'close', listener: () => void): unknown;
-  removeListener(event: 'close', listener: () => void): unknown;
 }
 
 /** What is needed of node:http's `IncomingMessage`. */
@@ -14,7 +13,8 @@ export interface NodeRequest {
 }
 
 /** What is needed of node:http's `ServerResponse`. */
-export interface NodeResponse extends Emitter {
+export interface NodeResponse {
+  on(event: 'finish' | 'close', listener: () => void): unknown;
   statusCode: number;
   readonly headersSent: boolean;
   readonly writableEnded: boolean;
@@ -53,23 +53,40 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
   return res.closed || res.destroyed || req.socket.destroyed;
 }
 
-/** Releases an admission when the response has closed, in whatever way, or at once if it has. */
+/**
+ * Releases an admission when the response has closed, in whatever way, or at once if it has. Where no connection carries the
+ * response (Lambda adapters, tests of handlers), nothing closes: there it is released when the response has finished.
+ */
 export function releaseOnClose(admission: Admission, req: NodeRequest, res: NodeResponse): void {
-  const release = (): void => {
-    const aborted = !res.writableFinished;
+  const release = (aborted: boolean): void => {
     // Until the head was sent, the status is only Node's default.
     admission.release(res.headersSent ? { status: res.statusCode, aborted } : { aborted });
   };
+  const close = (): void => release(!res.writableFinished);
   if (isGone(req, res)) {
-    release();
+    close();
     return;
   }
-  res.once('close', release);
+  if (res.writableEnded && !closes(res)) {
+    release(false);
+    return;
+  }
+  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there.
+  res.on('finish', () => release(false));
+  res.on('close', close);
   // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
   if (res.socket === null) {
-    const forget = onceClosed(req.socket, release);
-    res.once('close', forget);
+    const forget = onceClosed(req.socket, close);
+    res.on('close', forget);
   }
+}
+
+/** Whether `close` is still to come for a response that has ended: there is a connection, or was one. */
+function closes({ socket }: NodeResponse): boolean {
+  return (
+    socket === null ||
+    typeof (socket as { destroyed?: unknown } | undefined)?.destroyed === 'boolean'
+  );
 }
 
 const WAITING = Symbol('spillway.waiting');
