@@ -86,9 +86,11 @@ export class Redis implements RedisStore {
     const group = uniqueGroup(steps);
     const names = group.steps.map((step) => this.nameOf(step.limiter, step.key));
     const deadlineUs = options?.deadlineUs ?? Infinity;
+    // What has no deadline, such as a release, may travel with any other.
+    const isApart = options?.background === true && deadlineUs !== Infinity;
     const answers = this.isCluster
-      ? this.askCluster(group.steps, names, deadlineUs)
-      : this.ask(group.steps, names, 0, deadlineUs);
+      ? this.askCluster(group.steps, names, deadlineUs, isApart)
+      : this.ask(group.steps, names, 0, deadlineUs, isApart);
     return group.places ? answers.then((all) => spread(group, all)) : answers;
   }
 
@@ -97,9 +99,10 @@ export class Redis implements RedisStore {
     names: readonly string[],
     slot: number,
     deadlineUs: number,
+    isApart: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.ask({ steps, names, slot, deadlineUs, resolve, reject });
+      this.batches.ask({ steps, names, slot, deadlineUs, isApart, resolve, reject });
     });
   }
 
@@ -107,12 +110,14 @@ export class Redis implements RedisStore {
     steps: readonly Step[],
     names: readonly string[],
     deadlineUs: number,
+    isApart: boolean,
   ): Promise<readonly Answer[]> {
     const slots = names.map((name) => slotOf(name));
     const slot = slots[0] as number;
-    if (slots.every((other) => other === slot)) return this.ask(steps, names, slot, deadlineUs);
+    if (slots.every((other) => other === slot))
+      return this.ask(steps, names, slot, deadlineUs, isApart);
     return askParts(partsOf(steps, names, slots), (part, partNames, partSlot, always) =>
-      this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs),
+      this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs, !always && isApart),
     );
   }
 }

@@ -58,7 +58,7 @@ export interface Guard<Raw = unknown> {
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
    * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store has
-   * them: for a process that ends. Call it once the server takes no more requests. Never rejects.
+   * them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
    */
   close(): Promise<void>;
   /** Permits that requests of this process hold now: a gauge. */
@@ -109,7 +109,12 @@ class ListGuard<Raw> implements Guard<Raw> {
   ) {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
-    this.audience = new Audience([options, ...(options.observers ?? [])]);
+    const atEnd: Observer = {
+      onBreaker: ({ state }) => {
+        if (state === 'closed') this.keeper.catchUp();
+      },
+    };
+    this.audience = new Audience([options, ...(options.observers ?? []), atEnd]);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
@@ -274,7 +279,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     steps.push(...refunds);
     if (steps.length === 0) return undefined;
     // The store's decorators answer for it: this neither throws nor rejects.
-    const answers = this.store.apply(steps);
+    const answers = this.store.apply(steps, this.keeper.options);
     if (!isLater(answers)) return undefined;
     const release = answers.then((given) => {
       for (const back of refunds) this.denials?.forget(back);

@@ -1,0 +1,60 @@
+/** Releases that did not reach the store: kept, within a bound, to be sent again while their leases may still last. */
+
+import type { Step } from '../store.js';
+
+/** What all of them together may take, in bytes: a million permits could end while the store is away. */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** What one takes beside its key. */
+const RELEASE_BYTES = 256;
+
+export class LostReleases {
+  /** Until when the lease may last, in microseconds; the first to be lost comes first. */
+  private readonly untilUs = new Map<Step, number>();
+  /** Those that this round has still to send. */
+  private round: Step[] = [];
+  private bytes = 0;
+
+  get size(): number {
+    return this.untilUs.size;
+  }
+
+  /** One for which there is no room is left to the end of its lease. */
+  add(release: Step, untilUs: number): void {
+    const bytes = this.bytes + bytesOf(release);
+    if (bytes > MOST_BYTES || this.untilUs.has(release)) return;
+    this.bytes = bytes;
+    this.untilUs.set(release, untilUs);
+  }
+
+  delete(release: Step): void {
+    if (this.untilUs.delete(release)) this.bytes -= bytesOf(release);
+  }
+
+  /** From now on each is sent once more; those whose leases have ended are forgotten. */
+  beginRound(nowUs: number): void {
+    for (const [release, untilUs] of this.untilUs) if (untilUs <= nowUs) this.delete(release);
+    this.round = [...this.untilUs.keys()].reverse();
+  }
+
+  /** The store does not take them now. */
+  endRound(): void {
+    this.round = [];
+  }
+
+  /** The next to be sent in this round. */
+  next(count: number): readonly Step[] {
+    const next: Step[] = [];
+    while (next.length < count) {
+      const release = this.round.pop();
+      if (!release) break;
+      if (this.untilUs.has(release)) next.push(release);
+    }
+    return next;
+  }
+}
+
+/** A character of a key takes two bytes at most. */
+function bytesOf({ key }: Step): number {
+  return RELEASE_BYTES + 2 * key.length;
+}
