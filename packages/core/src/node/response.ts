@@ -71,8 +71,9 @@ export function releaseOnClose(admission: Admission, req: NodeRequest, res: Node
     release(false);
     return;
   }
-  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there.
-  res.on('finish', () => release(false));
+  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there; on
+  // HTTP/2 both come when the stream has closed, also when nobody has ended it.
+  res.on('finish', () => release(!res.writableEnded));
   res.on('close', close);
   // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
   if (res.socket === null) {
