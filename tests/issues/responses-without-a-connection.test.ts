@@ -1,4 +1,4 @@
-/** A response that no connection carries ends with `finish` and never closes: what it held is given back all the same. */
+/** A response that no connection carries finishes and never closes: what it held is given back all the same. */
 
 import { concurrencyLimit, fleetShedder, memoryStore, rateLimit, type Store } from '@spillway/core';
 import * as forExpress from '@spillway/express';

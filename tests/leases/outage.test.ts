@@ -1,4 +1,4 @@
-/** A real Redis stands still for a moment, at a limit that is used to 60 %: nobody is refused for permits that nobody holds. */
+/** A Redis stands still for a moment, at a limit that is used to 60 %: permits that nobody holds refuse nobody. */
 
 import { concurrencyLimit, createGuard, fleetShedder, type LimitRequest } from '@spillway/core';
 import { redisStore } from '@spillway/redis';

@@ -102,7 +102,11 @@ describe('a permit on HTTP/1', () => {
   it.each<[string, Handler, RequestOutcome]>([
     ['a stream that fails in the middle', failing, { status: 200, aborted: true }],
     ['a handler that never answers', () => undefined, { aborted: true }],
-    ['a handler that never ends', (_req, res) => void res.write('a'), { status: 200, aborted: true }],
+    [
+      'a handler that never ends',
+      (_req, res) => void res.write('a'),
+      { status: 200, aborted: true },
+    ],
   ])('ends with the connection after %s', async (_, handler, outcome) => {
     const { guard, outcomes, over } = guarded();
     let during = -1;

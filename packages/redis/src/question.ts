@@ -11,7 +11,7 @@ export interface Question {
   readonly slot: number;
   /** On the process's clock; Infinity for none. */
   readonly deadlineUs: number;
-  /** Whether it shares no call with others, save those of the same deadline: nobody waits for it, and it is never sent again. */
+  /** Whether it shares a call only with others of its deadline: nobody waits for it, and it is never sent again. */
   readonly isApart: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;

@@ -19,7 +19,10 @@ function fakeRedis(isLate: boolean) {
     state: 'ready',
     async evalsha(_sha, keys, args) {
       calls.push({ keys: keys.length, deadlineUs: Number(args[0]) });
-      return [systemClock.nowUs(), ...keys.flatMap(() => (isLate ? ['!late'] : [3, 0]))];
+      return [
+        systemClock.nowUs(),
+        ...keys.flatMap<string | number>(() => (isLate ? ['!late'] : [3, 0])),
+      ];
     },
     eval: () => Promise.reject(new Error('the script is known')),
     onceChanged: () => () => undefined,

@@ -70,8 +70,8 @@ export class Permit {
   }
 
   /**
-   * The response to send, which gives back the permit when it is over; at once if there is nothing to follow, or it is no
-   * response at all: that is for the runtime to say.
+   * The response to send, which gives back the permit when it is over; at once if there is nothing to follow, or it is
+   * no response at all: that is for the runtime to say.
    */
   follow<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
     if (!this.admission.pending) return response; // the client went away while the handler ran

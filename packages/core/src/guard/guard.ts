@@ -23,6 +23,7 @@ import { checkLimiters } from './check.js';
 import { type Denials, denialsOf } from './denials.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import { roomOf } from './lost-releases.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
@@ -109,15 +110,11 @@ class ListGuard<Raw> implements Guard<Raw> {
   ) {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
-    const atEnd: Observer = {
-      onBreaker: ({ state }) => {
-        if (state === 'closed') this.keeper.catchUp();
-      },
-    };
-    this.audience = new Audience([options, ...(options.observers ?? []), atEnd]);
+    const own: Observer = { onBreaker: (event) => this.keeper.onBreaker(event) };
+    this.audience = new Audience([options, ...(options.observers ?? []), own]);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
-    this.keeper = new LeaseKeeper(this.store);
+    this.keeper = new LeaseKeeper(this.store, roomOf(store));
     for (const limiter of limiters) {
       if (limiter.kind === 'stored') claimName(store, limiter.name, limiter.rule);
     }

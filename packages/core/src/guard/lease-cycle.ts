@@ -3,38 +3,27 @@
 import type { Clock } from '../clock.js';
 import { afterIdly, isLater } from '../host.js';
 import type { Answer, ApplyOptions, Step, Store } from '../store.js';
-import { LostReleases } from './lost-releases.js';
-
-/** Before this share of its length is over a lease is renewed: so it survives one renewal that is lost. */
-const LATEST = 1 / 3;
-
-/** And not in this first share: most requests are over by then. What lies between is the time over which renewals are spread. */
-const EARLIEST = 1 / 12;
-
-/** Turns in a third of a lease, save that none comes sooner after another than {@link SOONEST_MS}. */
-const TURNS = 64;
-const SOONEST_MS = 20;
+import { LostReleases, type Room } from './lost-releases.js';
+import { Roster, SOONEST_US } from './roster.js';
 
 /** Steps sent in one turn at most: some milliseconds of a store, so that requests hardly wait for them. */
 export const MOST_STEPS = 512;
+
+/** Fewer after an outage, when requests have waited long enough. */
+const MOST_AFTER_OUTAGE = 256;
 
 /** After so long without an answer a release is taken for lost. */
 export const GIVE_BACK_US = 1_000_000;
 
 export class LeaseCycle {
-  /** When each was taken or renewed last; the longest ago comes first. */
-  private readonly held = new Map<Step, number>();
-  private readonly lost = new LostReleases();
-  private readonly turnUs: number;
+  private readonly roster: Roster;
+  private readonly lost: LostReleases;
   private cancel: (() => void) | undefined;
   /** Of the last turn. */
   private nowUs = 0;
   /** When those that were lost were last sent again. */
   private roundUs = 0;
-  /** The part of its share that the last turn did not come to. */
-  private owed = 0;
-  /** What was not renewed since is late. */
-  private behindUs = 0;
+  private catchingUp = false;
 
   constructor(
     private readonly store: Store,
@@ -42,21 +31,23 @@ export class LeaseCycle {
     private readonly clock: Clock,
     /** Renewals and releases on their way; whoever closes waits for them. */
     private readonly underWay: Set<Promise<unknown>>,
+    room: Room,
   ) {
-    this.turnUs = Math.max((leaseUs * LATEST) / TURNS, SOONEST_MS * 1000);
+    this.roster = new Roster(leaseUs);
+    this.lost = new LostReleases(room);
   }
 
   get size(): number {
-    return this.held.size;
+    return this.roster.size;
   }
 
   hold(step: Step): void {
     this.run();
-    this.held.set(step, this.nowUs);
+    this.roster.hold(step, this.nowUs);
   }
 
   release(step: Step): void {
-    this.held.delete(step);
+    this.roster.release(step);
   }
 
   noteLost(release: Step): void {
@@ -65,11 +56,16 @@ export class LeaseCycle {
     this.run();
   }
 
-  /** The store is back, and may have forgotten or never heard: begins at once to give back what was lost, and to renew all that is held. */
+  /**
+   * The store is back, and may have forgotten or never heard: begins at once to give back what was lost, and to renew
+   * what is held.
+   */
   catchUp(): void {
-    if (this.held.size === 0 && this.lost.size === 0) return;
-    this.behindUs = this.clock.nowUs();
-    this.beginRound(this.behindUs);
+    if (this.size === 0 && this.lost.size === 0) return;
+    const nowUs = this.clock.nowUs();
+    this.beginRound(nowUs);
+    this.roster.catchUp(nowUs);
+    this.catchingUp = true;
     this.cancel?.();
     this.turn();
   }
@@ -78,21 +74,17 @@ export class LeaseCycle {
   end(): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
-    this.lost.beginRound(this.clock.nowUs());
-    const releases = [...this.lost.next(Infinity)];
-    for (const step of this.held.keys()) releases.push(releaseOf(step));
-    this.held.clear();
-    return releases;
+    return [...this.lost.takeAll(), ...this.roster.releaseAll().map(releaseOf)];
   }
 
   private run(): void {
     if (this.cancel) return;
     this.nowUs = this.clock.nowUs();
-    this.schedule(this.turnUs / 1000);
+    this.schedule(this.roster.turnUs);
   }
 
-  private schedule(ms: number): void {
-    this.cancel = afterIdly(ms, () => this.turn());
+  private schedule(us: number): void {
+    this.cancel = afterIdly(us / 1000, () => this.turn());
   }
 
   private turn(): void {
@@ -100,59 +92,61 @@ export class LeaseCycle {
     const nowUs = this.clock.nowUs();
     const sinceUs = nowUs - this.nowUs;
     this.nowUs = nowUs;
-    if (nowUs - this.roundUs >= this.leaseUs * LATEST) this.beginRound(nowUs);
+    if (nowUs - this.roundUs >= this.roster.latestUs) this.beginRound(nowUs);
+    const most = this.catchingUp ? MOST_AFTER_OUTAGE : MOST_STEPS;
     // First, for they make room.
-    const lost = this.lost.next(MOST_STEPS);
-    const due = this.due(sinceUs, MOST_STEPS - lost.length);
-    if (lost.length > 0) this.resend(lost);
-    if (due.length > 0) this.renew(due);
-    if (this.held.size === 0 && this.lost.size === 0) return;
-    const isCut = lost.length + due.length === MOST_STEPS;
-    this.schedule(isCut ? SOONEST_MS : this.turnUs / 1000);
+    const lost = this.lost.next(most);
+    const due = this.roster.due(nowUs, sinceUs, most - lost.length);
+    const calls = [...this.resend(lost), ...this.renew(due)];
+    if (this.size === 0 && this.lost.size === 0) return;
+    const isCut = lost.length + due.length === most;
+    this.catchingUp &&= isCut;
+    if (this.catchingUp) void this.pause(calls);
+    else this.schedule(isCut ? SOONEST_US : this.roster.turnUs);
   }
 
-  /** Those whose turn it is, at most `most`: their share of the time that has passed, and whatever is late. */
-  private due(sinceUs: number, most: number): readonly Step[] {
-    const { nowUs, leaseUs } = this;
-    const share = this.owed + (this.held.size * sinceUs) / (leaseUs * (LATEST - EARLIEST));
-    const lateUs = Math.max(nowUs - leaseUs * LATEST + this.turnUs, this.behindUs);
-    const youngUs = nowUs - leaseUs * EARLIEST;
-    const due: Step[] = [];
-    for (const [step, atUs] of this.held) {
-      if (due.length === most) break;
-      if (atUs >= lateUs && (atUs > youngUs || due.length >= share)) break;
-      due.push(step);
-    }
-    this.owed = due.length === most ? Math.max(0, share - most) : 0;
-    return due;
+  /** Leaves the store to requests for as long as it took over `calls`. */
+  private async pause(calls: readonly Promise<unknown>[]): Promise<void> {
+    this.schedule(GIVE_BACK_US);
+    const { cancel } = this;
+    await Promise.all(calls);
+    if (this.cancel !== cancel) return; // it took too long
+    cancel?.();
+    this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.nowUs));
   }
 
   /**
-   * Each by itself, so that none fails for another; a store that is far away sends them together. What fails is not sent again,
-   * but comes in its turn.
+   * Each by itself, so that none fails for another; a store that is far away sends them together. What fails is not
+   * sent again, but comes in its turn.
    */
-  private renew(due: readonly Step[]): void {
-    const options = inBackground(this.clock, this.leaseUs * (LATEST - EARLIEST));
+  private renew(due: readonly Step[]): Promise<unknown>[] {
+    if (due.length === 0) return [];
+    const calls: Promise<unknown>[] = [];
+    const options = inBackground(this.clock, this.roster.spreadUs);
     for (const step of due) {
-      this.held.delete(step);
-      this.held.set(step, this.nowUs);
       const answers = this.store.apply([{ ...step, op: 'record' }], options);
-      if (isLater(answers)) this.track(answers.then(() => this.renewed(step)));
+      if (!isLater(answers)) continue;
+      const call = answers.then(([answer]) => this.renewed(step, answer));
+      this.track(call);
+      calls.push(call);
     }
+    return calls;
   }
 
-  /** A renewal may have overtaken the release of its permit, and taken it once more: then it is given back once more. */
-  private renewed(step: Step): unknown {
-    return this.held.has(step) ? undefined : this.giveBack(releaseOf(step));
+  /** A renewal may be run after the release of its permit, and take it once more: then it is given back once more. */
+  private renewed(step: Step, answer: Answer | undefined): unknown {
+    if (!this.roster.has(step)) return this.giveBack(releaseOf(step));
+    return this.roster.noteRenewal(step, hasFailed(answer));
   }
 
-  private resend(releases: readonly Step[]): void {
-    const calls = releases.map((release) => this.giveBack(release));
-    const all = Promise.all(calls).then((arrived) => {
+  private resend(releases: readonly Step[]): Promise<unknown>[] {
+    if (releases.length === 0) return [];
+    const all = Promise.all(releases.map((release) => this.giveBack(release))).then((arrived) => {
       // Nobody answers: the others wait for the next round.
       if (!arrived.includes(true)) this.lost.endRound();
     });
     this.track(all);
+    return [all];
   }
 
   private async giveBack(release: Step): Promise<boolean> {

@@ -11,6 +11,8 @@ import {
   MOST_STEPS,
   releaseOf,
 } from './lease-cycle.js';
+import type { Room } from './lost-releases.js';
+import type { BreakerEvent } from './observer.js';
 
 /** How long {@link LeaseKeeper.close} waits for the store. */
 const CLOSE_US = 5_000_000;
@@ -21,9 +23,13 @@ export class LeaseKeeper {
   private readonly cycles = new Map<number, LeaseCycle>();
   private readonly underWay = new Set<Promise<unknown>>();
 
-  /** The store must answer for itself: it neither throws nor rejects. */
+  /**
+   * @param store must answer for itself: it neither throws nor rejects
+   * @param room for releases that are lost
+   */
   constructor(
     private readonly store: Store,
+    private readonly room: Room,
     private readonly clock: Clock = systemClock,
   ) {}
 
@@ -49,8 +55,9 @@ export class LeaseKeeper {
     }
   }
 
-  /** The store answers again after an outage. */
-  catchUp(): void {
+  /** Told when the breaker opens and closes: what an outage kept from the store is made up for when it ends. */
+  onBreaker({ state }: BreakerEvent): void {
+    if (state === 'open') return;
     for (const cycle of this.cycles.values()) cycle.catchUp();
   }
 
@@ -89,8 +96,8 @@ export class LeaseKeeper {
     const leaseUs = lengthOf(step);
     let cycle = this.cycles.get(leaseUs);
     if (!cycle) {
-      const { store, clock, underWay } = this;
-      cycle = new LeaseCycle(store, leaseUs, clock, underWay);
+      const { store, clock, underWay, room } = this;
+      cycle = new LeaseCycle(store, leaseUs, clock, underWay, room);
       this.cycles.set(leaseUs, cycle);
     }
     return cycle;

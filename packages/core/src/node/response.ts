@@ -1,4 +1,4 @@
-/** What an admission does to a response of node:http: fields, the answer to a refused request, release when it has closed. */
+/** What an admission does to a response of node:http: fields, the answer to a refused request, release at its end. */
 
 import type { Admission } from '../guard/admission.js';
 import { mergeFields } from '../http/fields.js';
@@ -54,8 +54,8 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
 }
 
 /**
- * Releases an admission when the response has closed, in whatever way, or at once if it has. Where no connection carries the
- * response (Lambda adapters, tests of handlers), nothing closes: there it is released when the response has finished.
+ * Releases an admission when the response has closed, in whatever way, or at once if it has. Where no connection carries
+ * the response (Lambda adapters, tests of handlers), nothing closes: there it is released when the response has finished.
  */
 export function releaseOnClose(admission: Admission, req: NodeRequest, res: NodeResponse): void {
   const release = (aborted: boolean): void => {
@@ -71,8 +71,8 @@ export function releaseOnClose(admission: Admission, req: NodeRequest, res: Node
     release(false);
     return;
   }
-  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there; on
-  // HTTP/2 both come when the stream has closed, also when nobody has ended it.
+  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there;
+  // on HTTP/2 both come when the stream has closed, also when nobody has ended it.
   res.on('finish', () => release(!res.writableEnded));
   res.on('close', close);
   // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
