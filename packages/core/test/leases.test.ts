@@ -8,7 +8,8 @@ import {
   rateLimit,
 } from '@spillway/core';
 import type { ManualClock } from '@spillway/core/testing';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { fakeTime } from './fake-time.js';
 import { request, setUp } from './guard-set-up.js';
 import { DeafStore, held, MuteStore } from './held.js';
 
@@ -16,8 +17,7 @@ const two = concurrencyLimit({ name: 'two', limit: 2, random: () => 0.5 });
 const perMinute = rateLimit({ name: 'rate', limit: 3, window: '1m' });
 
 describe('leases over time', () => {
-  beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
+  fakeTime();
 
   /** Moves the store's clock and the timers together. */
   function pass(clock: ManualClock, seconds: number): void {
@@ -77,8 +77,7 @@ describe('leases over time', () => {
 });
 
 describe('leases and a store that comes back', () => {
-  beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
+  fakeTime();
 
   it('are given back with the next renewals where the release was lost', async () => {
     const store = new DeafStore();
@@ -103,7 +102,7 @@ describe('leases and a store that comes back', () => {
     store.deaf = true;
     await admission.release({});
     await vi.advanceTimersByTimeAsync(80_000);
-    expect(store.unheard).toBe(4);
+    expect(store.unheard).toBe(3); // a third try would come when the lease has ended
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -127,10 +127,8 @@ function isExchange(
 ): boolean {
   if (typeof request !== 'object' || typeof response !== 'object') return false;
   const { socket } = nodeRequest(request);
-  const { once, setHeader } = nodeResponse(response);
-  return (
-    typeof socket === 'object' && typeof once === 'function' && typeof setHeader === 'function'
-  );
+  const { on, setHeader } = nodeResponse(response);
+  return typeof socket === 'object' && typeof on === 'function' && typeof setHeader === 'function';
 }
 
 export function nodeRequest(request: PlatformRequest): NodeRequest {

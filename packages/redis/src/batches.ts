@@ -48,15 +48,22 @@ export class Batches {
   }
 }
 
-/** A script call must keep to one hash slot. */
+/** A script call must keep to one hash slot; and it has one deadline, so that what is in no hurry goes apart. */
 function bySlot(questions: readonly Question[]): Iterable<readonly Question[]> {
-  const slot = questions[0]?.slot;
-  if (questions.every((question) => question.slot === slot)) return [questions];
-  const slots = new Map<number, Question[]>();
+  const first = questions[0] as Question;
+  if (questions.every((question) => goTogether(question, first))) return [questions];
+  const slots = new Map<number | string, Question[]>();
   for (const question of questions) {
-    const others = slots.get(question.slot);
+    const { slot, isApart, deadlineUs } = question;
+    const place = isApart ? `${slot} ${deadlineUs}` : slot;
+    const others = slots.get(place);
     if (others) others.push(question);
-    else slots.set(question.slot, [question]);
+    else slots.set(place, [question]);
   }
   return slots.values();
+}
+
+function goTogether(one: Question, other: Question): boolean {
+  if (one.slot !== other.slot || one.isApart !== other.isApart) return false;
+  return !one.isApart || one.deadlineUs === other.deadlineUs;
 }

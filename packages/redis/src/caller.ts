@@ -80,7 +80,7 @@ export class Caller {
     }
     if (late.length === 0) return;
     // Late by the server's clock, so nothing was charged. If not by ours, the server's was set: it is known again now.
-    if (receivedUs < deadlineUs && !isRetry) this.send(late, true);
+    if (receivedUs < deadlineUs && !isRetry && !late[0]?.isApart) this.send(late, true);
     else failAll(late, tooLate());
   }
 }

@@ -11,6 +11,8 @@ export interface Question {
   readonly slot: number;
   /** On the process's clock; Infinity for none. */
   readonly deadlineUs: number;
+  /** Whether it shares a call only with others of its deadline: nobody waits for it, and it is never sent again. */
+  readonly isApart: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;
 }

@@ -111,9 +111,11 @@ export class Redis implements RedisStore {
     this.registry.keepUp();
     const group = uniqueGroup(steps);
     const deadlineUs = options?.deadlineUs ?? Infinity;
+    // What has no deadline, such as a release, may travel with any other.
+    const isApart = options?.background === true && deadlineUs !== Infinity;
     const answers = group.steps.some(isReset)
       ? this.askWithResets(group.steps, deadlineUs)
-      : this.askSteps(group.steps, deadlineUs);
+      : this.askSteps(group.steps, deadlineUs, isApart);
     return group.places ? answers.then((all) => spread(group, all)) : answers;
   }
 
@@ -127,11 +129,15 @@ export class Redis implements RedisStore {
     return answers.slice(0, steps.length);
   }
 
-  private askSteps(steps: readonly Step[], deadlineUs: number): Promise<readonly Answer[]> {
+  private askSteps(
+    steps: readonly Step[],
+    deadlineUs: number,
+    isApart = false,
+  ): Promise<readonly Answer[]> {
     const names = steps.map((step) => this.nameOf(step.limiter, step.key, countOf(step)));
     return this.isCluster
-      ? this.askCluster(steps, names, deadlineUs)
-      : this.ask(steps, names, 0, deadlineUs);
+      ? this.askCluster(steps, names, deadlineUs, isApart)
+      : this.ask(steps, names, 0, deadlineUs, isApart);
   }
 
   private ask(
@@ -139,9 +145,10 @@ export class Redis implements RedisStore {
     names: readonly string[],
     slot: number,
     deadlineUs: number,
+    isApart: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.ask({ steps, names, slot, deadlineUs, resolve, reject });
+      this.batches.ask({ steps, names, slot, deadlineUs, isApart, resolve, reject });
     });
   }
 
@@ -149,12 +156,14 @@ export class Redis implements RedisStore {
     steps: readonly Step[],
     names: readonly string[],
     deadlineUs: number,
+    isApart: boolean,
   ): Promise<readonly Answer[]> {
     const slots = names.map((name) => slotOf(name));
     const slot = slots[0] as number;
-    if (slots.every((other) => other === slot)) return this.ask(steps, names, slot, deadlineUs);
+    if (slots.every((other) => other === slot))
+      return this.ask(steps, names, slot, deadlineUs, isApart);
     return askParts(partsOf(steps, names, slots), (part, partNames, partSlot, always) =>
-      this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs),
+      this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs, !always && isApart),
     );
   }
 }

@@ -108,14 +108,12 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
       const check = await this.check(request, ...rest);
       // The runtime has one class of responses, whatever its types call it.
       if (check.response) return check.response as WebResponse as Res;
-      let response: Res;
       try {
-        response = await handler(request, ...rest);
+        return check.finish(await handler(request, ...rest));
       } catch (error) {
         check.fail();
         throw error;
       }
-      return check.finish(response);
     };
   }
 

@@ -76,10 +76,17 @@ export class Permit {
     else this.done();
   }
 
-  /** The response to send, which gives back the permit when it is over; at once if there is nothing to follow. */
+  /**
+   * The response to send, which gives back the permit when it is over; at once if there is nothing to follow, or it is
+   * no response at all: that is for the runtime to say.
+   */
   follow<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
-    const { status, body } = response;
     if (!this.admission.pending) return response; // the client went away while the handler ran
+    if (!response) {
+      this.release({ aborted: false });
+      return response;
+    }
+    const { status, body } = response;
     if (!body || !sendsBody) {
       this.release({ status, aborted: false });
       return response;

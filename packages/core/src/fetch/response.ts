@@ -6,7 +6,8 @@ import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from
 
 /** The response with the fields set: itself, or a copy where its headers cannot be changed (one that was fetched). */
 export function withFields<Res extends WebResponse>(response: Res, fields: readonly Field[]): Res {
-  if (fields.length === 0) return response;
+  // What has no headers is no response: the runtime says so in its own words.
+  if (fields.length === 0 || !response?.headers) return response;
   try {
     setFields(response.headers, fields);
     return response;

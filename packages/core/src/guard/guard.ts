@@ -26,6 +26,7 @@ import { type Denials, denialsOf } from './denials.js';
 import { isExempt } from './exempt.js';
 import { type Asked, Judgement } from './judgement.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import { roomOf } from './lost-releases.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
@@ -75,7 +76,7 @@ export interface Guard<Raw = unknown> {
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
    * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store has
-   * them: for a process that ends. Call it once the server takes no more requests. Never rejects.
+   * them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
    */
   close(): Promise<void>;
   /** Permits that requests of this process hold now: a gauge. */
@@ -132,11 +133,13 @@ class ListGuard<Raw> implements Guard<Raw> {
     checkWord('preflights', options.preflights, ['pass', 'count']);
     const memory = options.store ? undefined : sharedMemory();
     const store = options.store ?? (memory as SharedMemory).store;
-    this.audience = new Audience([options, ...(options.observers ?? [])], voiceFor(options, store));
+    const own: Observer = { onBreaker: (event) => this.keeper.onBreaker(event) };
+    const observers = [options, ...(options.observers ?? []), own];
+    this.audience = new Audience(observers, voiceFor(options, store));
     this.audience.store(store);
     this.store = resilient(store, options, this.audience);
     this.denials = store.sync ? undefined : denialsOf(store);
-    this.keeper = new LeaseKeeper(this.store);
+    this.keeper = new LeaseKeeper(this.store, roomOf(store));
     const nameOf = (limiter: Limiter<Raw>) => memory?.nameOf(limiter) ?? limiter.name;
     this.noteRule = announce(limiters, store, options.control, nameOf);
     this.presenter = new Presenter(options.headers ?? ['draft-11'], options.blockedStatus ?? 403);
@@ -296,7 +299,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     steps.push(...refunds);
     if (steps.length === 0) return undefined;
     // The store's decorators answer for it: this neither throws nor rejects.
-    const answers = this.store.apply(steps);
+    const answers = this.store.apply(steps, this.keeper.options);
     if (!isLater(answers)) return undefined;
     const release = answers.then((given) => {
       for (const back of refunds) this.denials?.forget(back);

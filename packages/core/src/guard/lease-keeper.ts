@@ -1,89 +1,106 @@
 /** Keeps the leases of requests in progress from expiring, and gives back what is left at the end. */
 
+import { type Clock, systemClock } from '../clock.js';
 import { afterIdly } from '../host.js';
-import type { Answer, Step, Store } from '../store.js';
+import type { Answer, ApplyOptions, Step, Store } from '../store.js';
+import {
+  GIVE_BACK_US,
+  hasFailed,
+  inBackground,
+  LeaseCycle,
+  MOST_STEPS,
+  releaseOf,
+} from './lease-cycle.js';
+import type { Room } from './lost-releases.js';
+import type { BreakerEvent } from './observer.js';
 
-/** Renewed so often within its length, a lease survives one renewal that is lost or late. */
-const RENEWALS = 3;
-
-/** Leases of one length, and the one timer for all of them. */
-interface Cycle {
-  readonly held: Set<Step>;
-  /** Releases that did not reach the store, and how often more to send them: then their leases have expired. */
-  readonly lost: Map<Step, number>;
-  cancel: (() => void) | undefined;
-}
+/** How long {@link LeaseKeeper.close} waits for the store. */
+const CLOSE_US = 5_000_000;
 
 /** A lease is named by the step that took it. */
 export class LeaseKeeper {
-  private readonly cycles = new Map<number, Cycle>();
+  /** By length: as many as limiters have. */
+  private readonly cycles = new Map<number, LeaseCycle>();
+  private readonly underWay = new Set<Promise<unknown>>();
 
-  /** The store must answer for itself: nobody looks at what it says. */
-  constructor(private readonly store: Store) {}
+  /**
+   * @param store must answer for itself: it neither throws nor rejects
+   * @param room for releases that are lost
+   */
+  constructor(
+    private readonly store: Store,
+    private readonly room: Room,
+    private readonly clock: Clock = systemClock,
+  ) {}
 
   hold(step: Step): void {
-    const cycle = this.cycleOf(step);
-    cycle.held.add(step);
-    if (!cycle.cancel) this.schedule(cycle, lengthOf(step));
+    this.cycleOf(step).hold(step);
   }
 
-  /** Sends releases that the store did not answer again, with the next renewals. */
+  /** The step that gives a lease back. */
+  release(step: Step): Step {
+    this.cycles.get(lengthOf(step))?.release(step);
+    return releaseOf(step);
+  }
+
+  /** How a call is made that gives something back: nobody waits for it, and the breaker does not hear of it. */
+  get options(): ApplyOptions {
+    return inBackground(this.clock, GIVE_BACK_US);
+  }
+
+  /** Keeps the releases that the store did not answer, to send them again. */
   noteLost(releases: readonly Step[], answers: readonly Answer[]): void {
     for (const [i, step] of releases.entries()) {
-      if (!step.lease || !answers[i]?.failure) continue;
-      const cycle = this.cycleOf(step);
-      cycle.lost.set(step, RENEWALS);
-      if (!cycle.cancel) this.schedule(cycle, lengthOf(step));
+      if (step.lease && hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
     }
   }
 
-  /** The step that gives a lease back. The timer runs on: the next request is near. */
-  release(step: Step): Step {
-    this.cycles.get(lengthOf(step))?.held.delete(step);
-    return { ...step, op: 'put' };
+  /** Told when the breaker opens and closes: what an outage kept from the store is made up for when it ends. */
+  onBreaker({ state }: BreakerEvent): void {
+    if (state === 'open') return;
+    for (const cycle of this.cycles.values()) cycle.catchUp();
   }
 
   /** Leases held now. */
   get size(): number {
     let size = 0;
-    for (const { held } of this.cycles.values()) size += held.size;
+    for (const cycle of this.cycles.values()) size += cycle.size;
     return size;
   }
 
-  /** Gives all leases back; done when the store has answered. */
+  /** Gives all leases back; done when the store has answered, at the latest after 5 s. */
   async close(): Promise<void> {
-    const held = [...this.cycles.values()].flatMap((cycle) => [...cycle.held]);
-    for (const { cancel } of this.cycles.values()) cancel?.();
+    const releases = [...this.cycles.values()].flatMap((cycle) => cycle.end());
     this.cycles.clear();
-    await Promise.all(held.map((step) => this.store.apply([{ ...step, op: 'put' }])));
+    const endUs = this.clock.nowUs() + CLOSE_US;
+    const options = { deadlineUs: endUs, background: true };
+    for (let from = 0; from < releases.length; from += MOST_STEPS) {
+      const some = releases.slice(from, from + MOST_STEPS);
+      await Promise.all(some.map((release) => this.store.apply([release], options)));
+    }
+    await this.settled(endUs);
   }
 
-  private cycleOf(step: Step): Cycle {
+  /** Waits for what is under way. */
+  private async settled(endUs: number): Promise<void> {
+    if (this.underWay.size === 0) return;
+    let cancel = (): void => undefined;
+    const late = new Promise<void>((resolve) => {
+      cancel = afterIdly((endUs - this.clock.nowUs()) / 1000, resolve);
+    });
+    await Promise.race([Promise.all(this.underWay), late]);
+    cancel();
+  }
+
+  private cycleOf(step: Step): LeaseCycle {
     const leaseUs = lengthOf(step);
     let cycle = this.cycles.get(leaseUs);
     if (!cycle) {
-      cycle = { held: new Set(), lost: new Map(), cancel: undefined };
+      const { store, clock, underWay, room } = this;
+      cycle = new LeaseCycle(store, leaseUs, clock, underWay, room);
       this.cycles.set(leaseUs, cycle);
     }
     return cycle;
-  }
-
-  private schedule(cycle: Cycle, leaseUs: number): void {
-    cycle.cancel = afterIdly(leaseUs / 1000 / RENEWALS, () => {
-      cycle.cancel = undefined;
-      if (cycle.held.size === 0 && cycle.lost.size === 0) return;
-      // Each by itself, so that none fails for another; a store that is far away sends them together.
-      for (const step of cycle.held) void this.store.apply([{ ...step, op: 'record' }]);
-      for (const [release, times] of cycle.lost) void this.resend(cycle, release, times);
-      this.schedule(cycle, leaseUs);
-    });
-  }
-
-  private async resend({ lost }: Cycle, release: Step, times: number): Promise<void> {
-    if (times > 1) lost.set(release, times - 1);
-    else lost.delete(release);
-    const [answer] = await this.store.apply([release]);
-    if (!answer?.failure) lost.delete(release);
   }
 }
 

@@ -25,7 +25,7 @@ import { type Page, RuleBook } from './rule-book.js';
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
    * How long a permit is held without a sign of life, 1 s to 24 h: after a crash it is free again so much later. A running
-   * process renews the leases of its requests at each third of it, however long they take. Default `'60s'`.
+   * process renews the leases of its requests before a third of it is over, however long they take. Default `'60s'`.
    */
   readonly lease?: Duration;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */

@@ -1,4 +1,4 @@
-/** What an admission does to a response of node:http: fields, the answer to a refused request, release when it has closed. */
+/** What an admission does to a response of node:http: fields, the answer to a refused request, release at its end. */
 
 import type { Admission } from '../guard/admission.js';
 import { isThenable } from '../host.js';
@@ -6,7 +6,6 @@ import { mergeFields } from '../http/fields.js';
 
 interface Emitter {
   once(event: 'close', listener: () => void): unknown;
-  removeListener(event: 'close', listener: () => void): unknown;
 }
 
 /** What is needed of node:http's `IncomingMessage`. */
@@ -15,7 +14,8 @@ export interface NodeRequest {
 }
 
 /** What is needed of node:http's `ServerResponse`. */
-export interface NodeResponse extends Emitter {
+export interface NodeResponse {
+  on(event: 'finish' | 'close', listener: () => void): unknown;
   statusCode: number;
   readonly headersSent: boolean;
   readonly writableEnded: boolean;
@@ -71,23 +71,41 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
   return res.closed || res.destroyed || req.socket.destroyed;
 }
 
-/** Releases an admission when the response has closed, in whatever way, or at once if it has. */
+/**
+ * Releases an admission when the response has closed, in whatever way, or at once if it has. Where no connection carries
+ * the response (Lambda adapters, tests of handlers), nothing closes: there it is released when the response has finished.
+ */
 export function releaseOnClose(admission: Admission, req: NodeRequest, res: NodeResponse): void {
-  const release = (): void => {
-    const aborted = !res.writableFinished;
+  const release = (aborted: boolean): void => {
     // Until the head was sent, the status is only Node's default.
     admission.release(res.headersSent ? { status: res.statusCode, aborted } : { aborted });
   };
+  const close = (): void => release(!res.writableFinished);
   if (isGone(req, res)) {
-    release();
+    close();
     return;
   }
-  res.once('close', release);
+  if (res.writableEnded && !closes(res)) {
+    release(false);
+    return;
+  }
+  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there;
+  // on HTTP/2 both come when the stream has closed, also when nobody has ended it.
+  res.on('finish', () => release(!res.writableEnded));
+  res.on('close', close);
   // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
   if (res.socket === null) {
-    const forget = onceClosed(req.socket, release);
-    res.once('close', forget);
+    const forget = onceClosed(req.socket, close);
+    res.on('close', forget);
   }
+}
+
+/** Whether `close` is still to come for a response that has ended: there is a connection, or was one. */
+function closes({ socket }: NodeResponse): boolean {
+  return (
+    socket === null ||
+    typeof (socket as { destroyed?: unknown } | undefined)?.destroyed === 'boolean'
+  );
 }
 
 const WAITING = Symbol('spillway.waiting');

@@ -2,7 +2,7 @@
 
 import { type Clock, systemClock } from '../clock.js';
 import { SpillwayError } from '../errors.js';
-import { after, afterPendingInput, isLater } from '../host.js';
+import { after, afterIdly, afterPendingInput, isLater } from '../host.js';
 import type { Answer, ApplyOptions, Step, Store } from '../store.js';
 
 /** Calls that begin within this time of each other share one timer. */
@@ -46,9 +46,14 @@ class DeadlineStore implements Store {
 
   private inBackground(steps: readonly Step[], options: ApplyOptions): ReturnType<Store['apply']> {
     const { deadlineUs = Infinity } = options;
-    const answers = this.store.apply(steps, options);
+    // Only the waiting ends then: what is given back is welcome at any time, see above.
+    const own = steps.every(({ op }) => op === 'put')
+      ? { ...options, deadlineUs: Infinity }
+      : options;
+    const answers = this.store.apply(steps, own);
     if (!isLater(answers) || deadlineUs === Infinity) return answers;
-    const batch = this.batchOf(this.clock.nowUs(), deadlineUs - this.clock.nowUs());
+    const nowUs = this.clock.nowUs();
+    const batch = this.batchOf(nowUs, deadlineUs - nowUs, afterIdly);
     return this.race(answers, batch);
   }
 
@@ -78,11 +83,11 @@ class DeadlineStore implements Store {
     return this.batch;
   }
 
-  private batchOf(nowUs: number, timeoutUs: number): Batch {
+  private batchOf(nowUs: number, timeoutUs: number, wait = after): Batch {
     const timeoutMs = Math.max(0, timeoutUs / 1000);
     const batch: Batch = { startUs: nowUs, waiting: new Set(), cancel: () => undefined };
     // After a stall of the event loop the timer comes first though the answer may have arrived: look for it once more.
-    batch.cancel = after(timeoutMs, () => {
+    batch.cancel = wait(timeoutMs, () => {
       afterPendingInput(() => this.expire(batch, timeoutMs));
     });
     return batch;

@@ -1,0 +1,81 @@
+/** A guard with permits over a store far away, which may be down, slow, or lose its data. */
+
+import {
+  type Admission,
+  type Answer,
+  type ApplyOptions,
+  type BreakerEvent,
+  concurrencyLimit,
+  createGuard,
+  type GuardOptions,
+  memoryStore,
+  type Step,
+  type Store,
+  systemClock,
+} from '@spillway/core';
+import { vi } from 'vitest';
+import { request } from './guard-set-up.js';
+import { held } from './held.js';
+
+type Ops = Partial<Record<Step['op'], number>>;
+
+/** A store far away: it may be down, and it may take its time over renewals or releases. */
+export class FarStore implements Store {
+  readonly sync = false;
+  memory = memoryStore({ clock: systemClock });
+  readonly asked: {
+    readonly step: Step;
+    readonly options: ApplyOptions | undefined;
+    readonly heard: boolean;
+  }[] = [];
+  down = false;
+  /** Takes so long over each op, in milliseconds, before it does it. */
+  readonly delayMs: Ops = {};
+
+  async apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
+    for (const step of steps) this.asked.push({ step, options, heard: !this.down });
+    if (this.down) throw new Error('down');
+    const ms = this.delayMs[steps[0]?.op ?? 'look'];
+    if (ms) await new Promise((resolve) => setTimeout(resolve, ms));
+    if (this.down) throw new Error('went down meanwhile');
+    return this.memory.apply(steps);
+  }
+
+  /** Calls that were not rejected. */
+  arrived(op: Step['op']): number {
+    return this.asked.filter(({ step, heard }) => heard && step.op === op).length;
+  }
+
+  count(op: Step['op']): number {
+    return this.asked.filter(({ step }) => step.op === op).length;
+  }
+
+  get held(): number {
+    return held(this.memory, 'many', 'all');
+  }
+}
+
+export function setUp(options: GuardOptions = {}) {
+  const store = new FarStore();
+  const limit = concurrencyLimit({ name: 'many', limit: 90, key: 'all', lease: '60s' });
+  const breaker: BreakerEvent[] = [];
+  const guard = createGuard(limit, {
+    store,
+    logger: false,
+    observers: [{ onBreaker: (event) => breaker.push(event) }],
+    ...options,
+  });
+  const take = async (count: number): Promise<Admission[]> => {
+    const all: Admission[] = [];
+    for (let i = 0; i < count; i += 1) all.push(await guard.admit(request()));
+    return all;
+  };
+  /** Until the question in the background has found the store. */
+  const comeBack = async () => {
+    store.down = false;
+    await vi.advanceTimersByTimeAsync(300);
+    await take(1).then(([one]) => one?.release({}));
+    await vi.advanceTimersByTimeAsync(300);
+  };
+  return { store, guard, take, breaker, comeBack };
+}
