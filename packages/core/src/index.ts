@@ -20,6 +20,7 @@ export { type Duration, toMicroseconds } from './duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './errors.js';
 export { mulDiv, type Quotient } from './exact.js';
 export { spread, type UniqueGroup, uniqueGroup } from './group.js';
+export { MAX_STEPS, tooLarge } from './group-size.js';
 export type { Admission } from './guard/admission.js';
 export { admissionsOf, rememberAdmission } from './guard/admissions.js';
 export {
@@ -65,6 +66,7 @@ export type { LimitRequest, Per } from './limit/request.js';
 export { measure, refillTime } from './measure.js';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory/memory-store.js';
 export * from './net/index.js';
+export { askParts, type Part, partsOf } from './parts.js';
 export { withDeadline } from './resilience/deadline.js';
 export { withFallback } from './resilience/fallback.js';
 export type { Logger, ResilienceOptions } from './resilience/stack.js';

@@ -15,7 +15,8 @@ import type {
 import { claimName } from '../limit/names.js';
 import type { LimitRequest, Per } from '../limit/request.js';
 import { memoryStore } from '../memory/memory-store.js';
-import { type ResilienceOptions, resilient } from '../resilience/stack.js';
+import type { AnsweringStore } from '../resilience/fallback.js';
+import { type Policies, type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
 import { Audience } from './audience.js';
@@ -92,7 +93,7 @@ export function createGuard<Raw = unknown>(
 }
 
 class ListGuard<Raw> implements Guard<Raw> {
-  private readonly store: Store;
+  private readonly store: AnsweringStore;
   private readonly presenter: Presenter;
   private readonly context: StepContext;
   private readonly keeper: LeaseKeeper;
@@ -110,7 +111,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     checkLimiters(limiters, options.store);
     const store = options.store ?? memoryStore();
     this.audience = new Audience([options, ...(options.observers ?? [])]);
-    this.store = resilient(store, options, this.audience);
+    this.store = resilient(store, options, this.audience, policiesOf(limiters, options));
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store);
     for (const limiter of limiters) {
@@ -149,7 +150,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     // What this process refuses by itself costs the store nothing.
     if (refused || steps.length === 0) return this.judge(asked, undefined, 0);
     const askedUs = this.denials?.now() ?? 0;
-    const answers = this.store.apply(steps);
+    const answers = this.store.apply(steps, undefined, request);
     return isLater(answers)
       ? answers.then((value) => this.judge(asked, value, askedUs))
       : this.judge(asked, answers, askedUs);
@@ -297,4 +298,15 @@ class ListGuard<Raw> implements Guard<Raw> {
       return false;
     }
   }
+}
+
+function policiesOf<Raw>(
+  limiters: readonly Limiter<Raw>[],
+  { onStoreError = 'allow' }: GuardOptions<Raw>,
+): Policies {
+  return limiters.flatMap((limiter) =>
+    limiter.kind === 'stored'
+      ? [[limiter.name, limiter.onStoreError ?? onStoreError] as const]
+      : [],
+  );
 }

@@ -16,6 +16,11 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
+  /**
+   * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`. Only used while
+   * a store does not answer, to ask it whether it is back.
+   */
+  waitUntil?(promise: Promise<unknown>): boolean;
 }
 
 /** A value, or a function of the request. */

@@ -2,15 +2,40 @@
 
 import { isLater } from '../host.js';
 import { memoryStore } from '../memory/memory-store.js';
-import type { Rule } from '../rule.js';
+import { askParts, type Part, partsOf, place, refuses } from '../parts.js';
 import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../store.js';
+import { type Breaker, domainOf } from './breaker.js';
+import type { Host } from './probe.js';
+import { charged, isLocal, localStep, standIn } from './stand-in.js';
+
+/** A store that always answers. */
+export interface AnsweringStore extends Store {
+  /** @param host of the request that asks: keeps alive what outlives it */
+  apply(
+    steps: readonly Step[],
+    options?: ApplyOptions,
+    host?: Host,
+  ): readonly Answer[] | Promise<readonly Answer[]>;
+}
+
+/** What is known of the store behind all decorators. */
+export interface Origin {
+  /** Itself: it says on which of its parts a step depends. */
+  readonly store?: Pick<Store, 'domainOf'>;
+  /** Says which parts need not be asked. */
+  readonly breaker?: Breaker;
+}
 
 /**
  * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Steps that fall back to
  * this process are counted in `local` (default: {@link localOf} the store) with each admission, so that it knows the callers when it is needed.
  */
-export function withFallback(store: Store, local: SyncStore = localOf(store)): Store {
-  return new FallbackStore(store, local);
+export function withFallback(
+  store: Store,
+  local: SyncStore = localOf(store),
+  origin: Origin = {},
+): AnsweringStore {
+  return new FallbackStore(store, local, origin);
 }
 
 const LOCAL = Symbol('spillway.local');
@@ -34,17 +59,33 @@ function lazyMemoryStore(): SyncStore {
   };
 }
 
-class FallbackStore implements Store {
+class FallbackStore implements AnsweringStore {
   readonly sync: boolean;
 
   constructor(
     private readonly store: Store,
     private readonly local: SyncStore,
+    private readonly origin: Origin,
   ) {
     this.sync = store.sync;
   }
 
-  apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
+  apply(
+    steps: readonly Step[],
+    options?: ApplyOptions,
+    host?: Host,
+  ): ReturnType<AnsweringStore['apply']> {
+    const parts = this.parts(steps);
+    if (parts) return this.askAcross(parts, steps, options, host);
+    const barred = this.bar(steps, options, host);
+    if (!barred) return this.ask(steps, options);
+    if (!isLater(barred)) return Promise.resolve(this.answerFor(steps, barred));
+    return barred.then((error) =>
+      error ? this.answerFor(steps, error) : this.ask(steps, options),
+    );
+  }
+
+  private ask(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
     let answers: ReturnType<Store['apply']>;
     try {
       answers = this.store.apply(steps, options);
@@ -58,11 +99,63 @@ class FallbackStore implements Store {
     );
   }
 
+  /** The parts that a group is spread over; undefined if it is one. Steps of one key are always in one. */
+  private parts(steps: readonly Step[]): readonly Part<string>[] | undefined {
+    const { store } = this.origin;
+    if (!store?.domainOf || steps.every(({ key }) => key === steps[0]?.key)) return undefined;
+    const parts = partsOf(steps, (step) => domainOf(store, step));
+    return parts.length > 1 ? parts : undefined;
+  }
+
+  /** Why a group, all in one part, need not be asked. */
+  private bar(
+    steps: readonly Step[],
+    options: ApplyOptions | undefined,
+    host: Host | undefined,
+  ): ReturnType<Breaker['bar']> {
+    const { breaker } = this.origin;
+    const [first] = steps;
+    return first && breaker?.bar(first, host, options?.background);
+  }
+
+  /**
+   * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a policy
+   * refuses, the others are only looked at. The stand-in of this process is charged last, if all pass.
+   */
+  private async askAcross(
+    parts: readonly Part<string>[],
+    steps: readonly Step[],
+    options: ApplyOptions | undefined,
+    host: Host | undefined,
+  ): Promise<readonly Answer[]> {
+    const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
+    const down = parts.filter((_, i) => barred[i]);
+    if (down.length === parts.length) return this.answerFor(steps, barred[0]);
+    const standInFor = (own: readonly Step[], error: unknown) =>
+      standIn(own, this.local, error, false);
+    const answersOfDown: Answer[] = [];
+    for (const [i, part] of parts.entries()) {
+      if (barred[i]) place(part, standInFor(part.steps, barred[i]), answersOfDown);
+    }
+    const refused = down.some((part) =>
+      refuses(
+        part.steps,
+        part.places.map((at) => answersOfDown[at] as Answer),
+      ),
+    );
+    const up = parts.filter((_, i) => !barred[i]);
+    const answers = await askParts(
+      refused ? up.map(asLook) : up,
+      (own, _, always) => this.store.apply(own, always ? undefined : options),
+      standInFor,
+    );
+    for (const at of answersOfDown.keys()) answers[at] ??= answersOfDown[at] as Answer;
+    return this.keepWarm(steps, answers);
+  }
+
   private keepWarm(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(isLocal)) return answers;
-    const admitted = steps.every(
-      (step, index) => !step.binding || step.op !== 'take' || answers[index]?.allowed,
-    );
+    const admitted = !refuses(steps, answers);
     const charges: Step[] = [];
     steps.forEach((step, index) => {
       if (!isLocal(step)) return;
@@ -75,35 +168,14 @@ class FallbackStore implements Store {
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    const failure = error instanceof Error ? error : new Error(String(error));
-    const refused = steps.some((step) => step.binding && step.onStoreError === 'deny');
-    const local = steps.filter(isLocal);
-    const answers =
-      local.length === 0
-        ? []
-        : this.local.apply(
-            // A group that is refused anyway charges nothing here either.
-            local.map((step) => localStep(step, refused && step.op === 'take' ? 'look' : step.op)),
-          );
-    let next = 0;
-    return steps.map((step) => {
-      if (isLocal(step)) return { ...(answers[next++] as Answer), failure };
-      const allowed = step.onStoreError !== 'deny' && step.op !== 'put';
-      return { allowed, nowUs: 0, tatUs: 0, tatNum: 0, failure };
-    });
+    return standIn(steps, this.local, error, true);
   }
 }
 
-type LocalStep = Step & { readonly onStoreError: Rule };
-
-function isLocal(step: Step): step is LocalStep {
-  return typeof step.onStoreError === 'object';
-}
-
-function charged(step: Step, answer: Answer | undefined, admitted: boolean): boolean {
-  return step.op === 'record' || (step.op === 'take' && admitted && answer?.allowed === true);
-}
-
-function localStep(step: LocalStep, op: Step['op']): Step {
-  return { ...step, op, rule: step.onStoreError };
+/** A group that is refused anyway takes nothing. */
+function asLook(part: Part<string>): Part<string> {
+  const steps = part.steps.map(
+    (step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step),
+  );
+  return { ...part, steps };
 }

@@ -7,9 +7,11 @@ import { consoleLogger } from '../host.js';
 import type { OnStoreError } from '../limit/limiter.js';
 import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
-import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
+import { type BreakerSettings, breakerOf } from './breaker.js';
 import { withDeadline } from './deadline.js';
-import { localOf, withFallback } from './fallback.js';
+import { type AnsweringStore, localOf, withFallback } from './fallback.js';
+import { withBreaker } from './hearing.js';
+import type { Logger } from './outage-log.js';
 import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
@@ -23,24 +25,32 @@ export interface ResilienceOptions {
   /**
    * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request waits for it,
    * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker serves all
-   * guards of a store; the first sets it. `false`: none.
+   * guards of a store, and counts each of its parts (a node of a cluster) by itself; the first sets it. `false`: none.
    */
   readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
-  /** Told in one line when the store stops answering, and in another when it is back. Default: the console. */
+  /**
+   * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes, once a minute.
+   * Default: the console.
+   */
   readonly logger?: Logger | false;
 }
 
-/** Where outages are told. */
-export interface Logger {
-  warn(message: string): void;
-}
+export type { Logger };
+
+/** Limiters that use the store, and what each does when it cannot answer. */
+export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 /**
  * A store that always answers: fallback(breaker(deadline(store))).
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-export function resilient(store: Store, options: ResilienceOptions, audience?: Audience): Store {
+export function resilient(
+  store: Store,
+  options: ResilienceOptions,
+  audience?: Audience,
+  policies: Policies = [],
+): AnsweringStore {
   const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
   checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
   const timeoutUs = parseDuration(storeTimeout);
@@ -52,11 +62,12 @@ export function resilient(store: Store, options: ResilienceOptions, audience?: A
   if (store.sync) return withFallback(store, local);
   let calls = withDeadline(store, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
-  if (!settings) return withFallback(calls, local);
+  if (!settings) return withFallback(calls, local, { store });
   const breaker = breakerOf(store, settings);
   if (audience) breaker.listen((event) => audience.breaker(event));
-  if (logger) breaker.tellOnce(logger);
-  return withFallback(withBreaker(calls, breaker), local);
+  if (logger) breaker.log.tell(logger);
+  for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
+  return withFallback(withBreaker(calls, breaker, timeoutUs), local, { store, breaker });
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
