@@ -25,6 +25,7 @@ export interface NodeRedisLike {
 /** The part of a node-redis client that the store uses: what `createClient()` makes. */
 export interface NodeRedisClient extends NodeRedisLike {
   readonly isReady: boolean;
+  readonly options?: { readonly socket?: object };
 }
 
 /**
@@ -43,23 +44,46 @@ export interface NodeRedisClient extends NodeRedisLike {
  * ```
  */
 export function fromNodeRedis(client: NodeRedisClient): RedisClient {
-  return new NodeRedis(client, () => client.isReady, EVENTS);
+  return new NodeRedis(
+    client,
+    () => client.isReady,
+    EVENTS,
+    () => labelOf(client),
+  );
+}
+
+function labelOf({ options }: NodeRedisClient): string {
+  const { host, port, path } = (options?.socket ?? {}) as Readonly<Record<string, unknown>>;
+  return `Redis at ${path ?? `${host ?? 'localhost'}:${port ?? 6379}`}`;
 }
 
 /** What is the same for one server and for a cluster. */
 export class NodeRedis implements RedisClient {
+  /** It closes a connection that is idle, too, unless it is asked something meanwhile. */
+  readonly cure = 'pingInterval: 400, socket: { socketTimeout: 1000 }';
   private readonly client: NodeRedisLike;
   private readonly calls: NodeRedisCalls;
   private readonly isReady: () => boolean;
   private readonly events: readonly string[];
+  private readonly name: () => string;
   private waitsSinceUs: number | undefined;
 
-  constructor(client: NodeRedisLike, isReady: () => boolean, events: readonly string[]) {
+  constructor(
+    client: NodeRedisLike,
+    isReady: () => boolean,
+    events: readonly string[],
+    name: () => string,
+  ) {
     this.client = client;
+    this.name = name;
     // Whatever types the user has asked for on this client, here they are those of Redis.
     this.calls = client.withTypeMapping({});
     this.isReady = isReady;
     this.events = events;
+  }
+
+  get label(): string {
+    return this.name();
   }
 
   get state(): string {

@@ -24,7 +24,6 @@ describe('an error that Redis answers with', () => {
     ['LOADING Redis is loading the dataset in memory', 'loading'],
     ["READONLY You can't write against a read only replica.", 'readonly'],
     ["OOM command not allowed when used memory > 'maxmemory'.", 'oom'],
-    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ['NOAUTH Authentication required.', 'noauth'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'noauth'],
     ['BUSY Redis is busy running a script.', 'busy'],
@@ -39,6 +38,7 @@ describe('an error that Redis answers with', () => {
   });
 
   it.each([
+    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ["CROSSSLOT Keys in request don't hash to the same slot", 'crossslot'],
     ['TRYAGAIN Multiple keys request during rehashing of slot', 'tryagain'],
     ['NOSCRIPT No matching script.', 'noscript'],
@@ -48,6 +48,21 @@ describe('an error that Redis answers with', () => {
     const error = await errorOf(failing(new Error(message)));
     expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind });
     expect(error.message).not.toContain('ada');
+  });
+});
+
+describe('a call that cannot be made', () => {
+  it.each([
+    new RangeError('Maximum call stack size exceeded'),
+    new TypeError('of ada'),
+    'no error',
+  ])('is its own affair, and says nothing of the server: %s', async (thrown) => {
+    const throws = () => {
+      throw thrown;
+    };
+    const error = await errorOf({ ...failing(thrown), evalsha: throws });
+    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind: 'unsent', cause: thrown });
+    expect(error.message).not.toMatch(/ada|stack/);
   });
 });
 
@@ -114,7 +129,6 @@ describe.skipIf(redisServer === null)('a Redis that', () => {
   it.each([
     ['oom', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
     ['readonly', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
-    ['noperm', 'ACL SETUSER limited -evalsha -eval', 'ACL SETUSER limited +evalsha +eval'],
   ])(
     'answers with %s is told of once, by that name, and once when it decides again',
     async (kind, spoil, mend) => {

@@ -120,7 +120,7 @@ class FallbackStore implements AnsweringStore {
 
   /**
    * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a policy
-   * refuses, the others are only looked at. The stand-in of this process is charged last, if all pass.
+   * refuses, the others are only looked at. The stand-in is charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
