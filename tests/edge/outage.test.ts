@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { Miniflare } from 'miniflare';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { delay, redisServer, type Server, startServer } from '../../packages/redis/test/redis.js';
 import { UpstashServer } from '../../packages/redis/test/upstash-server.js';
 import { bundleForWorker } from './bundle.js';
@@ -42,6 +42,10 @@ describe.skipIf(redisServer === null)('a Worker whose store goes and comes back'
     await http.stop();
     redis.disconnect();
     await server.kill();
+  });
+
+  afterEach(() => {
+    http.fault = 'none';
   });
 
   let callers = 0;

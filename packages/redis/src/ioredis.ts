@@ -61,7 +61,8 @@ export class Ioredis implements RedisClient {
   }
 
   get cure(): string {
-    return this.isCluster ? 'redisOptions: { socketTimeout: 1000 }' : 'socketTimeout: 1000';
+    const option = 'socketTimeout: 1000';
+    return `set ${this.isCluster ? `redisOptions: { ${option} }` : option} on the client`;
   }
 
   nodeOf(slot: number): string | undefined {

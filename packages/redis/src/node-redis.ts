@@ -26,6 +26,8 @@ export interface NodeRedisLike {
 export interface NodeRedisClient extends NodeRedisLike {
   readonly isReady: boolean;
   readonly options?: { readonly socket?: object };
+  connect(): Promise<unknown>;
+  destroy(): void;
 }
 
 /**
@@ -44,12 +46,7 @@ export interface NodeRedisClient extends NodeRedisLike {
  * ```
  */
 export function fromNodeRedis(client: NodeRedisClient): RedisClient {
-  return new NodeRedis(
-    client,
-    () => client.isReady,
-    EVENTS,
-    () => labelOf(client),
-  );
+  return new OneNodeRedis(client);
 }
 
 function labelOf({ options }: NodeRedisClient): string {
@@ -59,8 +56,6 @@ function labelOf({ options }: NodeRedisClient): string {
 
 /** What is the same for one server and for a cluster. */
 export class NodeRedis implements RedisClient {
-  /** It closes a connection that is idle, too, unless it is asked something meanwhile. */
-  readonly cure = 'pingInterval: 400, socket: { socketTimeout: 1000 }';
   private readonly client: NodeRedisLike;
   private readonly calls: NodeRedisCalls;
   private readonly isReady: () => boolean;
@@ -112,5 +107,28 @@ export class NodeRedis implements RedisClient {
     return () => {
       for (const event of events) client.removeListener(event, listener);
     };
+  }
+}
+
+/** One server. */
+class OneNodeRedis extends NodeRedis {
+  /** Its own socketTimeout does not: what is written counts as a sign of life. */
+  readonly cure = 'set reconnect: true on redisStore';
+  private readonly owner: NodeRedisClient;
+
+  constructor(client: NodeRedisClient) {
+    super(
+      client,
+      () => client.isReady,
+      EVENTS,
+      () => labelOf(client),
+    );
+    this.owner = client;
+  }
+
+  reconnect(): void {
+    this.owner.destroy();
+    // The client tells of a failure by its own events too.
+    this.owner.connect().catch(() => {});
   }
 }

@@ -33,7 +33,7 @@ export interface RedisStoreOptions {
   readonly coalesce?: boolean;
   /**
    * Whether the store may end a connection of your client that is open but has answered nothing for 2 s, once a minute at most, so
-   * that the client makes another: for ioredis without `socketTimeout`. Default false: one line tells you.
+   * that the client makes another: for node-redis, and for ioredis without `socketTimeout`. Default false: one line tells you.
    */
   readonly reconnect?: boolean;
 }
@@ -92,7 +92,7 @@ export class Redis implements RedisStore {
     if (reconnect && !client.reconnect) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
-        `reconnect must be left out: this client cannot be told to; ${client.cure ?? 'it has no connection'} does it`,
+        'reconnect must be left out: this client has no connection that the store could end',
       );
     }
     this.nameOf = keyNamer(hashKeys);

@@ -77,6 +77,6 @@ export class Silence {
 function hung(cure: string | undefined): SpillwayError {
   const message =
     'a connection to Redis is open but has answered nothing for 2 s: the machine hangs or is gone' +
-    (cure ? `, and the client notices such a thing only with ${cure}` : '');
+    (cure ? `; ${cure}` : '');
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { kind: 'hung' });
 }
