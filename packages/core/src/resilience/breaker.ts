@@ -1,12 +1,14 @@
 /** What all who use one store know of its outages: which parts of it do not answer, and need not be waited for. */
 
 import { type Clock, systemClock } from '../clock.js';
-import { isSpillwayError, SpillwayError } from '../errors.js';
+import { isSpillwayError } from '../errors.js';
 import type { BreakerEvent } from '../guard/observer.js';
 import type { Step, Store } from '../store.js';
-import { Outage } from './outage.js';
+import { domainOf } from './domain.js';
+import { Outage, unasked } from './outage.js';
 import { OutageLog } from './outage-log.js';
-import { type Asker, type Host, Probe } from './probe.js';
+import { type Host, Probe } from './probe.js';
+import type { Asker } from './question.js';
 
 export interface BreakerSettings {
   /** Calls in a row that must fail before a part of the store is taken for down. */
@@ -34,12 +36,6 @@ export class Breaker {
     private readonly clock: Clock = systemClock,
   ) {
     this.log = new OutageLog(() => store.label ?? 'the store', clock);
-  }
-
-  /** Whether any part of the store is not asked now. */
-  get isOpen(): boolean {
-    for (const { isOpen } of this.outages.values()) if (isOpen) return true;
-    return false;
   }
 
   /** Told when a part is taken for down, and when it is back. */
@@ -125,20 +121,6 @@ export class Breaker {
       }
     }
   }
-}
-
-/** The part of its store that a step depends on; `''` where there is only one, or nobody knows. */
-export function domainOf(store: Pick<Store, 'domainOf'>, step: Step): string {
-  try {
-    return store.domainOf?.(step) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-/** Why a step was not asked. */
-function unasked(): SpillwayError {
-  return new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store did not answer and is not asked');
 }
 
 function named(part: string): { part?: string } {

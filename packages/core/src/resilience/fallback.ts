@@ -1,10 +1,11 @@
 /** Store decorator: when the store cannot answer, each step's own policy does. */
 
 import { isLater } from '../host.js';
-import { memoryStore } from '../memory/memory-store.js';
 import { askParts, type Part, partsOf, place, refuses } from '../parts.js';
 import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../store.js';
-import { type Breaker, domainOf } from './breaker.js';
+import type { Breaker } from './breaker.js';
+import { domainOf } from './domain.js';
+import { localOf } from './local.js';
 import type { Host } from './probe.js';
 import { charged, isLocal, localStep, standIn } from './stand-in.js';
 
@@ -36,27 +37,6 @@ export function withFallback(
   origin: Origin = {},
 ): AnsweringStore {
   return new FallbackStore(store, local, origin);
-}
-
-const LOCAL = Symbol('spillway.local');
-
-/** The one store in this process that stands in for another, whoever uses it: guards that share limits share its counts too. */
-export function localOf(store: Store): SyncStore {
-  const owner = store as Store & { [LOCAL]?: SyncStore };
-  if (!owner[LOCAL]) Object.defineProperty(owner, LOCAL, { value: lazyMemoryStore() });
-  return owner[LOCAL] as SyncStore;
-}
-
-/** Made when first needed: most never are. */
-function lazyMemoryStore(): SyncStore {
-  let memory: SyncStore | undefined;
-  return {
-    sync: true,
-    apply(steps) {
-      memory ??= memoryStore();
-      return memory.apply(steps);
-    },
-  };
 }
 
 class FallbackStore implements AnsweringStore {
@@ -114,8 +94,8 @@ class FallbackStore implements AnsweringStore {
     host: Host | undefined,
   ): ReturnType<Breaker['bar']> {
     const { breaker } = this.origin;
-    const [first] = steps;
-    return first && breaker?.bar(first, host, options?.background);
+    if (!breaker || steps.length === 0) return undefined;
+    return breaker.bar(steps[0] as Step, host, options?.background);
   }
 
   /**

@@ -3,7 +3,7 @@
 import { isLater } from '../host.js';
 import type { Answer, ApplyOptions, Step, Store } from '../store.js';
 import type { Breaker } from './breaker.js';
-import type { Asker } from './probe.js';
+import type { Asker } from './question.js';
 
 /** All steps of a call must depend on one part of the store. `timeoutUs` is how long a step may take. */
 export function withBreaker(store: Store, breaker: Breaker, timeoutUs: number): Store {

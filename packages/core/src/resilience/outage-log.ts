@@ -120,8 +120,7 @@ export class OutageLog {
     const byPolicy = new Map<OnStoreError, string[]>();
     for (const [limiter, policy] of this.policies) {
       const names = byPolicy.get(policy);
-      if (names) names.push(limiter);
-      else byPolicy.set(policy, [limiter]);
+      byPolicy.set(policy, names ? [...names, limiter] : [limiter]);
     }
     const texts = [...byPolicy].map(([policy, names]) => `${listOf(names)}: ${policy}`);
     return `Until it does: ${texts.join('; ')}.`;

@@ -1,5 +1,6 @@
 /** One part of a store that fails: counts up to the failures that make it an outage, and ends when the part is back. */
 
+import { SpillwayError } from '../errors.js';
 import type { Host, Probe } from './probe.js';
 
 export class Outage {
@@ -28,4 +29,9 @@ export class Outage {
   knock(host: Host | undefined): Promise<void> | undefined {
     return this.probe?.knock(host);
   }
+}
+
+/** Why a step was not asked. */
+export function unasked(): SpillwayError {
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store did not answer and is not asked');
 }

@@ -3,33 +3,14 @@
 import type { Clock } from '../clock.js';
 import { isSpillwayError } from '../errors.js';
 import { afterIdly } from '../host.js';
-import { makeRule } from '../rule.js';
-import type { Answer, Step } from '../store.js';
+import type { Step } from '../store.js';
+import { type Asker, questionAt } from './question.js';
 
 /** So long after the last request the store is still asked at the full pace. */
 const WANTED_US = 10_000_000;
 
 /** The longest pause between two questions while nobody wants the store. */
 const LONGEST_PAUSE_US = 5_000_000;
-
-/**
- * Charges something, for a second, that nobody counts: a store that can only read, or has no memory left, is not back. No limiter
- * can have this name, so that the count is nobody's.
- */
-const QUESTION: Omit<Step, 'key'> = {
-  op: 'take',
-  limiter: '\u0001probe',
-  rule: makeRule('fixed-window', 1_000_000, 1_000_000),
-  cost: 1,
-  binding: false,
-};
-
-/** Whoever failed to reach the store: its question goes the same way. */
-export interface Asker {
-  /** How long {@link ask} may take, in microseconds. */
-  readonly timeoutUs: number;
-  ask(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
-}
 
 /** What keeps alive what a request began, where the platform ends it with the request. */
 export interface Host {
@@ -66,7 +47,7 @@ export class Probe {
 
   constructor(private readonly options: ProbeOptions) {
     const { key, everyUs, clock } = options;
-    this.question = { ...QUESTION, key };
+    this.question = questionAt(key);
     this.askedUs = clock.nowUs();
     this.wantedUs = this.askedUs;
     this.pauseUs = everyUs;
@@ -133,7 +114,8 @@ export class Probe {
   private scheduleNext(): void {
     const { everyUs, clock } = this.options;
     const isWanted = clock.nowUs() - this.wantedUs <= WANTED_US;
-    this.pauseUs = isWanted ? everyUs : Math.min(2 * this.pauseUs, LONGEST_PAUSE_US);
+    const longerUs = Math.min(2 * this.pauseUs, LONGEST_PAUSE_US);
+    this.pauseUs = isWanted ? everyUs : Math.max(everyUs, longerUs);
     this.schedule();
   }
 

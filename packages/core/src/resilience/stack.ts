@@ -9,8 +9,9 @@ import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
 import { type BreakerSettings, breakerOf } from './breaker.js';
 import { withDeadline } from './deadline.js';
-import { type AnsweringStore, localOf, withFallback } from './fallback.js';
+import { type AnsweringStore, withFallback } from './fallback.js';
 import { withBreaker } from './hearing.js';
+import { localOf } from './local.js';
 import type { Logger } from './outage-log.js';
 import { withStopwatch } from './stopwatch.js';
 
