@@ -1,6 +1,6 @@
-import { createGuard, createLimiter, rateLimit, SpillwayError } from '@spillway/core';
+import { createGuard, createLimiter, rateLimit, SpillwayError, systemClock } from '@spillway/core';
 import type { ManualClock } from '@spillway/core/testing';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { background, lost, Patient, PROBE, setUp } from './breaker-set-up.js';
 
 describe('a breaker', () => {
@@ -136,6 +136,27 @@ describe('a breaker', () => {
         expect(await first).toBe('allowed');
       },
     );
+
+    it('and what the first request has waited for the question it does not wait for the answer', async () => {
+      const { clock, store, fail, ask } = setUp();
+      const pass = passing(clock);
+      const own = vi.spyOn(systemClock, 'nowUs').mockImplementation(() => clock.nowUs());
+      onTestFinished(() => own.mockRestore());
+      await fail(3);
+      await pass(60);
+      store.silent = true;
+      store.error = undefined;
+      const first = ask();
+      await pass(0.04);
+      for (const end of store.open) end(); // it is back, and leaves open what it is asked now
+      let outcome: string | undefined;
+      void first.then((said) => {
+        outcome = said;
+      });
+      await pass(0.03);
+      expect(outcome).toBe('error');
+      expect(store.calls).toBe(4);
+    });
 
     it('and the first request after a long pause waits no longer than for any answer', async () => {
       const { clock, store, fail, ask } = setUp();

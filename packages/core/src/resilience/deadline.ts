@@ -26,12 +26,11 @@ class DeadlineStore implements Store {
   apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
     if (options?.background) return this.inBackground(steps, options);
     const nowUs = this.clock.nowUs();
-    const timeoutUs = timeoutOf(steps.length, this.timeoutUs);
+    const latestUs = options?.deadlineUs ?? Infinity;
+    const untilUs = Math.min(nowUs + timeoutOf(steps.length, this.timeoutUs), latestUs);
     // What is given back is welcome at any time: nobody waits for it, and a permit that is not would be held for a lease's length.
-    const deadlineUs = steps.every(({ op }) => op === 'put')
-      ? Infinity
-      : Math.min(nowUs + timeoutUs, options?.deadlineUs ?? Infinity);
-    return within(this.store.apply(steps, { deadlineUs }), timeoutUs);
+    const deadlineUs = steps.every(({ op }) => op === 'put') ? Infinity : untilUs;
+    return within(this.store.apply(steps, { deadlineUs }), untilUs - nowUs);
   }
 
   private inBackground(steps: readonly Step[], options: ApplyOptions): ReturnType<Store['apply']> {

@@ -1,5 +1,7 @@
 /** Store decorator: when the store cannot answer, each step's own policy does. */
 
+import { systemClock } from '../clock.js';
+import { timeoutOf } from '../group-size.js';
 import { isLater } from '../host.js';
 import { askParts, type Part, partsOf, place, refuses } from '../parts.js';
 import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../store.js';
@@ -25,6 +27,8 @@ export interface Origin {
   readonly store?: Pick<Store, 'domainOf'>;
   /** Says which parts need not be asked. */
   readonly breaker?: Breaker;
+  /** How long a request waits for a step, in microseconds, before and while it is asked. */
+  readonly timeoutUs?: number;
 }
 
 /**
@@ -60,9 +64,15 @@ class FallbackStore implements AnsweringStore {
     const barred = this.bar(steps, options, host);
     if (!barred) return this.ask(steps, options);
     if (!isLater(barred)) return Promise.resolve(this.answerFor(steps, barred));
-    return barred.then((error) =>
-      error ? this.answerFor(steps, error) : this.ask(steps, options),
-    );
+    const within = this.within(steps, options);
+    return barred.then((error) => (error ? this.answerFor(steps, error) : this.ask(steps, within)));
+  }
+
+  /** What a request has waited before it asks is part of its time. */
+  private within(steps: readonly Step[], options: ApplyOptions | undefined): ApplyOptions {
+    const { timeoutUs = Infinity } = this.origin;
+    const latestUs = systemClock.nowUs() + timeoutOf(steps.length, timeoutUs);
+    return { ...options, deadlineUs: Math.min(latestUs, options?.deadlineUs ?? Infinity) };
   }
 
   private ask(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
@@ -108,6 +118,7 @@ class FallbackStore implements AnsweringStore {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): Promise<readonly Answer[]> {
+    const within = options?.background ? options : this.within(steps, options);
     const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
@@ -126,7 +137,7 @@ class FallbackStore implements AnsweringStore {
     const up = parts.filter((_, i) => !barred[i]);
     const answers = await askParts(
       refused ? up.map(asLook) : up,
-      (own, _, always) => this.store.apply(own, always ? undefined : options),
+      (own, _, always) => this.store.apply(own, always ? undefined : within),
       standInFor,
     );
     for (const at of answersOfDown.keys()) answers[at] ??= answersOfDown[at] as Answer;

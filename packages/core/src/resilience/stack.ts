@@ -63,12 +63,12 @@ export function resilient(
   if (store.sync) return withFallback(store, local);
   let calls = withDeadline(store, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
-  if (!settings) return withFallback(calls, local, { store });
+  if (!settings) return withFallback(calls, local, { store, timeoutUs });
   const breaker = breakerOf(store, settings);
   if (audience) breaker.listen((event) => audience.breaker(event));
   if (logger) breaker.log.tell(logger);
   for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
-  return withFallback(withBreaker(calls, breaker, timeoutUs), local, { store, breaker });
+  return withFallback(withBreaker(calls, breaker, timeoutUs), local, { store, breaker, timeoutUs });
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
