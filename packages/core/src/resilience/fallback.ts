@@ -24,7 +24,7 @@ export interface AnsweringStore extends Store {
 /** What is known of the store behind all decorators. */
 export interface Origin {
   /** Itself: it says on which of its parts a step depends. */
-  readonly store?: Pick<Store, 'domainOf'>;
+  readonly store?: Store;
   /** Says which parts need not be asked. */
   readonly breaker?: Breaker;
   /** How long a request waits for a step, in microseconds, before and while it is asked. */
