@@ -14,6 +14,7 @@ export async function bundleForWorker(
     target: 'es2022',
     conditions: ['@spillway/source', 'workerd', 'worker', 'browser'],
     external: ['node:*'], // kept, so that we see it
+    loader: { '.lua': 'text' },
     metafile: true,
     write: false,
   });

@@ -8,6 +8,8 @@ export interface BlackHole {
   readonly port: number;
   swallow(): void;
   giveBack(): void;
+  /** The machine is gone: what is connected stays so and says nothing, as if for ever; who connects anew meets another machine. */
+  vanish(): void;
 }
 
 /** Until the test is finished. */
@@ -39,6 +41,9 @@ export async function blackHole(redisPort: number): Promise<BlackHole> {
     port: (server.address() as AddressInfo).port,
     swallow() {
       swallows = true;
+      for (const socket of sockets) socket.pause();
+    },
+    vanish() {
       for (const socket of sockets) socket.pause();
     },
     giveBack() {

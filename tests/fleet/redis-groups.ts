@@ -11,12 +11,16 @@ import { redisProgram } from './processes.js';
 
 const FAST_REPLICA = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
 
+const SLOTS = 16_384;
+
 export interface Failover {
   /** Where to ask for the servers. */
   readonly entries: readonly { readonly host: string; readonly port: number }[];
   /** From now on nothing that the master is told reaches its replica. */
   cutReplication(): Promise<void>;
   killMaster(): Promise<void>;
+  /** Its connections stay open, and nothing is answered. */
+  freezeMaster(): void;
   /** Until another server has taken its place, and clients can learn so. */
   replaced(): Promise<void>;
 }
@@ -45,6 +49,7 @@ export async function startSentinels(): Promise<Failover> {
     entries,
     cutReplication: () => cutReplication(admin(master.port)),
     killMaster: () => master.kill(),
+    freezeMaster: () => master.freeze(),
     replaced: () => until(async () => (await masterPortBy(watcher)) === `${replica.port}`),
   };
 }
@@ -79,11 +84,7 @@ export async function startClusterOfSix(): Promise<Failover> {
   }
   const nodes = servers.map(({ port }) => admin(port));
   const [first] = nodes as [Redis, ...Redis[]];
-  for (const [i, node] of nodes.slice(0, 3).entries()) {
-    const from = Math.ceil((i * 16_384) / 3);
-    const to = Math.ceil(((i + 1) * 16_384) / 3) - 1;
-    await node.call('CLUSTER', 'ADDSLOTSRANGE', `${from}`, `${to}`);
-  }
+  await assignSlots(nodes);
   for (const { port } of servers.slice(1)) await first.cluster('MEET', '127.0.0.1', port);
   for (const node of nodes) {
     await until(async () => (await node.cluster('INFO')).includes('cluster_known_nodes:6'));
@@ -106,8 +107,61 @@ export async function startClusterOfSix(): Promise<Failover> {
     entries: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
     cutReplication: () => cutReplication(first),
     killMaster: async () => servers[0]?.kill(),
+    freezeMaster: () => servers[0]?.freeze(),
     replaced: () => until(async () => (await heir.info('replication')).includes('role:master')),
   };
+}
+
+export interface Shards {
+  readonly ports: readonly number[];
+  /** So many keys that lie on the first, and as many that do not. */
+  keys(amount: number): Promise<{ ofFirst: string[]; ofOthers: string[] }>;
+  killFirst(): Promise<void>;
+  freezeFirst(): void;
+  thawFirst(): void;
+}
+
+/** Three masters without replicas, each of which goes on without the others. */
+export async function startShards(): Promise<Shards> {
+  const servers: Server[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    const flags = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
+    servers.push(await ownServer(...flags, '--cluster-require-full-coverage', 'no'));
+  }
+  const nodes = servers.map(({ port }) => admin(port));
+  await assignSlots(nodes);
+  for (const { port } of servers.slice(1)) await nodes[0]?.cluster('MEET', '127.0.0.1', port);
+  for (const node of nodes) {
+    await until(async () => {
+      const info = await node.cluster('INFO');
+      return info.includes('cluster_slots_ok:16384') && info.includes('cluster_state:ok');
+    });
+  }
+  return {
+    ports: servers.map(({ port }) => port),
+    keys: async (amount) => {
+      const ofFirst: string[] = [];
+      const ofOthers: string[] = [];
+      while (ofFirst.length < amount || ofOthers.length < amount) {
+        const key = `k${Math.random()}`;
+        const slot = Number(await nodes[2]?.call('CLUSTER', 'KEYSLOT', key));
+        (slot < SLOTS / 3 ? ofFirst : ofOthers).push(key);
+      }
+      return { ofFirst: ofFirst.slice(0, amount), ofOthers: ofOthers.slice(0, amount) };
+    },
+    killFirst: async () => servers[0]?.kill(),
+    freezeFirst: () => servers[0]?.freeze(),
+    thawFirst: () => servers[0]?.thaw(),
+  };
+}
+
+/** A third of the slots for each of the first three. */
+async function assignSlots(nodes: readonly Redis[]): Promise<void> {
+  for (const [i, node] of nodes.slice(0, 3).entries()) {
+    const from = Math.ceil((i * SLOTS) / 3);
+    const to = Math.ceil(((i + 1) * SLOTS) / 3) - 1;
+    await node.call('CLUSTER', 'ADDSLOTSRANGE', `${from}`, `${to}`);
+  }
 }
 
 async function cutReplication(master: Redis): Promise<void> {

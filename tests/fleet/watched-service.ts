@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { type BreakerEvent, createGuard, rateLimit, systemClock } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import type { Cluster, Redis } from 'ioredis';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 
 const GENERATOR = join(import.meta.dirname, 'steady-load.js');
 const exec = promisify(execFile);
@@ -130,4 +130,12 @@ export async function chargedLate(
 export function quantileMs(noted: readonly Noted[], part: number): number {
   const times = noted.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return times[Math.max(0, Math.ceil(times.length * part) - 1)] ?? Number.NaN;
+}
+
+/** An outage of a part is told in a line, and so is its end; of one that comes and goes within a minute, what comes later is one line. */
+export function expectTold({ breaker, warnings }: WatchedService): void {
+  expect(warnings[0]).toContain('does not decide');
+  expect(warnings.some((line) => line.includes('decides again'))).toBe(true);
+  if (breaker.length === 2) expect(warnings).toHaveLength(2);
+  else expect(warnings.length).toBeLessThanOrEqual(breaker.length);
 }

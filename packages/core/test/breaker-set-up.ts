@@ -4,6 +4,7 @@ import {
   type Answer,
   createGuard,
   type GuardOptions,
+  type LimitRequest,
   memoryStore,
   rateLimit,
   type Step,
@@ -13,6 +14,9 @@ import { ManualClock } from '@spillway/core/testing';
 import { expect } from 'vitest';
 import { breakerOf } from '../src/resilience/breaker.js';
 import { request } from './guard-set-up.js';
+
+/** The name under which a breaker asks whether a store is back. */
+export const PROBE = '\u0001probe';
 
 /** A store that answers later, or fails with `error`, or leaves open what it is asked. */
 export class Patient implements Store {
@@ -38,7 +42,7 @@ export class Patient implements Store {
 
   /** What was asked for callers, beside the breaker's own question. */
   get calls(): number {
-    return this.asked.filter(({ limiter }) => limiter !== 'spillway').length;
+    return this.asked.filter(({ limiter }) => limiter !== PROBE).length;
   }
 
   get probes(): number {
@@ -64,7 +68,8 @@ export function setUp(options: GuardOptions = {}) {
       ...own,
     });
   const guard = make('a');
-  const ask = async (of = guard) => (await of.admit(request())).decisions[0]?.outcome;
+  const ask = async (of = guard, host: Pick<LimitRequest, 'waitUntil'> = {}) =>
+    (await of.admit({ ...request(), ...host })).decisions[0]?.outcome;
   const fail = async (times: number, error: Error = lost) => {
     store.error = error;
     for (let i = 0; i < times; i += 1) expect(await ask()).toBe('error');

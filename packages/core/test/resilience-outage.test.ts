@@ -8,12 +8,12 @@ import {
   rateLimit,
   type Step,
   type StoreCallEvent,
-  withFallback,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it, vi } from 'vitest';
-import { breakerOf, withBreaker } from '../src/resilience/breaker.js';
-import { background, lost, SETTINGS, setUp } from './breaker-set-up.js';
+import { breakerOf } from '../src/resilience/breaker.js';
+import { withBreaker } from '../src/resilience/hearing.js';
+import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 import { request } from './guard-set-up.js';
 
 describe('an outage', () => {
@@ -21,22 +21,25 @@ describe('an outage', () => {
     await fail(20);
     clock.advance(ms);
     store.error = undefined;
-    await ask();
-    await background();
     expect(await ask()).toBe('allowed');
   }
 
   it('is told in one line when it begins and one when it ends, however many guards and limiters there are', async () => {
     const all = setUp();
-    const { store, warnings, make, ask } = all;
-    const others = ['b', 'c', 'd'].map((name) => make(name));
-    createLimiter({ name: 'e', limit: 1, window: '1m' }, { store, logger: false });
+    const { clock, store, warnings, make, ask } = all;
+    const others = ['b', 'c'].map((name) => make(name));
+    make('d', { onStoreError: 'deny' });
+    createLimiter(
+      { name: 'e', limit: 1, window: '1m' },
+      { store, onStoreError: 'local', logger: false },
+    );
     for (let i = 0; i < 2; i += 1) {
       await outage(all);
       for (const other of others) expect(await ask(other)).toBe('allowed');
+      clock.advance('60s');
     }
     const lines = [
-      'Spillway: the store does not decide (connection lost). Until it does, onStoreError decides.',
+      'Spillway: the store does not decide (connection lost). Until it does: a, b, c: allow; d: deny; e: local.',
       'Spillway: the store decides again, after 1.5 s.',
     ];
     expect(warnings).toEqual([...lines, ...lines]);
@@ -117,7 +120,9 @@ describe('three processes that count by themselves while the breaker is open, ea
         },
       };
       const local = memoryStore({ clock });
-      const guarded = withFallback(withBreaker(store, breakerOf(store, SETTINGS, clock)), local);
+      const breaker = breakerOf(store, SETTINGS, clock);
+      const heard = withBreaker(store, breaker, 50_000);
+      const guarded = fallingBackOn(heard, new StandIn(local), { store, breaker });
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = limiter.step(request(), true, context);

@@ -58,10 +58,10 @@ describe('a deadline', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('shares one timer among the calls of a moment', () => {
+  it('sets a timer for each call: one that is shared ends, on some hosts, with the request that set it', () => {
     const store = withDeadline(silent, 50_000, new ManualClock());
-    for (let i = 0; i < 100; i += 1) Promise.resolve(store.apply([step])).catch(() => undefined);
-    expect(vi.getTimerCount()).toBe(1);
+    for (let i = 0; i < 3; i += 1) Promise.resolve(store.apply([step])).catch(() => undefined);
+    expect(vi.getTimerCount()).toBe(3);
   });
 
   it('takes an answer that had arrived before a stalled loop came to its timer', async () => {
@@ -84,8 +84,8 @@ describe('a deadline', () => {
     expect((await call)[0]?.allowed).toBe(true);
   });
 
-  it('tells the store how long anybody waits', async () => {
-    const clock = new ManualClock(1_000_000);
+  /** What a store is told of how long anybody waits, from 1 s on. */
+  async function toldOf(steps: readonly Step[]): Promise<number | undefined> {
     let told: number | undefined;
     const curious: Store = {
       sync: false,
@@ -94,8 +94,39 @@ describe('a deadline', () => {
         return [];
       },
     };
-    await withDeadline(curious, 50_000, clock).apply([step]);
-    expect(told).toBe(1_050_000);
+    await withDeadline(curious, 50_000, new ManualClock(1_000_000)).apply(steps);
+    return told;
+  }
+  const group = (size: number) =>
+    Array.from({ length: size }, (_, i) => ({ ...step, key: `${i}` }));
+
+  it('tells the store how long anybody waits', async () => {
+    expect(await toldOf([step])).toBe(1_050_000);
+  });
+
+  it('gives what is only given back all the time there is, in the store too', async () => {
+    const put: Step = { ...step, op: 'put', receipt: { atUs: 1, num: 0 } };
+    expect(await toldOf([put, put])).toBe(Infinity);
+    expect(await toldOf([put, step])).toBe(1_050_000);
+  });
+
+  it.each([
+    [128, 50],
+    [129, 100],
+    [640, 100],
+    [641, 150],
+    [1_000, 150],
+  ])('waits for a group of %i steps for %i ms', async (size, ms) => {
+    expect(await toldOf(group(size))).toBe(1_000_000 + ms * 1_000);
+    const call = Promise.resolve(withDeadline(silent, 50_000).apply(group(size)));
+    let failed = false;
+    call.catch(() => {
+      failed = true;
+    });
+    await vi.advanceTimersByTimeAsync(ms - 1);
+    expect(failed).toBe(false);
+    await vi.advanceTimersByTimeAsync(2);
+    expect(failed).toBe(true);
   });
 
   it('leaves a store alone that answers at once', () => {

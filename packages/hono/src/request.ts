@@ -30,4 +30,13 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
   header(name: string): string | undefined {
     return this.raw.req.header(name);
   }
+
+  waitUntil(promise: Promise<unknown>): boolean {
+    try {
+      this.raw.executionCtx.waitUntil(promise);
+      return true;
+    } catch {
+      return false; // Hono throws where the platform has none
+    }
+  }
 }

@@ -3,23 +3,31 @@
 import { type Answer, type Clock, systemClock } from '@spillway/core';
 import { LATE, readReply } from './answers.js';
 import type { RedisClient } from './client.js';
-import { failedCall, isUnknownScript, tooLate, unavailable } from './failures.js';
+import { failedCall, isUnknownScript, tooLate, unavailable, unsent } from './failures.js';
 import { failAll, type Question } from './question.js';
 import type { Script } from './script.js';
 import { ServerTime } from './server-time.js';
+import type { Silence } from './silence.js';
 import { Encoder } from './wire.js';
 
 export class Caller {
   private readonly client: RedisClient;
   private readonly script: Script;
+  private readonly silence: Silence | undefined;
   /** Set in tests: tells Redis the time. */
   private readonly testClock: Clock | undefined;
   private readonly serverTime = new ServerTime();
   private readonly encoder = new Encoder();
 
-  constructor(client: RedisClient, script: Script, testClock?: Clock) {
+  constructor(
+    client: RedisClient,
+    script: Script,
+    silence: Silence | undefined,
+    testClock?: Clock,
+  ) {
     this.client = client;
     this.script = script;
+    this.silence = silence;
     this.testClock = testClock;
   }
 
@@ -30,15 +38,22 @@ export class Caller {
 
   /** Sends now. Whatever happens ends in the questions: never throws, leaves no promise behind. */
   send(questions: readonly Question[], isRetry = false): void {
-    const fail = (error: unknown) => failAll(questions, failedCall(error));
+    const { silence } = this;
+    // The questions of one call are in one slot.
+    const node = this.client.nodeOf?.(questions[0]?.slot ?? 0) ?? '';
     try {
-      this.call(questions, isRetry).then(undefined, fail);
+      this.call(questions, isRetry, node).then(undefined, (error) => {
+        silence?.heard(node);
+        failAll(questions, failedCall(error));
+      });
+      const advice = silence?.asked(node);
+      if (advice) failAll(questions, advice);
     } catch (error) {
-      fail(error);
+      failAll(questions, unsent(error));
     }
   }
 
-  private call(questions: readonly Question[], isRetry: boolean): Promise<void> {
+  private call(questions: readonly Question[], isRetry: boolean, node: string): Promise<void> {
     const { client, script } = this;
     let deadlineUs = 0;
     const keys: string[] = [];
@@ -52,7 +67,10 @@ export class Caller {
     this.encoder.encode(questions, args);
     if (this.testClock) args.push(`${this.testClock.nowUs()}`);
 
-    const settle = (reply: unknown) => this.settle(questions, reply, deadlineUs, isRetry);
+    const settle = (reply: unknown) => {
+      this.silence?.heard(node);
+      this.settle(questions, reply, deadlineUs, isRetry);
+    };
     return client.evalsha(script.sha, keys, args).then(settle, (error) => {
       if (!isUnknownScript(error)) throw error;
       // A new server, a new master, SCRIPT FLUSH. Nothing was run: the only error after which a call is repeated.

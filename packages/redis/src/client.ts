@@ -23,6 +23,14 @@ export interface RedisClient {
   onceChanged(listener: () => void): () => void;
   /** Told of each call that finds it not ready: the time to connect, if it can. */
   hurry?(): void;
+  /** What the server is called in logs, such as `Redis at 10.0.0.7:6379`: no user, no password. */
+  readonly label?: string;
+  /** On Cluster: the address of the node that has a hash slot; undefined while nobody knows. Nodes fail apart. */
+  nodeOf?(slot: number): string | undefined;
+  /** What its user can do so that a connection that is open but dead is noticed, as in `set socketTimeout: 1000 on the client`. */
+  readonly cure?: string;
+  /** Ends the connection to a node (`''`: the one there is) at once, so that the client makes another. */
+  reconnect?(node: string): void;
 }
 
 /**

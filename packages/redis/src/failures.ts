@@ -29,7 +29,8 @@ const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 /**
  * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the breaker, so that
  * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can still
- * refuse: it can no longer count, so that what it says is soon untrue.
+ * refuse: it can no longer count, so that what it says is soon untrue. `noperm` is not: a right may be missing for one command, or for the
+ * keys of one limiter, and such a call is answered as fast as any other.
  */
 const FOR_ALL: ReadonlySet<string> = new Set([
   'loading',
@@ -53,6 +54,14 @@ export function failedCall(cause: unknown): SpillwayError {
   const name = cause instanceof Error ? cause.name : 'unknown';
   const message = `the call to Redis was lost: ${name}`;
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind: 'connection' });
+}
+
+/** A call failed in this process before it was sent: nothing was charged, and the server has no part in it. */
+export function unsent(cause: unknown): SpillwayError {
+  if (isSpillwayError(cause)) return cause;
+  const name = cause instanceof Error ? cause.name : 'unknown';
+  const message = `the call to Redis could not be made: ${name}`;
+  return new SpillwayError('SPW_STORE_ERROR', message, { cause, kind: 'unsent' });
 }
 
 /** The script met an error while it decided on one group; others of the same call were decided. */

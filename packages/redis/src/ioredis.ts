@@ -3,6 +3,7 @@
 import { systemClock } from '@spillway/core';
 import type { RedisClient } from './client.js';
 import { callOff } from './host.js';
+import { type Inside, labelOf, streamOf } from './ioredis-inside.js';
 
 /** How often a client that waits to reconnect is told to try now: its own delay grows to seconds. */
 const NUDGE_US = 250_000;
@@ -18,8 +19,7 @@ export interface IoredisClient {
   readonly status: string;
   readonly isCluster?: boolean;
   connect(): Promise<unknown>;
-  evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>;
-  eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>;
+  call(command: string, args: (string | number)[]): Promise<unknown>;
   once(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
@@ -47,12 +47,30 @@ export class Ioredis implements RedisClient {
     return this.client.isCluster === true;
   }
 
+  // As one list: a call with very many arguments fails before it is made.
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
-    return this.client.evalsha(sha, keys.length, ...keys, ...args);
+    return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
   }
 
   eval(script: string, keys: string[], args: string[]): Promise<unknown> {
-    return this.client.eval(script, keys.length, ...keys, ...args);
+    return this.client.call('eval', [script, keys.length, ...keys, ...args]);
+  }
+
+  get label(): string {
+    return labelOf(this.client);
+  }
+
+  get cure(): string {
+    const option = 'socketTimeout: 1000';
+    return `set ${this.isCluster ? `redisOptions: { ${option} }` : option} on the client`;
+  }
+
+  nodeOf(slot: number): string | undefined {
+    return (this.client as IoredisClient & Inside).slots?.[slot]?.[0];
+  }
+
+  reconnect(node: string): void {
+    streamOf(this.client, node)?.destroy();
   }
 
   onceChanged(listener: () => void): () => void {

@@ -17,6 +17,7 @@ export interface NodeRedisCluster extends NodeRedisLike {
 
 /** A node, with its client once it has one. */
 interface ClusterNode {
+  readonly address?: string;
   readonly client?: { readonly isReady: boolean } | undefined;
 }
 
@@ -46,8 +47,17 @@ class ClusterOfNodeRedis extends NodeRedis {
   private readonly cluster: NodeRedisCluster;
 
   constructor(cluster: NodeRedisCluster) {
-    super(cluster, () => cluster.isOpen && (cluster.isReady ?? cluster.masters.length > 0), EVENTS);
+    super(
+      cluster,
+      () => cluster.isOpen && (cluster.isReady ?? cluster.masters.length > 0),
+      EVENTS,
+      () => `Redis Cluster of ${cluster.masters.length}`,
+    );
     this.cluster = cluster;
+  }
+
+  nodeOf(slot: number): string | undefined {
+    return this.cluster.slots[slot]?.master.address;
   }
 
   override evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {

@@ -25,6 +25,9 @@ export interface NodeRedisLike {
 /** The part of a node-redis client that the store uses: what `createClient()` makes. */
 export interface NodeRedisClient extends NodeRedisLike {
   readonly isReady: boolean;
+  readonly options?: { readonly socket?: object };
+  connect(): Promise<unknown>;
+  destroy(): void;
 }
 
 /**
@@ -43,7 +46,12 @@ export interface NodeRedisClient extends NodeRedisLike {
  * ```
  */
 export function fromNodeRedis(client: NodeRedisClient): RedisClient {
-  return new NodeRedis(client, () => client.isReady, EVENTS);
+  return new OneNodeRedis(client);
+}
+
+function labelOf({ options }: NodeRedisClient): string {
+  const { host, port, path } = (options?.socket ?? {}) as Readonly<Record<string, unknown>>;
+  return `Redis at ${path ?? `${host ?? 'localhost'}:${port ?? 6379}`}`;
 }
 
 /** What is the same for one server and for a cluster. */
@@ -52,14 +60,25 @@ export class NodeRedis implements RedisClient {
   private readonly calls: NodeRedisCalls;
   private readonly isReady: () => boolean;
   private readonly events: readonly string[];
+  private readonly name: () => string;
   private waitsSinceUs: number | undefined;
 
-  constructor(client: NodeRedisLike, isReady: () => boolean, events: readonly string[]) {
+  constructor(
+    client: NodeRedisLike,
+    isReady: () => boolean,
+    events: readonly string[],
+    name: () => string,
+  ) {
     this.client = client;
+    this.name = name;
     // Whatever types the user has asked for on this client, here they are those of Redis.
     this.calls = client.withTypeMapping({});
     this.isReady = isReady;
     this.events = events;
+  }
+
+  get label(): string {
+    return this.name();
   }
 
   get state(): string {
@@ -88,5 +107,28 @@ export class NodeRedis implements RedisClient {
     return () => {
       for (const event of events) client.removeListener(event, listener);
     };
+  }
+}
+
+/** One server. */
+class OneNodeRedis extends NodeRedis {
+  /** Its own socketTimeout does not: what is written counts as a sign of life. */
+  readonly cure = 'set reconnect: true on redisStore';
+  private readonly owner: NodeRedisClient;
+
+  constructor(client: NodeRedisClient) {
+    super(
+      client,
+      () => client.isReady,
+      EVENTS,
+      () => labelOf(client),
+    );
+    this.owner = client;
+  }
+
+  reconnect(): void {
+    this.owner.destroy();
+    // The client tells of a failure by its own events too.
+    this.owner.connect().catch(() => {});
   }
 }

@@ -6,11 +6,13 @@ import {
   type Clock,
   countOf,
   type Logger,
+  MAX_STEPS,
   type Rule,
   SpillwayError,
   type Step,
   type Store,
   spread,
+  tooLarge,
   uniqueGroup,
 } from '@spillway/core';
 import slotOf from 'cluster-key-slot';
@@ -19,11 +21,12 @@ import { Caller } from './caller.js';
 import { asRedisClient, type RedisClient } from './client.js';
 import { Registry } from './control/registry.js';
 import { Scripts } from './control/scripts.js';
-import { askParts, partsOf } from './cross-slot.js';
+import { askSlots } from './cross-slot.js';
 import { Gate } from './gate.js';
 import type { IoredisClient } from './ioredis.js';
 import { type KeyNamer, keyNamer } from './keys.js';
 import { productionScript, type Script } from './script.js';
+import { Silence } from './silence.js';
 
 /** How long a refusal is remembered on a Cluster. */
 const REFUSALS_LAST_US = 1_000_000;
@@ -41,6 +44,11 @@ export interface RedisStoreOptions {
    * forgets only what this process counts under. Default: the console.
    */
   readonly logger?: Logger | false;
+  /**
+   * Whether the store may end a connection of your client that is open but has answered nothing for 2 s, once a minute at most, so
+   * that the client makes another: for node-redis, and for ioredis without `socketTimeout`. Default false: one line tells you.
+   */
+  readonly reconnect?: boolean;
 }
 
 /** What {@link redisStore} returns. */
@@ -78,17 +86,30 @@ export class Redis implements RedisStore {
   readonly testClock?: Clock;
   readonly refusalsLastUs?: number;
 
+  /** The node that has the key, on Cluster where the client tells. */
+  readonly domainOf?: (step: Step) => string;
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
   private readonly isCluster: boolean;
   private readonly registry: Registry;
 
-  constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
-    const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys } = options;
+  constructor(
+    private readonly client: RedisClient,
+    script: Script,
+    options: RedisStoreOptions,
+    testClock?: Clock,
+  ) {
+    const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
     if (!Number.isSafeInteger(maxSteps) || maxSteps < 1) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
         `maxSteps must be a positive integer, got ${String(maxSteps)}`,
+      );
+    }
+    if (reconnect && !client.reconnect) {
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        'reconnect must be left out: this client has no connection that the store could end',
       );
     }
     this.nameOf = keyNamer(hashKeys);
@@ -96,8 +117,12 @@ export class Redis implements RedisStore {
     if (testClock) this.testClock = testClock;
     // Others may have taken a unit in a group across slots, and be about to put it back.
     if (this.isCluster) this.refusalsLastUs = REFUSALS_LAST_US;
+    if (this.isCluster && client.nodeOf) {
+      this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
+    }
     this.registry = new Registry(new Scripts(client), options.logger);
-    const caller = new Caller(client, script, testClock);
+    const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
+    const caller = new Caller(client, script, silence, testClock);
     const gate = new Gate(client, caller);
     this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
   }
@@ -108,6 +133,7 @@ export class Redis implements RedisStore {
 
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
     if (steps.length === 0) return Promise.resolve([]);
+    if (steps.length > MAX_STEPS) return Promise.reject(tooLarge());
     this.registry.keepUp();
     const group = uniqueGroup(steps);
     const deadlineUs = options?.deadlineUs ?? Infinity;
@@ -118,6 +144,13 @@ export class Redis implements RedisStore {
       : this.askSteps(group.steps, deadlineUs, isApart);
     return group.places ? answers.then((all) => spread(group, all)) : answers;
   }
+
+  get label(): string {
+    return this.client.label ?? 'Redis';
+  }
+
+  private readonly name = (step: Step): string =>
+    this.nameOf(step.limiter, step.key, countOf(step));
 
   /** What is reset is so in all counts of its limiter, in one call; the answers to the others are nobody's. */
   private async askWithResets(
@@ -134,7 +167,7 @@ export class Redis implements RedisStore {
     deadlineUs: number,
     isApart = false,
   ): Promise<readonly Answer[]> {
-    const names = steps.map((step) => this.nameOf(step.limiter, step.key, countOf(step)));
+    const names = steps.map(this.name);
     return this.isCluster
       ? this.askCluster(steps, names, deadlineUs, isApart)
       : this.ask(steps, names, 0, deadlineUs, isApart);
@@ -162,9 +195,11 @@ export class Redis implements RedisStore {
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
       return this.ask(steps, names, slot, deadlineUs, isApart);
-    return askParts(partsOf(steps, names, slots), (part, partNames, partSlot, always) =>
-      this.ask(part, partNames, partSlot, always ? Infinity : deadlineUs, !always && isApart),
-    );
+    return askSlots(steps, slots, (part, partSlot, always) => {
+      const own = part.map(this.name);
+      const until = always ? Infinity : deadlineUs;
+      return this.ask(part, own, partSlot, until, !always && isApart);
+    });
   }
 }
 

@@ -35,6 +35,7 @@ class Upstash implements RedisClient {
   /** There is no connection to wait for. */
   readonly state = 'ready';
   readonly coalesce = false;
+  readonly label = 'Redis over HTTP';
   private readonly client: UpstashClient;
 
   constructor(client: UpstashClient) {

@@ -154,6 +154,36 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
     expect(await current('ada', 'eve')).toEqual([0, 0]);
   });
 
+  it('is refused where one slot refuses, though another fails: what failed says so', async () => {
+    await client.hset('spw:{bob}api', 'not', 'ours');
+    await store.apply([take('eve', { cost: 3 })]);
+    const group = [take('ada'), take('bob'), take('eve')];
+    const answers = await store.apply(group);
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(answers.map(({ failure }) => failure?.message)).toEqual([
+      undefined,
+      expect.stringContaining('SPW_STORE_ERROR'),
+      undefined,
+    ]);
+    expect(await current('ada', 'eve')).toEqual([0, 3]);
+  });
+
+  it('says on which node a step depends, and what it is called', async () => {
+    for (const each of [store, redisStore(client5)]) {
+      expect(each.label).toBe('Redis Cluster of 3');
+      const parts = new Map<string, number>();
+      for (let i = 0; i < 300; i += 1) {
+        const part = each.domainOf?.(take(`key ${i}`)) ?? '';
+        parts.set(part, (parts.get(part) ?? 0) + 1);
+        // All limits of one key are on one node.
+        expect(each.domainOf?.(take(`key ${i}`, { limiter: 'other' }))).toBe(part);
+      }
+      const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
+      expect([...parts.keys()].sort()).toEqual(addresses.sort());
+      expect(Math.min(...parts.values())).toBeGreaterThan(60);
+    }
+  });
+
   it('counts the same key twice in a group together', async () => {
     const answers = await store.apply([
       take('ada', { cost: 2 }),

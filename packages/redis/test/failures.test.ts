@@ -46,6 +46,7 @@ describe('an error that Redis answers with', () => {
   });
 
   it.each([
+    ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ["CROSSSLOT Keys in request don't hash to the same slot", 'crossslot'],
     ['TRYAGAIN Multiple keys request during rehashing of slot', 'tryagain'],
     ['NOSCRIPT No matching script.', 'noscript'],
@@ -95,6 +96,21 @@ describe('a right that the user lacks', () => {
       expect(error.message).not.toContain('ada');
       if (message.includes('zadd')) expect(error.message).toContain("'zadd'");
     }
+  });
+});
+
+describe('a call that cannot be made', () => {
+  it.each([
+    new RangeError('Maximum call stack size exceeded'),
+    new TypeError('of ada'),
+    'no error',
+  ])('is its own affair, and says nothing of the server: %s', async (thrown) => {
+    const throws = () => {
+      throw thrown;
+    };
+    const error = await errorOf({ ...failing(thrown), evalsha: throws });
+    expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind: 'unsent', cause: thrown });
+    expect(error.message).not.toMatch(/ada|stack/);
   });
 });
 

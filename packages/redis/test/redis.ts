@@ -19,15 +19,24 @@ export interface Server {
   readonly port: number;
   /** As a crash does. */
   kill(): Promise<void>;
+  /** Stops it where it is: connections stay open, nothing is answered. */
+  freeze(): void;
+  thaw(): void;
 }
 
-/** A port on which nobody listens; low enough that a cluster's bus, 10,000 above, is a port too. */
-export function freePort(): Promise<number> {
-  const port = 20_000 + Math.floor(Math.random() * 12_000);
+/** A port on which nobody listens, nor on that of a cluster's bus, 10,000 above. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if ((await isFree(port)) && (await isFree(port + 10_000))) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', () => resolve(freePort()));
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(port)));
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }
 
@@ -53,7 +62,12 @@ export async function startServer(port?: number, ...args: string[]): Promise<Ser
     else if (port === undefined) return startServer(undefined, ...args);
     else throw new Error(`no server on port ${port}`);
   }
-  return { port: at, kill: () => kill(child, dir) };
+  return {
+    port: at,
+    kill: () => kill(child, dir),
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+  };
 }
 
 function answers(port: number): Promise<boolean> {

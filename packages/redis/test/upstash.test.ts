@@ -59,6 +59,11 @@ describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
     expect(() => redisStore(connect() as never)).toThrow('SPW_OPTION_INVALID');
   });
 
+  it('has no connection that could be ended', () => {
+    const client = fromUpstash(connect());
+    expect(() => redisStore(client, { reconnect: true })).toThrow('SPW_OPTION_INVALID');
+  });
+
   it('gives every decision a request of its own, so that no promise is shared', async () => {
     const store = redisStore(fromUpstash(connect()));
     await store.apply([take('bob')]); // Redis knows the script

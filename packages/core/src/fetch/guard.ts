@@ -25,7 +25,10 @@ export interface FetchGuardOptions<
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
-  /** Keeps the platform from ending work before a permit is given back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`. */
+  /**
+   * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said whether it is
+   * back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
+   */
   readonly waitUntil?: (promise: Promise<unknown>, request: Req, ...rest: Rest) => void;
 }
 
@@ -120,7 +123,8 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   async check(request: Req, ...rest: Rest): Promise<FetchCheck> {
     const before = admissionBefore(request, this.guard, this.notices);
     if (before) return new Checked(before, request, 'again', undefined);
-    const asking = new FetchRequest(request, this.finder, [request, ...rest]);
+    const { waitUntil } = this.options;
+    const asking = new FetchRequest(request, this.finder, [request, ...rest], waitUntil);
     const asked = this.guard.admit(asking);
     const waited = isLater(asked);
     const admission = waited ? await asked : asked;
@@ -183,9 +187,15 @@ class FetchRequest<
   constructor(
     readonly raw: Req,
     finder: AddressFinder<Args>,
-    args: Args,
+    private readonly all: Args,
+    private readonly keep: ((promise: Promise<unknown>, ...args: Args) => void) | undefined,
   ) {
-    super(finder, args);
+    super(finder, all);
+  }
+
+  waitUntil(promise: Promise<unknown>): boolean {
+    this.keep?.(promise, ...this.all);
+    return this.keep !== undefined;
   }
 
   get method(): string {

@@ -15,7 +15,8 @@ import type {
 import { checkWord } from '../limit/options.js';
 import type { LimitRequest, Per } from '../limit/request.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
-import { type ResilienceOptions, resilient } from '../resilience/stack.js';
+import type { AnsweringStore } from '../resilience/fallback.js';
+import { type Policies, type ResilienceOptions, resilient } from '../resilience/stack.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
 import { announce, type NoteRule } from './announce.js';
@@ -111,7 +112,7 @@ export function createGuard<Raw = unknown>(
 }
 
 class ListGuard<Raw> implements Guard<Raw> {
-  private readonly store: Store;
+  private readonly store: AnsweringStore;
   private readonly noteRule: NoteRule<Raw>;
   private readonly presenter: Presenter;
   private readonly context: StepContext;
@@ -137,7 +138,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     const observers = [options, ...(options.observers ?? []), own];
     this.audience = new Audience(observers, voiceFor(options, store));
     this.audience.store(store);
-    this.store = resilient(store, options, this.audience);
+    this.store = resilient(store, options, this.audience, policiesOf(limiters, options));
     this.denials = store.sync ? undefined : denialsOf(store);
     this.keeper = new LeaseKeeper(this.store, roomOf(store));
     const nameOf = (limiter: Limiter<Raw>) => memory?.nameOf(limiter) ?? limiter.name;
@@ -183,7 +184,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     // What this process refuses by itself costs the store nothing.
     if (refused || steps.length === 0) return this.judge(request, asked, undefined, 0);
     const askedUs = this.denials?.now() ?? 0;
-    const answers = this.store.apply(steps);
+    const answers = this.store.apply(steps, undefined, request);
     return isLater(answers)
       ? answers.then((value) => this.judge(request, asked, value, askedUs))
       : this.judge(request, asked, answers, askedUs);
@@ -309,4 +310,15 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.releases.add(release);
     return release;
   }
+}
+
+function policiesOf<Raw>(
+  limiters: readonly Limiter<Raw>[],
+  { onStoreError = 'local' }: GuardOptions<Raw>,
+): Policies {
+  return limiters.flatMap((limiter) =>
+    limiter.kind === 'stored'
+      ? [[limiter.name, limiter.onStoreError ?? onStoreError] as const]
+      : [],
+  );
 }

@@ -15,9 +15,11 @@ export interface StoreCallEvent {
   readonly outcome: string;
 }
 
-/** A breaker that opened, because the store does not answer, or closed again. */
+/** A breaker that opened, because a part of the store does not answer, or closed again. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
+  /** Which part, such as the address of a node of a cluster; undefined if the store has no parts. */
+  readonly part?: string;
   /** How long it was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;
   /** The error for which it opened. */

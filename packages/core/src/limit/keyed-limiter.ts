@@ -2,6 +2,7 @@
 
 import type { Decision, Policy } from '../decision.js';
 import { SpillwayError, show } from '../errors.js';
+import { MAX_STEPS, tooLarge } from '../group-size.js';
 import { checkStore } from '../guard/check-store.js';
 import { type Denials, denialsOf } from '../guard/denials.js';
 import { voiceFor } from '../guard/voice.js';
@@ -62,9 +63,9 @@ export interface KeyedLimiter<S extends Store> {
   readonly rule: Rule;
   /** Charges the cost if it passes. */
   consume(key: string, options?: CostOptions): Timely<S, Decision>;
-  /** Charges every key, or none of them. */
+  /** Charges every key, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** Charges every key whether it passes or not; says what `consumeAll` would have said. */
+  /** Charges every key whether it passes or not; says what `consumeAll` would have said, and throws what it would. */
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /** What `consume` would say, without charging. */
   peek(key: string, options?: CostOptions): Timely<S, Decision>;
@@ -129,13 +130,13 @@ class Keyed {
     const memory = settings.store ? undefined : sharedMemory();
     const store = settings.store ?? (memory as SharedMemory).store;
     this.countedAs = memory?.nameOf(this) ?? this.name;
-    this.store = resilient(store, settings);
+    const { onStoreError = 'local', localShare = 1 } = settings;
+    this.store = resilient(store, settings, undefined, [[this.name, onStoreError]]);
     this.denials = store.sync ? undefined : denialsOf(store);
     this.asksAlways = settings.denialCache === false;
     this.fault = voiceFor(settings, store);
     claimName(store, this.countedAs, this.rule);
     this.policy = policyOf(this.name, this.rule);
-    const { onStoreError = 'local', localShare = 1 } = settings;
     if (!(localShare > 0 && localShare <= 1)) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
@@ -189,6 +190,7 @@ class Keyed {
     const costs = new Map<string, number>();
     for (const key of keys) {
       const step = this.step(op, key, options?.cost);
+      if (costs.size === MAX_STEPS && !costs.has(key)) throw tooLarge();
       costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
     }
     const steps = [...costs].map(([key, cost]) => this.step(op, key, cost));

@@ -59,6 +59,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
+  readonly onStoreError: StoredLimiter['onStoreError'];
   private readonly book: RuleBook;
   private readonly declared: number;
   private readonly hint: () => number;
@@ -71,6 +72,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     this.named = of.named;
     this.mode = checkMode(options.mode);
     checkStoreError(options);
+    this.onStoreError = options.onStoreError;
     this.hint = hints(options);
     this.declared = declaredLimit(of.limitOption, of.limit, of.defaultLimit);
     const leaseUs = leaseOf(options.lease);

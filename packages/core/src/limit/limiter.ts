@@ -67,6 +67,8 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which it is enforced, 0 to 1. Default 1. */
   readonly share?: number;
+  /** What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage. */
+  readonly onStoreError?: OnStoreError | undefined;
   /** The question to the store. Must not throw. If its rule's limit is 0, nobody passes and no store is asked. */
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step;
   /** From the store's answer to the decision. */

@@ -93,6 +93,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
+  readonly onStoreError: StoredLimiter['onStoreError'];
   readonly settle: StoredLimiter<Raw>['settle'];
   private readonly options: RateLimitOptions<Raw>;
   private readonly book: RuleBook;
@@ -106,6 +107,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.mode = checkMode(options.mode);
     checkConstants(options);
     this.share = checkShare(options.share);
+    this.onStoreError = options.onStoreError;
     this.book = new RuleBook(this.name, options.localShare ?? 1, (numbers) =>
       ruleFrom({ ...options, ...numbers }),
     );

@@ -18,6 +18,11 @@ export interface LimitRequest<Raw = unknown> {
   readonly raw: Raw;
   /** Told by a guard, where it is there, that a limiter that enforces counts by an address that cannot be known. */
   missesAddress?(): void;
+  /**
+   * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`. Only used while
+   * a store does not answer, to ask it whether it is back.
+   */
+  waitUntil?(promise: Promise<unknown>): boolean;
 }
 
 /** A value, or a function of the request. */

@@ -7,10 +7,12 @@ import { consoleLogger } from '../host.js';
 import type { OnStoreError } from '../limit/limiter.js';
 import { checkWord } from '../limit/options.js';
 import type { Store } from '../store.js';
-import { type BreakerSettings, breakerOf, withBreaker } from './breaker.js';
+import { type BreakerSettings, breakerOf } from './breaker.js';
 import { withCheck } from './checked.js';
 import { withDeadline } from './deadline.js';
-import { fallingBackOn } from './fallback.js';
+import { type AnsweringStore, fallingBackOn } from './fallback.js';
+import { withBreaker } from './hearing.js';
+import type { Logger } from './outage-log.js';
 import { standInOf } from './stand-in.js';
 import { withStopwatch } from './stopwatch.js';
 
@@ -25,27 +27,33 @@ export interface ResilienceOptions {
   /**
    * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request waits for it,
    * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker serves all
-   * guards of a store; the first sets it. `false`: none.
+   * guards of a store, and counts each of its parts (a node of a cluster) by itself; the first sets it. `false`: none.
    */
   readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
   /**
-   * Told in one line when the store stops answering, and in another when it is back; also of faults, where there is no
-   * `onFault`: one line for each limiter and source a minute. `false`: nothing is told. Default: the console.
+   * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes, once a
+   * minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`: nothing is
+   * told. Default: the console.
    */
   readonly logger?: Logger | false;
 }
 
-/** Where outages and faults are told. */
-export interface Logger {
-  warn(message: string): void;
-}
+export type { Logger };
+
+/** Limiters that use the store, and what each does when it cannot answer. */
+export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 /**
  * A store that always answers: fallback(breaker(deadline(check(store)))).
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-export function resilient(store: Store, options: ResilienceOptions, audience?: Audience): Store {
+export function resilient(
+  store: Store,
+  options: ResilienceOptions,
+  audience?: Audience,
+  policies: Policies = [],
+): AnsweringStore {
   const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
   checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
   const timeoutUs = parseDuration(storeTimeout);
@@ -58,11 +66,13 @@ export function resilient(store: Store, options: ResilienceOptions, audience?: A
   if (store.sync) return fallingBackOn(answering, standIn);
   let calls = withDeadline(answering, timeoutUs);
   if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
-  if (!settings) return fallingBackOn(calls, standIn);
+  if (!settings) return fallingBackOn(calls, standIn, { store, timeoutUs });
   const breaker = breakerOf(store, settings);
   if (audience) breaker.listen((event) => audience.breaker(event));
-  if (logger) breaker.tellOnce(logger);
-  return fallingBackOn(withBreaker(calls, breaker), standIn);
+  if (logger) breaker.log.tell(logger);
+  for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
+  const origin = { store, breaker, timeoutUs };
+  return fallingBackOn(withBreaker(calls, breaker, timeoutUs), standIn, origin);
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {

@@ -1,7 +1,9 @@
 /** The stand-in: what this process admitted of the limits of a store, counted in memory for when the store fails. */
 
+import { asError } from '../errors.js';
 import { receiptFrom } from '../limit/receipt.js';
 import { memoryStore } from '../memory/memory-store.js';
+import { refuses } from '../parts.js';
 import type { Rule } from '../rule.js';
 import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
 
@@ -23,13 +25,33 @@ export class StandIn {
     this.memory = memory;
   }
 
-  /** Decides in place of the store: all steps or none. `refused`: another limit refuses the group, so nothing is charged. */
-  decide(steps: readonly StandInStep[], refused: boolean): readonly Answer[] {
-    const asked = steps.map((step) =>
-      localStep(step, refused && step.op === 'take' ? 'look' : step.op),
-    );
+  /** Answers each step by its policy, and says why in `failure`. `charges` false: it only says what it would say. */
+  answer(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
+    const failure = asError(error);
+    const counted = steps.filter(hasStandIn);
+    // A group that is refused anyway takes nothing here either.
+    const takes = charges && !steps.some((step) => step.binding && step.onStoreError === 'deny');
+    const answers = counted.length === 0 ? [] : this.decide(counted, takes, charges);
+    let next = 0;
+    return steps.map((step) => {
+      if (hasStandIn(step)) return { ...(answers[next++] as Answer), failure };
+      const allowed = step.onStoreError !== 'deny' && step.op !== 'put';
+      return { allowed, nowUs: 0, tatUs: 0, tatNum: 0, failure };
+    });
+  }
+
+  private decide(
+    steps: readonly StandInStep[],
+    takes: boolean,
+    records: boolean,
+  ): readonly Answer[] {
+    const opOf = ({ op }: Step): Op => {
+      if (op === 'record') return records ? op : 'look';
+      return op === 'take' && !takes ? 'look' : op;
+    };
+    const asked = steps.map((step) => localStep(step, opOf(step)));
     const answers = this.apply(asked);
-    const granted = !refused && isGranted(asked, answers);
+    const granted = takes && !refuses(asked, answers);
     return answers.map((answer, index) => {
       const step = asked[index] as Step;
       return granted ? withReceipt(step, answer, answer) : answer;
@@ -39,7 +61,7 @@ export class StandIn {
   /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(hasStandIn)) return answers;
-    const granted = isGranted(steps, answers);
+    const granted = !refuses(steps, answers);
     const places: number[] = [];
     const charges: Step[] = [];
     for (const [place, step] of steps.entries()) {
@@ -77,10 +99,6 @@ function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean
     default:
       return step.op;
   }
-}
-
-function isGranted(steps: readonly Step[], answers: readonly Answer[]): boolean {
-  return steps.every((step, i) => !step.binding || step.op !== 'take' || answers[i]?.allowed);
 }
 
 /** The step under this process's rule. The store's receipt names nothing here. */

@@ -1,0 +1,43 @@
+/** What ioredis has, and does not declare for both of its kinds of client: addresses, the slots of a cluster, sockets. */
+
+/** One server, or a node of a cluster. */
+interface Node {
+  readonly options?: {
+    readonly host?: string;
+    readonly port?: number;
+    readonly path?: string | null;
+    readonly name?: string;
+    readonly sentinels?: readonly unknown[] | null;
+  };
+  readonly stream?: { destroy(): void };
+}
+
+export interface Inside extends Node {
+  /** Of a cluster: for each hash slot the addresses that serve it, the master's first. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
+  /** Of a cluster. */
+  nodes?(role: 'all' | 'master'): readonly Node[];
+}
+
+/** What a client leads to, without user and password. */
+export function labelOf(client: object): string {
+  const { options, nodes } = client as Inside;
+  if (nodes) {
+    const masters = (client as Required<Inside>).nodes('master').length;
+    return masters === 0 ? 'Redis Cluster' : `Redis Cluster of ${masters}`;
+  }
+  if (options?.sentinels) return `Redis "${options.name}" behind Sentinel`;
+  return `Redis at ${options?.path ?? addressOf(client)}`;
+}
+
+/** The socket of the one connection there is, or of that to a node of a cluster. */
+export function streamOf(client: object, node: string): { destroy(): void } | undefined {
+  const { nodes, stream } = client as Inside;
+  if (!nodes) return stream;
+  const all = (client as Required<Inside>).nodes('all');
+  return all.find((one) => addressOf(one) === node)?.stream;
+}
+
+function addressOf({ options }: Node): string {
+  return `${options?.host ?? 'localhost'}:${options?.port ?? 6379}`;
+}

@@ -1,0 +1,96 @@
+/** A store that goes and comes back, as seen by a Worker in real workerd, where all that a request began ends with it. */
+
+import { Redis } from 'ioredis';
+import { Miniflare } from 'miniflare';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { delay, redisServer, type Server, startServer } from '../../packages/redis/test/redis.js';
+import { UpstashServer } from '../../packages/redis/test/upstash-server.js';
+import { bundleForWorker } from './bundle.js';
+
+/** Of requests, not of waiting: two cores may be busy with other tests. */
+const WITHIN_MS = 1_000;
+
+const ways = ['hono', 'kept', 'bare'].flatMap((way) =>
+  (['allow', 'deny'] as const).flatMap((policy) =>
+    (['hang', 'status-500'] as const).map((fault) => ({ way, policy, fault })),
+  ),
+);
+
+describe.skipIf(redisServer === null)('a Worker whose store goes and comes back', () => {
+  let server: Server;
+  let redis: Redis;
+  let http: UpstashServer;
+  let miniflare: Miniflare;
+  let origin: URL;
+
+  beforeAll(async () => {
+    server = await startServer();
+    redis = new Redis(server.port);
+    http = await UpstashServer.start(redis);
+    const { text } = await bundleForWorker('outage-worker.js');
+    miniflare = new Miniflare({
+      script: text,
+      modules: true,
+      compatibilityDate: '2026-04-01',
+      bindings: { url: http.url, token: http.token },
+      port: 0,
+    });
+    origin = await miniflare.ready;
+  });
+  afterAll(async () => {
+    await miniflare.dispose();
+    await http.stop();
+    redis.disconnect();
+    await server.kill();
+  });
+
+  afterEach(() => {
+    http.fault = 'none';
+  });
+
+  let callers = 0;
+  const caller = () => {
+    callers += 1;
+    return `caller ${callers}`;
+  };
+
+  it.each(ways)('$way, $policy, $fault: limits again within a second', async (one) => {
+    const { way, policy, fault } = one;
+    const ask = async (key: string) => {
+      const response = await fetch(new URL(`/${way}/${policy}`, origin), {
+        headers: { 'x-key': key },
+      });
+      await response.text();
+      return response.status;
+    };
+    const handed = async () => Number(await (await fetch(new URL('/handed', origin))).text());
+    const thrice = async (key: string) => [await ask(key), await ask(key), await ask(key)];
+    await ask(caller()); // Redis learns the script
+    expect(await thrice(caller())).toEqual([200, 200, 429]);
+
+    const before = await handed();
+    http.fault = fault;
+    const answered = policy === 'allow' ? 200 : 503;
+    const statuses: number[] = [];
+    // At once, too: what one request began must not hold up another.
+    const crowd = Promise.all(Array.from({ length: 8 }, () => ask(caller())));
+    for (let i = 0; i < 12; i += 1) statuses.push(await ask(caller()));
+    statuses.push(...(await crowd));
+    expect(new Set(statuses)).toEqual(new Set([answered]));
+    await delay(600); // nobody comes
+
+    http.fault = 'none';
+    const backMs = performance.now();
+    const key = caller();
+    let status = 0;
+    while (status !== 429) {
+      status = await ask(key);
+      expect(performance.now() - backMs).toBeLessThan(WITHIN_MS);
+      await delay(30);
+    }
+    expect(await thrice(caller())).toEqual([200, 200, 429]);
+    // The platform keeps the question alive where it can; else the request that asks it waits.
+    if (way === 'bare') expect(await handed()).toBe(before);
+    else expect(await handed()).toBeGreaterThan(before);
+  });
+});
