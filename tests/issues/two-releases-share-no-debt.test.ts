@@ -80,7 +80,8 @@ onBothStores(11, (open) => {
       // All of ten is half of twenty for what counts units; a bucket keeps the share in time: all of it.
       const left = algorithm === 'token-bucket' ? 0 : 10;
       const answers = [];
-      for (let unit = 0; unit <= left; unit += 1) answers.push(...(await store.apply([take(raised)])));
+      for (let unit = 0; unit <= left; unit += 1)
+        answers.push(...(await store.apply([take(raised)])));
       expect(answers.filter(({ allowed }) => allowed)).toHaveLength(left);
       expect((await store.apply([take(old)]))[0]?.allowed).toBe(false);
     });
