@@ -6,7 +6,7 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { describe, expect, it } from 'vitest';
 import { redisProgram } from './processes.js';
 import { type Failover, startClusterOfSix, startSentinels } from './redis-groups.js';
-import { expectTold, quantileMs, TIMEOUT_MS, watchedService } from './watched-service.js';
+import { expectTold, nameOf, quantileMs, TIMEOUT_MS, watchedService } from './watched-service.js';
 
 const NOISE_MS = 50;
 const RECOVERY_MS = 1_000;
@@ -44,8 +44,8 @@ const groups = [
 async function counted(client: Redis | Cluster): Promise<number> {
   let units = 0;
   for (let i = 0; i < KEYS; i += 1) {
-    const value = await client.get(`spw:{k${i}}calls`);
-    units += Number(value?.split(':')[2] ?? 0);
+    const value = await client.get(nameOf(`k${i}`, 'fixed-window'));
+    units += Number(value?.split(':')[1] ?? 0);
   }
   return units;
 }

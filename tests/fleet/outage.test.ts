@@ -9,6 +9,7 @@ import { RedisServer, redisProgram } from './processes.js';
 import {
   chargedLate,
   expectTold,
+  nameOf,
   quantileMs,
   TIMEOUT_MS,
   type WatchedService,
@@ -91,7 +92,7 @@ async function expectNoneLate({ noted }: WatchedService, redis: RedisServer) {
   expect(await chargedLate(noted, client)).toBe(0);
   // Of a call that was decided, what is stored is when: the check above could fail.
   const last = noted.at(-1);
-  expect(await client.exists(`spw:{${last?.key}}calls`)).toBe(1);
+  expect(await client.exists(nameOf(last?.key ?? '', 'sliding-window-log'))).toBe(1);
 }
 
 function wait(ms: number): Promise<void> {

@@ -6,7 +6,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type BreakerEvent, createGuard, rateLimit, systemClock } from '@spillway/core';
+import {
+  type Algorithm,
+  type BreakerEvent,
+  createGuard,
+  makeRule,
+  rateLimit,
+  systemClock,
+} from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import type { Cluster, Redis } from 'ioredis';
 import { expect, onTestFinished } from 'vitest';
@@ -15,6 +22,11 @@ const GENERATOR = join(import.meta.dirname, 'steady-load.js');
 const exec = promisify(execFile);
 
 export const TIMEOUT_MS = 50;
+
+/** The Redis key of a count of the service's limit, which is a log if each request has a key of its own, else a fixed window. */
+export function nameOf(key: string, algorithm: Algorithm): string {
+  return `spw:{${key}}calls}${makeRule(algorithm, 1, 400 * 86_400_000_000).code}`;
+}
 
 /** A decision; times are microseconds since the epoch. */
 export interface Noted {
@@ -118,7 +130,7 @@ export async function chargedLate(
   let late = 0;
   for (const { key, askedUs, outcome } of noted) {
     if (outcome !== 'error') continue;
-    const [entry] = await redis.lrange(`spw:{${key}}calls`, 0, 0);
+    const [entry] = await redis.lrange(nameOf(key, 'sliding-window-log'), 0, 0);
     if (entry === undefined) continue;
     const chargedUs = Number(entry.split(':')[0]);
     if (chargedUs > askedUs + (TIMEOUT_MS + slackMs) * 1000) late += 1;

@@ -12,7 +12,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
-import { redisServer, type Server, take } from './redis.js';
+import { nameOf, redisServer, type Server, take } from './redis.js';
 import { startCluster } from './redis-cluster.js';
 
 const HOUR_US = 3_600_000_000;
@@ -83,7 +83,7 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
 
   it('gives each slot a call of its own, all groups of a turn in it', async () => {
     const keys = ['ada', 'bob', 'eve', 'joe'];
-    expect(new Set(keys.map((key) => slotOf(`spw:{${key}}api`))).size).toBe(4);
+    expect(new Set(keys.map((key) => slotOf(nameOf(key)))).size).toBe(4);
     const ask = () =>
       Promise.all(keys.flatMap((key) => [1, 2, 3, 4].map(() => store.apply([take(key)]))));
     await Promise.all(keys.map((key) => store.apply([take(key, { op: 'reset' })])));
@@ -147,7 +147,7 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
   });
 
   it('puts back what was taken when a slot fails', async () => {
-    await client.hset('spw:{bob}api', 'not', 'ours');
+    await client.hset(nameOf('bob'), 'not', 'ours');
     await expect(store.apply([take('ada'), take('bob'), take('eve')])).rejects.toMatchObject({
       code: 'SPW_STORE_ERROR',
     });

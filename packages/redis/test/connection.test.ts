@@ -4,7 +4,7 @@ import { Redis as Redis5 } from 'ioredis5';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.js';
 import { ask, slowProxy, untilDecided } from './asking.js';
-import { delay, freePort, redisServer, type Server, startServer, take } from './redis.js';
+import { delay, freePort, nameOf, redisServer, type Server, startServer, take } from './redis.js';
 
 function quiet<C extends Redis | Redis5 | Cluster>(client: C): C {
   (client as Redis).on('error', () => {}); // ioredis would print them
@@ -48,7 +48,7 @@ for (const { name, connect } of clients) {
       expect(result).toBe('SPW_STORE_TIMEOUT');
       expect(tookMs).toBeLessThan(150);
       await store.apply([take('bob')]);
-      expect(await connect(server.port).keys('*')).toEqual(['spw:{bob}api']);
+      expect(await connect(server.port).keys('*')).toEqual([nameOf('bob')]);
     });
 
     it('fails fast while Redis is down from the start, and works within a second of its coming', async () => {
@@ -107,7 +107,7 @@ for (const { name, connect } of clients) {
       server = await startServer(port);
       await untilDecided(store);
       await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_TIMEOUT' }); // ioredis has sent it again
-      expect(await client.exists('spw:{eve}api')).toBe(0);
+      expect(await client.exists(nameOf('eve'))).toBe(0);
     });
 
     it('is not used once it has ended', async () => {

@@ -19,32 +19,34 @@ describe('the name of a key', () => {
   const nameOf = keyNamer();
 
   it('is readable where it can be', () => {
-    expect(nameOf('login', 'ada@example.com')).toBe('spw:{ada@example.com}login');
-    expect(nameOf('per ip', '2001:db8::/64')).toBe('spw:{2001:db8::/64}per ip');
-    expect(nameOf('a', 'café 🚰')).toBe('spw:{café 🚰}a');
+    expect(nameOf('login', 'ada@example.com', 'zik0zj')).toBe('spw:{ada@example.com}login}zik0zj');
+    expect(nameOf('per ip', '2001:db8::/64', 'p')).toBe('spw:{2001:db8::/64}per ip}p');
+    expect(nameOf('a', 'café 🚰', 'p')).toBe('spw:{café 🚰}a}p');
   });
 
   it('escapes what is ours', () => {
-    expect(nameOf('a}b', '{x')).toBe('spw:{%007bx}a%007db');
-    expect(nameOf('', '')).toBe('spw:{%-}%-');
-    expect(nameOf('a', '#50%')).toBe('spw:{%002350%0025}a');
-    expect(nameOf('a', '\ud83d')).toBe('spw:{%d83d}a');
+    expect(nameOf('a}b', '{x', 'p')).toBe('spw:{%007bx}a%007db}p');
+    expect(nameOf('', '', 'p')).toBe('spw:{%-}%-}p');
+    expect(nameOf('a', '#50%', 'p')).toBe('spw:{%002350%0025}a}p');
+    expect(nameOf('a', '\ud83d', 'p')).toBe('spw:{%d83d}a}p');
   });
 
   it('holds a hash instead of a key longer than 256 units', () => {
-    expect(nameOf('a', 'k'.repeat(256))).toBe(`spw:{${'k'.repeat(256)}}a`);
-    expect(nameOf('a', 'k'.repeat(257))).toMatch(/^spw:\{#[0-9a-f]{64}\}a$/);
-    expect(nameOf('a', 'k'.repeat(257))).not.toBe(nameOf('a', 'k'.repeat(258)));
+    expect(nameOf('a', 'k'.repeat(256), 'p')).toBe(`spw:{${'k'.repeat(256)}}a}p`);
+    expect(nameOf('a', 'k'.repeat(257), 'p')).toMatch(/^spw:\{#[0-9a-f]{64}\}a\}p$/);
+    expect(nameOf('a', 'k'.repeat(257), 'p')).not.toBe(nameOf('a', 'k'.repeat(258), 'p'));
     // SHA-256 of the UTF-16 units, low byte first.
     const hash = createHash('sha256').update('é'.repeat(257), 'utf16le').digest('hex');
     expect(encodeText('é'.repeat(257))).toBe(`#${hash}`);
   });
 
-  it('is another for every other limiter and key, in any UTF-8 encoder', () => {
+  it('is another for every other limiter, key and code, in any UTF-8 encoder', () => {
     const bytes = (text: string) => new TextEncoder().encode(text).join();
+    const code = fc.constantFrom('p', 'b1', 'b1.0.7', 'f1', 'l1');
+    const count = fc.tuple(hostile, hostile, code);
     fc.assert(
-      fc.property(fc.tuple(hostile, hostile), fc.tuple(hostile, hostile), (a, b) => {
-        const same = a[0] === b[0] && a[1] === b[1];
+      fc.property(count, count, (a, b) => {
+        const same = a.every((part, i) => part === b[i]);
         return (bytes(nameOf(...a)) === bytes(nameOf(...b))) === same;
       }),
       { seed: 20_260_101, numRuns: 5000 },
@@ -54,11 +56,11 @@ describe('the name of a key', () => {
   it('has one hash tag, which is the same for all limiters of a key and for no other key', () => {
     fc.assert(
       fc.property(hostile, hostile, hostile, hostile, (one, other, key, stranger) => {
-        const tag = hashTag(nameOf(one, key));
+        const tag = hashTag(nameOf(one, key, 'p'));
         expect(tag).toBe(encodeText(key));
-        expect(hashTag(nameOf(other, key))).toBe(tag);
-        if (stranger !== key) expect(hashTag(nameOf(one, stranger))).not.toBe(tag);
-        expect(nameOf(one, key).match(/[{}]/g)).toHaveLength(2);
+        expect(hashTag(nameOf(other, key, 'b1'))).toBe(tag);
+        if (stranger !== key) expect(hashTag(nameOf(one, stranger, 'p'))).not.toBe(tag);
+        expect(nameOf(one, key, 'p').match(/[{}]/g)).toHaveLength(3);
       }),
       { seed: 20_260_101, numRuns: 2000 },
     );
@@ -66,13 +68,13 @@ describe('the name of a key', () => {
 
   it('hides every key behind a secret, if there is one', () => {
     const secret = keyNamer('s3cret');
-    expect(secret('login', 'ada')).toMatch(/^spw:\{#[0-9a-f]{64}\}login$/);
-    expect(secret('login', 'ada')).toBe(
-      keyNamer(new TextEncoder().encode('s3cret'))('login', 'ada'),
+    expect(secret('login', 'ada', 'p')).toMatch(/^spw:\{#[0-9a-f]{64}\}login\}p$/);
+    expect(secret('login', 'ada', 'p')).toBe(
+      keyNamer(new TextEncoder().encode('s3cret'))('login', 'ada', 'p'),
     );
-    expect(secret('login', 'ada')).not.toBe(secret('login', 'bob'));
-    expect(secret('login', 'ada')).not.toBe(keyNamer('other')('login', 'ada'));
-    expect(secret('login', '\ud800')).not.toBe(secret('login', '\ud801'));
+    expect(secret('login', 'ada', 'p')).not.toBe(secret('login', 'bob', 'p'));
+    expect(secret('login', 'ada', 'p')).not.toBe(keyNamer('other')('login', 'ada', 'p'));
+    expect(secret('login', '\ud800', 'p')).not.toBe(secret('login', '\ud801', 'p'));
     expect(() => keyNamer('')).toThrow('SPW_OPTION_INVALID');
   });
 });

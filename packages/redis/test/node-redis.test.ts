@@ -4,7 +4,7 @@ import { createClient as createClient5 } from 'redis5';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { fromNodeRedis, redisStore } from '../src/index.js';
 import { ask, slowProxy, untilDecided } from './asking.js';
-import { delay, freePort, redisServer, type Server, startServer, take } from './redis.js';
+import { delay, freePort, nameOf, redisServer, type Server, startServer, take } from './redis.js';
 
 const ALGORITHMS: readonly Algorithm[] = [
   'token-bucket',
@@ -72,7 +72,7 @@ for (const { name, make } of clients) {
       expect(result).toBe('SPW_STORE_TIMEOUT');
       expect(tookMs).toBeLessThan(150);
       await store.apply([take('bob')]);
-      expect(await connect(server.port).keys('*')).toEqual(['spw:{bob}api']);
+      expect(await connect(server.port).keys('*')).toEqual([nameOf('bob')]);
     });
 
     it('refuses a client without its helper', () => {
@@ -127,7 +127,7 @@ for (const { name, make } of clients) {
       expect(asked).toBeGreaterThan(20);
       server = await startServer(port);
       expect(await untilDecided(store)).toBeLessThan(1000);
-      expect(await client.keys('*')).toEqual(['spw:{ada}api']);
+      expect(await client.keys('*')).toEqual([nameOf('ada')]);
     });
 
     it('charges nothing late for what was under way when Redis was killed', async () => {
@@ -144,7 +144,7 @@ for (const { name, make } of clients) {
       server = await startServer(port);
       await untilDecided(store);
       await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_UNAVAILABLE' });
-      expect(await client.exists('spw:{eve}api')).toBe(0);
+      expect(await client.exists(nameOf('eve'))).toBe(0);
     });
 
     it('charges nothing for a call that Redis comes to after its deadline', async () => {
@@ -154,7 +154,7 @@ for (const { name, make } of clients) {
       await store.apply([take('bob')]); // now the store knows how the clocks differ
       await connect(server.port).sendCommand(['CLIENT', 'PAUSE', '200']);
       expect((await ask(store)).result).toBe('SPW_STORE_TIMEOUT');
-      expect(await client.exists('spw:{ada}api')).toBe(0);
+      expect(await client.exists(nameOf('ada'))).toBe(0);
     });
 
     it('goes on when Redis has forgotten the script, also in the middle of many calls', async () => {
@@ -194,7 +194,7 @@ for (const { name, make } of clients) {
           expect(Object.values(answer ?? {}).map((value) => typeof value)).not.toContain('string');
         }
         for (const prefix of ['', 'app:']) {
-          await client.sendCommand(['SET', `${prefix}spw:{junk}api`, 'x']);
+          await client.sendCommand(['SET', `${prefix}${nameOf('junk')}`, 'x']);
         }
         const [, junk] = await Promise.allSettled(
           ['a', 'junk'].map((key) => store.apply([take(key)])),

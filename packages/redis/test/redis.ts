@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeRule, type Step } from '@spillway/core';
+import { makeRule, type Rule, type Step } from '@spillway/core';
 import { inject } from 'vitest';
 
 /** The shared test server; null where there is none. */
@@ -96,8 +96,15 @@ export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+const threePerMinute = makeRule('fixed-window', 3, 60_000_000);
+
+/** The Redis key of what {@link take} counts. */
+export function nameOf(key: string, rule: Rule = threePerMinute): string {
+  return `spw:{${key}}api}${rule.code}`;
+}
+
 /** A step of one unit of 3 a minute, unless told otherwise. */
 export function take(key: string, other: Partial<Step> = {}): Step {
-  const rule = makeRule('fixed-window', 3, 60_000_000);
+  const rule = threePerMinute;
   return { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true, ...other };
 }

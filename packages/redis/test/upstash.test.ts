@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fromUpstash, redisStore } from '../src/index.js';
 import { ask } from './asking.js';
-import { redisServer, type Server, startServer, take } from './redis.js';
+import { nameOf, redisServer, type Server, startServer, take } from './redis.js';
 import { UpstashServer } from './upstash-server.js';
 
 const ALGORITHMS: readonly Algorithm[] = [
@@ -106,7 +106,7 @@ describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
   });
 
   it('fails only the group of a key that is not its own', async () => {
-    await redis.hset('spw:{bob}api', 'not', 'ours');
+    await redis.hset(nameOf('bob'), 'not', 'ours');
     const store = redisStore(fromUpstash(connect()), { coalesce: true });
     const [ada, bob] = await Promise.allSettled(
       ['ada', 'bob'].map((key) => store.apply([take(key)])),
@@ -127,7 +127,7 @@ describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
     for (const error of [failed, refused]) {
       expect((error as Error).message).not.toMatch(/ada|127|secret|guessed/);
     }
-    expect(await redis.exists('spw:{ada}api')).toBe(0);
+    expect(await redis.exists(nameOf('ada'))).toBe(0);
   });
 
   it('is not waited for beyond the deadline', async () => {
@@ -146,7 +146,7 @@ describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
     await store.apply([take('bob')]); // now the store knows how the clocks differ
     await redis.client('PAUSE', 200);
     expect((await ask(store)).result).toBe('SPW_STORE_TIMEOUT');
-    expect(await redis.exists('spw:{ada}api')).toBe(0); // answered after the pause, and after the late call
+    expect(await redis.exists(nameOf('ada'))).toBe(0); // answered after the pause, and after the late call
   });
 
   it('fails while nobody listens, and works as soon as somebody does', async () => {

@@ -61,7 +61,5 @@ export class ByCount<Thing> {
       if (codes.size === 0) this.names.delete(name);
     }
     this.most = Math.max(MANY, 2 * this.size);
-    this.lastName = undefined;
-    this.last = undefined;
   }
 }
