@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
+import { logMutants } from './log-mutants.js';
 import { type Mutant, mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
 
@@ -14,7 +15,7 @@ async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<strin
 }
 
 describe('a store is caught that', () => {
-  for (const mutant of [...mutants, ...naiveStores]) {
+  for (const mutant of [...mutants, ...logMutants, ...naiveStores]) {
     it(mutant.name, async () => {
       expect(await failures(mutant)).not.toEqual([]);
     });

@@ -4,7 +4,8 @@ import { type Clock, systemClock } from '../clock.js';
 import { SpillwayError, show } from '../errors.js';
 import { spread, uniqueGroup } from '../group.js';
 import { type BucketState, stepBucket } from '../machines/bucket.js';
-import { type LogState, type LogView, stepLog } from '../machines/log.js';
+import { Entries } from '../machines/entries.js';
+import { type LogView, stepLog } from '../machines/log.js';
 import { stepWindow, type WindowState } from '../machines/window.js';
 import type { BucketRule, LeasesRule, LogRule, WindowRule } from '../rule.js';
 import type {
@@ -66,7 +67,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 }
 
 type StoredWindow = WindowState & Expiring;
-type StoredLog = LogState & Expiring;
+class StoredLog extends Entries implements Expiring {
+  expiresUs = 0;
+}
 
 class Memory implements MemoryStore {
   readonly sync = true;
@@ -222,17 +225,17 @@ class Memory implements MemoryStore {
       state = this.logs.get(limiter, key);
     }
     const isNew = state === undefined;
-    state ??= { times: [], costs: [], head: 0, total: 0, expiresUs: 0 };
-    const entries = state.times.length - state.head;
+    state ??= new StoredLog();
+    const { count } = state;
     const allowed = stepLog(rule, state, op, cost, nowUs, charge, this.view, step.receipt, !full);
-    const entriesNow = state.times.length - state.head;
-    this.logEntries += entriesNow - entries;
-    if (entriesNow === 0) this.logs.delete(limiter, key);
-    else if (isNew) this.logs.set(limiter, key, state);
-    if (entriesNow > 0) {
-      state.expiresUs = (state.times[state.times.length - 1] as number) + rule.windowUs;
+    this.logEntries += state.count - count;
+    if (state.count === 0) this.logs.delete(limiter, key);
+    else {
+      state.expiresUs = state.lastUs + rule.windowUs;
+      if (isNew) this.logs.set(limiter, key, state);
     }
-    return { allowed, nowUs, ...this.view };
+    const { used, freesUs, lastUs } = this.view;
+    return { allowed, nowUs, used, freesUs, lastUs };
   }
 
   private performLeases(
@@ -255,7 +258,7 @@ class Memory implements MemoryStore {
     this.buckets.reclaim(nowUs);
     this.windows.reclaim(nowUs, () => undefined);
     this.logs.reclaim(nowUs, (log) => {
-      this.logEntries -= log.times.length - log.head;
+      this.logEntries -= log.count;
     });
     this.leases.reclaim(nowUs);
     return this.size >= this.maxEntries;
