@@ -125,7 +125,10 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, width: number): fc.
   });
 }
 
-/** Traces of hundreds of groups, mostly of one unit and a few microseconds apart: many entries of a log at once. */
+/**
+ * Traces of hundreds of groups, mostly of one unit and a few microseconds apart: many entries of a log at once. They are not
+ * shrunk: it would take minutes.
+ */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const move: fc.Arbitrary<Move> = fc.record({
     kind: weighted<Move['kind']>(
@@ -149,15 +152,13 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
     lease: fc.constant(0),
     critical: fc.constant(false),
   });
-  return fc.record({
-    rules: fc.constant([rule]),
-    startUs: fc.constant(1_767_225_600_000_000),
-    groups: fc.array(fc.record({ move, steps: pick.map((one) => [one]) }), {
-      minLength: 300,
-      maxLength: 400,
-      size: 'max',
-    }),
+  const groups = fc.array(fc.record({ move, steps: pick.map((one) => [one]) }), {
+    minLength: 300,
+    maxLength: 400,
+    size: 'max',
   });
+  const startUs = fc.constant(1_767_225_600_000_000);
+  return fc.noShrink(fc.record({ rules: fc.constant([rule]), startUs, groups }));
 }
 
 /** Where the clock goes, from `nowUs`; `waitUs` and `resetUs` are what was last promised. */

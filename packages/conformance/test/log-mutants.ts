@@ -7,7 +7,7 @@ import { type ReferenceStore, referenceStore } from './reference-store.js';
 function mutant(
   name: string,
   caughtBy: string,
-  apply: (right: ReferenceStore, steps: readonly Step[]) => Answer[],
+  apply: (right: ReferenceStore, steps: readonly Step[]) => readonly Answer[],
 ): Mutant {
   return {
     name,
