@@ -8,6 +8,7 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { contenders, threefold } from './contenders.js';
 import { leaseTables } from './leases.js';
+import { logTables } from './log.js';
 
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 5;
@@ -87,7 +88,9 @@ export async function redisTables(say) {
   }
   const server = await startRedis(program, SERVER_CORE);
   try {
-    return [await measure(server.port, say), await leaseTables(server.port, say)].join('\n\n');
+    const parts = [];
+    for (const part of [measure, leaseTables, logTables]) parts.push(await part(server.port, say));
+    return parts.join('\n\n');
   } finally {
     server.stop();
   }

@@ -5,6 +5,7 @@ import { countChecks } from './checks/counts.js';
 import { groupChecks } from './checks/groups.js';
 import { keyChecks } from './checks/keys.js';
 import { leaseChecks } from './checks/leases.js';
+import { logChecks } from './checks/logs.js';
 import { operationChecks } from './checks/operations.js';
 import { promiseChecks } from './checks/promises.js';
 import { replayChecks } from './checks/replays.js';
@@ -38,6 +39,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...operationChecks(harness, settings),
     ...clockChecks(harness, settings),
     ...leaseChecks(harness, settings),
+    ...logChecks(harness, settings),
     ...keyChecks(harness),
   ];
 }

@@ -132,6 +132,43 @@ export function traces(
   });
 }
 
+/**
+ * Traces of hundreds of groups, mostly of one unit and a few microseconds apart: many entries of a log at once. They are not
+ * shrunk: it would take minutes.
+ */
+export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
+  const move: fc.Arbitrary<Move> = fc.record({
+    kind: weighted<Move['kind']>(
+      [80, 'us'],
+      [10, 'units'],
+      [3, 'eighths'],
+      [6, 'stay'],
+      [2, 'back-us'],
+    ),
+    rule: fc.constant(0),
+    n: fc.integer({ min: 1, max: 3 }),
+    plus: fc.constant(0),
+  });
+  const pick: fc.Arbitrary<StepPick> = fc.record({
+    op: weighted<Op>([20, 'take'], [1, 'look'], [2, 'record'], [8, 'put']),
+    rule: fc.constant(0),
+    key: fc.constant(0),
+    cost: weighted<CostPick>([90, 'one'], [1, 'rest'], [1, 'above-rest'], [1, 'capacity'], [4, 1]),
+    binding: fc.constant(true),
+    grant: fc.nat(150),
+    lease: fc.constant(0),
+    critical: fc.constant(false),
+  });
+  const groups = fc.array(fc.record({ move, steps: pick.map((one) => [one]) }), {
+    minLength: 300,
+    maxLength: 400,
+    size: 'max',
+  });
+  const startUs = fc.constant(1_767_225_600_000_000);
+  const meet = fc.constant(false);
+  return fc.noShrink(fc.record({ rules: fc.constant([rule]), meet, startUs, groups }));
+}
+
 /** Where the clock goes, from `nowUs`; `waitUs` and `resetUs` are what was last promised. */
 export function destination(
   move: Move,

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
 import { countMutants } from './count-mutants.js';
+import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
@@ -16,7 +17,7 @@ async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<strin
 }
 
 describe('a store is caught that', () => {
-  for (const mutant of [...mutants, ...countMutants, ...naiveStores]) {
+  for (const mutant of [...mutants, ...countMutants, ...logMutants, ...naiveStores]) {
     it(mutant.name, async () => {
       expect(await failures(mutant)).not.toEqual([]);
     });

@@ -92,7 +92,7 @@ function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numbers {
   const { used, freesUs, lastUs, nowUs } = answer;
   let retryAfterMs = 0;
   if (cost > rule.limit) retryAfterMs = Infinity;
-  else if (cost > 0 && freesUs > 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
+  else if (cost > 0 && freesUs >= 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
   return {
     remaining: Math.max(0, rule.limit - used),
     retryAfterMs,

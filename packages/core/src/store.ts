@@ -93,7 +93,7 @@ export interface WindowAnswer extends AnswerBase {
 export interface LogAnswer extends AnswerBase {
   /** Units live now: admitted less than one window ago. */
   readonly used: number;
-  /** Time of the entry whose expiry lets this step's cost pass; 0 if it passes now, or never can. */
+  /** Time of the entry whose expiry lets this step's cost pass; -1 if it passes now, or never can. */
   readonly freesUs: number;
   /** Time of the newest live entry, 0 if there is none. */
   readonly lastUs: number;

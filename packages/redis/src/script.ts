@@ -7,6 +7,7 @@ import gcra from './lua/gcra.lua';
 import head from './lua/head.lua';
 import leases from './lua/leases.lua';
 import log from './lua/log.lua';
+import logPut from './lua/log-put.lua';
 import main from './lua/main.lua';
 import shared from './lua/shared.lua';
 import takes from './lua/takes.lua';
@@ -42,7 +43,7 @@ export function testScript(): Script {
 }
 
 function assemble(clock: string): Script {
-  return scriptOf([clock, head, takes, shared, gcra, window, log, leases, main].join('\n'));
+  return scriptOf([clock, head, takes, shared, gcra, window, logPut, log, leases, main].join('\n'));
 }
 
 /** A text with its name. */

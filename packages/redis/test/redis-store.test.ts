@@ -119,7 +119,7 @@ describe.skipIf(redisServer === null)('the Redis store', () => {
     for (const group of steps) await store.apply(group);
     expect(await client.dumpBuffer(nameOf('ada', rule))).toEqual(before);
     expect(await client.exists(nameOf('bob', rule))).toBe(0);
-    for (const command of ['set', 'del', 'rpush', 'lset', 'lpop', 'lrem', 'pexpire']) {
+    for (const command of ['set', 'del', 'rpush', 'lset', 'ltrim', 'lrem', 'pexpire']) {
       expect(await calls(command), command).toBe(0);
     }
   });
@@ -140,11 +140,10 @@ describe.skipIf(redisServer === null)('the Redis store', () => {
     ).toMatch(/^\d{16}:1:0$/);
     const rule = makeRule('sliding-window-log', 7, 60_000_000);
     await at('joe', rule);
-    expect(await client.lrange(await at('joe', rule, 3), 0, -1)).toEqual([
-      expect.stringMatching(/^\d{16}$/),
-      expect.stringMatching(/^\d{16}:3$/),
-      '4',
-    ]);
+    // What a list of more holds: log.test.ts.
+    const [tail, ...rest] = await client.lrangeBuffer(await at('joe', rule, 3), 0, -1);
+    expect(tail).toHaveLength(1 + 3 * 11);
+    expect(rest).toEqual([]);
   });
 
   it('decides all that is asked in one turn in one call, of at most maxSteps', async () => {

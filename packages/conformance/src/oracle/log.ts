@@ -1,10 +1,11 @@
-/** The oracle's sliding window log: every admitted request with its time. */
+/** The oracle's sliding window log: the units that were admitted at each instant. */
 
 import type { LogRule } from '@spillway/core';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 
 interface Entry {
   readonly time: bigint;
+  /** Units of all that was admitted at this instant. */
   readonly cost: bigint;
 }
 
@@ -27,7 +28,10 @@ function append(rule: LogRule, view: LogState, now: bigint, cost: bigint): LogSt
   const entries = live(rule, view, now);
   const purged = view.entries[view.entries.length - entries.length - 1]?.time ?? view.purged;
   const time = larger(now, entries.at(-1)?.time ?? now);
-  const next = [...entries, { time, cost }];
+  const same = entries.at(-1)?.time === time ? entries.at(-1) : undefined;
+  const next = same
+    ? [...entries.slice(0, -1), { time, cost: same.cost + cost }]
+    : [...entries, { time, cost }];
   return purged === undefined ? { entries: next } : { entries: next, purged };
 }
 
@@ -72,10 +76,11 @@ export const logMachine: Machine<LogRule, LogState> = {
 
   put(rule, view, now, cost, receipt) {
     if (!receipt) return undefined;
-    const found = live(rule, view, now).findLast(
-      (entry) => entry.time === BigInt(receipt.atUs) && entry.cost === cost,
-    );
-    return found && { ...view, entries: view.entries.filter((entry) => entry !== found) };
+    const found = live(rule, view, now).find(({ time }) => time === BigInt(receipt.atUs));
+    if (!found) return undefined;
+    const left = { ...found, cost: found.cost - smaller(cost, found.cost) };
+    const entries = view.entries.map((entry) => (entry === found ? left : entry));
+    return { ...view, entries: entries.filter((entry) => entry.cost > 0n) };
   },
 
   numbers(rule, view, now, cost) {
@@ -97,7 +102,7 @@ export const logMachine: Machine<LogRule, LogState> = {
     return {
       nowUs,
       used: Number(units(entries)),
-      freesUs: retryUs ? nowUs + Number(retryUs) - rule.windowUs : 0,
+      freesUs: retryUs ? nowUs + Number(retryUs) - rule.windowUs : -1,
       lastUs: Number(entries.at(-1)?.time ?? 0n),
     };
   },

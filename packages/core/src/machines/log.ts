@@ -1,15 +1,8 @@
-/** The sliding window log: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/log.lua). */
+/** The sliding window log: pure steps on its entries (docs/algorithms.md; twin: packages/redis/src/lua/log.lua). */
 
 import type { LogRule } from '../rule.js';
 import type { Op, Receipt } from '../store.js';
-
-/** Admitted requests, oldest first; those before `head` are gone. `total` is the cost of all from `head` on, expired or not. */
-export interface LogState {
-  times: number[];
-  costs: number[];
-  head: number;
-  total: number;
-}
+import type { Entries } from './entries.js';
 
 /** What a step found, beside its verdict. */
 export interface LogView {
@@ -19,12 +12,12 @@ export interface LogView {
 }
 
 /**
- * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. `view` receives the numbers
+ * Does `op` to `entries`, in place; see {@link stepBucket} for `charge` and the return value. `view` receives the numbers
  * after the step. `mayGrow` false lets the newest entry absorb a new one: it then expires later than exactly, never sooner.
  */
 export function stepLog(
   rule: LogRule,
-  state: LogState,
+  entries: Entries,
   op: Op,
   cost: number,
   nowUs: number,
@@ -33,117 +26,69 @@ export function stepLog(
   receipt?: Receipt,
   mayGrow = true,
 ): boolean {
-  if (op === 'reset') clear(state);
-  // Expired entries stay until a grant purges them: a refusal writes nothing.
-  let live = firstLive(rule, state, nowUs);
-  let used = state.total - sum(state, state.head, live);
-  if (lastTime(state) > nowUs + rule.windowUs) {
-    // The clock went back by more than a window: the live units become one entry at now.
-    clear(state);
-    append(state, used, nowUs, true);
-    live = state.head;
-  }
+  if (op === 'reset') entries.clear();
+  const sinceUs = nowUs - rule.windowUs;
+  const used = entries.total - entries.unitsUntil(sinceUs);
   let allowed = op === 'reset' || cost === 0 || used + cost <= rule.limit;
 
-  if (op === 'put') allowed = cost > 0 && removeEntry(state, live, receipt?.atUs, cost);
-  else if (cost > 0 && (op === 'record' || (op === 'take' && allowed && charge))) {
-    purge(state, live);
-    append(state, Math.min(cost, rule.limit), nowUs, mayGrow);
-    if (op === 'record') dropOldest(state, rule.limit);
-    live = state.head;
+  if (op === 'put') {
+    allowed = cost > 0 && receipt !== undefined && put(rule, entries, receipt.atUs, cost, nowUs);
+  } else if (cost > 0 && (op === 'record' || (op === 'take' && (charge || !allowed)))) {
+    if (isAhead(rule, entries, nowUs)) gather(entries, used, nowUs);
+    if (op === 'record' || allowed) append(rule, entries, cost, nowUs, mayGrow);
   }
-  used = state.total - sum(state, state.head, live);
-
-  view.used = used;
-  view.lastUs = used > 0 ? lastTime(state) : 0;
-  view.freesUs = freesAt(state, live, used + cost - rule.limit, cost <= rule.limit);
+  look(rule, entries, cost, nowUs, view);
   return allowed;
 }
 
-/** Time of the newest entry, 0 if there is none. */
-function lastTime(state: LogState): number {
-  const last = state.times.length - 1;
-  return last >= state.head ? (state.times[last] as number) : 0;
+/** Whether the clock went back by so much that all live units count as one entry of now. */
+function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
+  return entries.lastUs > nowUs + rule.windowUs;
 }
 
-function firstLive(rule: LogRule, state: LogState, nowUs: number): number {
-  let index = state.head;
-  while (index < state.times.length && (state.times[index] as number) <= nowUs - rule.windowUs) {
-    index += 1;
-  }
-  return index;
+/** Writes what {@link isAhead} says. */
+function gather(entries: Entries, used: number, nowUs: number): void {
+  entries.clear();
+  entries.add(nowUs, used);
 }
 
-function sum(state: LogState, from: number, to: number): number {
-  let units = 0;
-  for (let index = from; index < to; index += 1) units += state.costs[index] as number;
-  return units;
-}
-
-/** The time of the entry whose expiry frees `excess` units; 0 if none need be freed or the cost can never pass. */
-function freesAt(state: LogState, live: number, excess: number, possible: boolean): number {
-  if (excess <= 0 || !possible) return 0;
-  let freed = 0;
-  for (let index = live; index < state.times.length; index += 1) {
-    freed += state.costs[index] as number;
-    if (freed >= excess) return state.times[index] as number;
-  }
-  return 0;
-}
-
-function append(state: LogState, cost: number, nowUs: number, mayGrow: boolean): void {
-  const last = state.times.length - 1;
-  const timeUs = Math.max(nowUs, lastTime(state));
-  if (!mayGrow && last >= state.head) {
-    state.times[last] = timeUs;
-    state.costs[last] = (state.costs[last] as number) + cost;
-  } else {
-    state.times.push(timeUs);
-    state.costs.push(cost);
-  }
-  state.total += cost;
-}
-
-function dropOldest(state: LogState, limit: number): void {
-  while (state.total > limit) {
-    const over = state.total - limit;
-    const cost = state.costs[state.head] as number;
-    state.total -= Math.min(cost, over);
-    if (cost > over) state.costs[state.head] = cost - over;
-    else state.head += 1;
-  }
-}
-
-function removeEntry(
-  state: LogState,
-  live: number,
-  atUs: number | undefined,
+/** Expired entries stay until something is written: a refusal writes nothing. */
+function append(
+  rule: LogRule,
+  entries: Entries,
   cost: number,
-): boolean {
-  for (let index = state.times.length - 1; index >= live; index -= 1) {
-    if (state.times[index] !== atUs || state.costs[index] !== cost) continue;
-    state.times.splice(index, 1);
-    state.costs.splice(index, 1);
-    state.total -= cost;
-    return true;
-  }
-  return false;
+  nowUs: number,
+  mayGrow: boolean,
+): void {
+  entries.drop(entries.unitsUntil(nowUs - rule.windowUs));
+  const units = Math.min(cost, rule.limit);
+  if (mayGrow || entries.total === 0) entries.add(nowUs, units);
+  else entries.absorb(Math.max(nowUs, entries.lastUs), units);
+  entries.drop(Math.max(0, entries.total - rule.limit)); // only a record comes so far
 }
 
-/** Forgets the entries before `live`; moves the rest down once they are fewer than those forgotten. */
-function purge(state: LogState, live: number): void {
-  state.total -= sum(state, state.head, live);
-  state.head = live;
-  if (live > 16 && live * 2 > state.times.length) {
-    state.times.splice(0, live);
-    state.costs.splice(0, live);
-    state.head = 0;
+function put(rule: LogRule, entries: Entries, atUs: number, cost: number, nowUs: number): boolean {
+  const sinceUs = nowUs - rule.windowUs;
+  if (atUs <= sinceUs) return false;
+  if (isAhead(rule, entries, nowUs)) {
+    if (atUs !== nowUs) return false;
+    gather(entries, entries.total - entries.unitsUntil(sinceUs), nowUs);
   }
+  if (entries.takeBack(atUs, cost) === 0) return false;
+  entries.drop(entries.unitsUntil(sinceUs));
+  return true;
 }
 
-function clear(state: LogState): void {
-  state.times.length = 0;
-  state.costs.length = 0;
-  state.head = 0;
-  state.total = 0;
+function look(rule: LogRule, entries: Entries, cost: number, nowUs: number, view: LogView): void {
+  const expired = entries.unitsUntil(nowUs - rule.windowUs);
+  const used = entries.total - expired;
+  const ahead = isAhead(rule, entries, nowUs);
+  const excess = used + cost - rule.limit;
+  view.used = used;
+  view.lastUs = 0;
+  if (used > 0) view.lastUs = ahead ? nowUs : entries.lastUs;
+  view.freesUs = -1;
+  if (excess > 0 && cost <= rule.limit) {
+    view.freesUs = ahead ? nowUs : entries.instantOf(expired + excess);
+  }
 }

@@ -4,7 +4,6 @@ import { type Clock, systemClock } from '../clock.js';
 import { SpillwayError, show } from '../errors.js';
 import { spread, uniqueGroup } from '../group.js';
 import { KnownCounts } from '../known-counts.js';
-import { mayWrite } from '../machines/bucket.js';
 import { type LogView, stepLog } from '../machines/log.js';
 import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../rule.js';
 import type {
@@ -17,7 +16,7 @@ import type {
   SyncStore,
   WindowAnswer,
 } from '../store.js';
-import { Shelves, type StoredLog } from './shelves.js';
+import { Shelves, StoredLog } from './shelves.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -205,23 +204,19 @@ class Memory implements MemoryStore {
     full: boolean,
     other?: StoredLog,
   ): LogAnswer {
-    const state = stored ??
-      (other && copyOf(other)) ?? { times: [], costs: [], head: 0, total: 0, expiresUs: 0 };
-    const entries = stored ? stored.times.length - stored.head : 0;
-    // A step that may not write leaves a log that the clock made impossible as it is.
-    const isAhead = stored !== undefined && stored.expiresUs > nowUs + 2 * rule.windowUs;
-    const before = isAhead ? copyOf(stored) : undefined;
+    const state = stored ?? new StoredLog();
+    if (!stored && other) state.copy(other);
+    const entries = stored ? stored.count : 0;
     const allowed = stepLog(rule, state, op, cost, nowUs, charge, this.view, receipt, !full);
-    if (before && !mayWrite(op, cost, allowed)) Object.assign(state, before);
-    const entriesNow = state.times.length - state.head;
-    if (entriesNow > 0) state.expiresUs = (state.times.at(-1) as number) + rule.windowUs;
+    if (state.count > 0) state.expiresUs = state.lastUs + rule.windowUs;
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
-      shelves.logEntries += entriesNow - entries;
-      if (entriesNow === 0) shelves.logs.delete(limiter, rule.code, key);
+      shelves.logEntries += state.count - entries;
+      if (state.count === 0) shelves.logs.delete(limiter, rule.code, key);
       else if (!stored) shelves.logs.set(limiter, rule.code, key, state);
     }
-    return { allowed, nowUs, ...this.view };
+    const { used, freesUs, lastUs } = this.view;
+    return { allowed, nowUs, used, freesUs, lastUs };
   }
 
   /** A permit is found where it was taken; those in both places count. */
@@ -280,8 +275,4 @@ class Memory implements MemoryStore {
 /** What was charged in common stays: what one key gives back or resets may have been charged by another. */
 function inCommon(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
-}
-
-function copyOf(log: StoredLog): StoredLog {
-  return { ...log, times: [...log.times], costs: [...log.costs] };
 }

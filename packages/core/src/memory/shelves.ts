@@ -1,12 +1,14 @@
 /** All that a memory store keeps, by machine. */
 
-import type { LogState } from '../machines/log.js';
+import { Entries } from '../machines/entries.js';
 import { BucketShelf } from './bucket-shelf.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 import { LeaseShelf } from './lease-shelf.js';
 import { WindowShelf } from './window-shelf.js';
 
-export type StoredLog = LogState & Expiring;
+export class StoredLog extends Entries implements Expiring {
+  expiresUs = 0;
+}
 
 export class Shelves {
   readonly buckets: BucketShelf = new BucketShelf();
@@ -25,7 +27,7 @@ export class Shelves {
     this.buckets.reclaim(nowUs);
     this.windows.reclaim(nowUs);
     this.logs.reclaim(nowUs, (log) => {
-      this.logEntries -= log.times.length - log.head;
+      this.logEntries -= log.count;
     });
     this.leases.reclaim(nowUs);
   }

@@ -1,68 +1,138 @@
--- The sliding window log (docs/algorithms.md; twin: packages/core/src/machines/log.ts).
+-- The sliding window log (docs/algorithms.md; twin: packages/core/src/machines/log.ts; why this format: ADR 12).
 --
--- Stored, format 1: a list of entries, oldest first, `us` (one unit) or `us:cost`; its last element is the total of all
--- units in it, so that the two ends of the list tell all that a decision needs.
+-- Stored, format 1: a list of texts, made of records of 11 bytes: an instant (7 bytes) and a count (4 bytes), the units
+-- of all entries up to the end of this one, modulo 2^32. First the chunks, each of up to 64 entries, oldest first; if
+-- there are any, the index: the last record of each chunk; last the tail: `1`, or `2` if there are chunks; the record
+-- from which entries count: none that counts is older, and no unit up to its count counts; if there are chunks, the
+-- last record of the first of them; and the newest entries, at least one.
+-- The counts within a chunk may be off, all by as much: the index has the right one of its last.
 
 local function log()
-  local function encode(us, cost)
-    if cost == 1 then
-      return format('%d', us)
-    end
-    return format('%d:%d', us, cost)
+  local byte, char, sub = string.byte, string.char, string.sub
+  local WIDTH, CHUNK, WRAP, HALF = 11, 64, 4294967296, 2147483648
+
+  -- The instant and the count of the record that follows byte `at`.
+  local function decode(text, at)
+    local a, b, c, d, e, f, g, h, i, j, k = byte(text, at + 1, at + 11)
+    return (((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f) * 256 + g,
+      ((h * 256 + i) * 256 + j) * 256 + k
   end
 
-  local function decode(text)
-    local us, cost = match(text, '^(%d+):?(%d*)$')
-    if not us then
+  local function encode(us, count)
+    local g, k = us % 256, count % 256
+    us, count = (us - g) / 256, (count - k) / 256
+    local f, j = us % 256, count % 256
+    us, count = (us - f) / 256, (count - j) / 256
+    local e, i = us % 256, count % 256
+    us, count = (us - e) / 256, (count - i) / 256
+    local d = us % 256
+    us = (us - d) / 256
+    local c = us % 256
+    us = (us - c) / 256
+    local b = us % 256
+    return char((us - b) / 256, b, c, d, e, f, g, count % 256, i, j, k)
+  end
+
+  -- How many of `n` records, from byte `at` on, come before the first one later than `us`; or, if that is nil, before
+  -- the first one whose count has reached `target`. Mostly it is one of the first two.
+  local function search(text, at, n, us, target)
+    local low, high, middle = 0, n, n > 2 and 1 or 0
+    while low < high do
+      local instant, count = decode(text, at + middle * WIDTH)
+      if us and instant > us or not us and (count - target) % WRAP < HALF then
+        high = middle
+      else
+        low = middle + 1
+      end
+      middle = (low + high - (low + high) % 2) / 2
+    end
+    return low
+  end
+
+  -- An element of the list that is nothing but records.
+  local function element(key, at)
+    local text = call('LINDEX', key, at)
+    if not text or #text % WIDTH ~= 0 then
       error(CORRUPT)
     end
-    return tonumber(us), cost == '' and 1 or tonumber(cost)
+    return text
   end
 
-  -- Walks from the entry at `index` until `done(us, cost)`. Whoever walks knows by the total that there is such an entry.
-  local function walk(key, index, done)
-    local chunk = 4
-    while true do
-      local part = call('LRANGE', key, index, index + chunk - 1)
-      for i = 1, #part do
-        local us, cost = decode(part[i])
-        if done(us, cost) then
-          return us, index + i - 1
-        end
+  local function index_of(step, key)
+    step.index = step.index or element(key, -2)
+    return step.index
+  end
+
+  -- In which text the wanted record is, as `search` wants it: the chunk (0: the tail), its text, where its records begin,
+  -- how many there are, and by how much their counts are off.
+  local function locate(step, key, us, target)
+    local tail, chunk, ends = step.tail, 0, 0
+    if step.chunked and search(tail, 23, 1, us, target) == 0 then
+      local index, at = tail, 12
+      if search(tail, 12, 1, us, target) > 0 then
+        index = index_of(step, key)
+        chunk = search(index, 0, #index / WIDTH, us, target)
+        at = chunk * WIDTH
       end
-      if #part < chunk then
-        error(CORRUPT)
+      if at < #index then
+        local text = element(key, chunk)
+        local _, count = decode(index, at)
+        _, ends = decode(text, #text - WIDTH)
+        return chunk + 1, text, 0, #text / WIDTH, count - ends
       end
-      index, chunk = index + chunk, min(chunk * 4, 1024)
     end
+    return 0, tail, step.open, step.entries, 0
   end
 
-  -- What a step needs of the list: `dead` expired entries of `gone` units at its head, `used` live units.
+  -- Finds the first record later than `us`, or the first whose count has reached `target`: there must be one. Answers
+  -- its instant, its count, the count before it, its chunk, and how many records of that are before it.
+  local function seek(step, key, us, target)
+    local chunk, text, at, n, off = locate(step, key, us, target)
+    local i = search(text, at, n, us, target and target - off)
+    if i == n then
+      error(CORRUPT)
+    end
+    local from, before, _ = at + i * WIDTH, step.gone, nil
+    if i > 0 then
+      _, before = decode(text, from - WIDTH)
+      before = (before + off) % WRAP
+    elseif step.chunked and chunk ~= 1 then
+      local index = index_of(step, key)
+      _, before = decode(index, (chunk == 0 and #index or chunk * WIDTH - WIDTH) - WIDTH)
+    end
+    if (before - step.gone) % WRAP >= HALF then
+      before = step.gone -- the entry was cut where counting begins, or is older
+    end
+    local instant, count = decode(text, from)
+    return instant, (count + off) % WRAP, before, chunk, i
+  end
+
+  -- What a step needs of the log: `used` live units, and where they begin. A step is asked of one key after the other.
   local function read(step, key)
-    local ends = call('LRANGE', key, -2, -1)
-    step.dead, step.gone, step.used, step.total, step.last = 0, 0, 0, 0, 0
-    step.cut, step.exists = false, #ends > 0
-    if not step.exists then
+    local tail = call('LINDEX', key, -1)
+    step.tail, step.chunked, step.index, step.first = tail, false, nil, nil
+    step.used, step.last, step.cut = 0, 0, false
+    if not tail then
       return
     end
-    if #ends < 2 or not match(ends[2], '^%d+$') then
+    local mark = byte(tail, 1)
+    local open = mark == 50 and 23 or 12
+    local entries = (#tail - open) / WIDTH
+    if (mark ~= 49 and mark ~= 50) or entries < 1 or entries % 1 ~= 0 then
       error(CORRUPT)
     end
+    step.open, step.entries, step.chunked = open, entries, open == 23
+    step.last, step.all = decode(tail, #tail - WIDTH)
     local since = now - step.window
-    step.last = decode(ends[1])
-    step.total = tonumber(ends[2])
     if step.last <= since then
-      step.dead, step.gone = -1, step.total -- all of them
       return
     end
-    local _, first = walk(key, 0, function(us, cost)
-      if us > since then
-        return true
-      end
-      step.gone = step.gone + cost
-      return false
-    end)
-    step.dead, step.used = first, step.total - step.gone
+    step.from, step.gone = decode(tail, 1)
+    step.chunk, step.skip = step.chunked and 1 or 0, 0
+    if step.from <= since then
+      step.from, step.first, step.gone, step.chunk, step.skip = seek(step, key, since)
+    end
+    step.used = (step.all - step.gone) % WRAP
     step.cut = step.last > now + step.window -- the clock went back: all live units count as one entry of now
     if step.cut then
       step.last = now
@@ -70,115 +140,140 @@ local function log()
   end
 
   local function judge(step, key)
-    if step.op == RESET then
+    local op = step.op
+    if op == RESET then
       return true
     end
     read(step, key)
-    if step.op == PUT then
-      if step.cut then
-        return step.at == now and step.cost == step.used
-      end
-      if step.at <= now - step.window then
-        return false
-      end
-      return step.exists and call('LPOS', key, encode(step.at, step.cost)) ~= false
+    if op ~= PUT then
+      return step.used + step.cost <= step.limit
     end
-    return step.used + step.cost <= step.limit
+    if step.used == 0 or step.at <= now - step.window or step.at > step.last then
+      return false
+    end
+    if step.cut then
+      step.units = step.at == now and step.used or 0
+    else
+      local us, ends, before, chunk, skip = seek(step, key, step.at - 1)
+      -- An entry before where counting begins holds nothing any more.
+      local units = us == step.at and (ends - before) % WRAP or 0
+      step.units, step.put_chunk, step.put_skip = units < HALF and units or 0, chunk, skip
+    end
+    return step.units > 0
   end
 
-  local function expire(step, key)
+  -- Stores the tail in place of the last element, or after it.
+  local function write(step, key, command, head, entries)
+    local tail = (head == '' and '1' or '2') .. encode(step.from, step.gone) .. head .. entries
+    if command == 'RPUSH' then
+      call('RPUSH', key, tail)
+    else
+      call('LSET', key, -1, tail)
+    end
+    step.tail, step.chunked, step.index, step.first = tail, head ~= '', nil, nil
+    step.open = step.chunked and 23 or 12
+    step.entries = #entries / WIDTH
     call('PEXPIRE', key, lifetime(step.last + step.window - now))
   end
 
-  -- Replaces a state that the clock made impossible by its one entry.
-  local function repair(step, key)
-    call('DEL', key)
-    call('RPUSH', key, encode(now, step.used), format('%d', step.used))
-    step.cut, step.dead, step.gone, step.total = false, 0, 0, step.used
-    expire(step, key)
+  -- Begins anew, with one entry.
+  local function begin(step, key, us, units)
+    if step.tail then
+      call('DEL', key)
+    end
+    step.cut, step.used, step.last, step.all, step.from, step.gone = false, units, us, units, us, 0
+    step.chunk, step.skip = 0, 0
+    write(step, key, 'RPUSH', '', encode(us, units))
   end
 
-  local function drop_oldest(step, key)
-    local over = step.used - step.limit
-    while over > 0 do
-      local us, cost = decode(call('LINDEX', key, 0))
-      if cost > over then
-        call('LSET', key, 0, encode(us, cost - over))
-      else
-        call('LPOP', key)
-      end
-      over = over - cost
+  -- The last record of the first chunk, as the tail keeps it.
+  local function head_of(step)
+    return step.index and sub(step.index, 1, WIDTH) or step.chunked and sub(step.tail, 13, 23) or ''
+  end
+
+  -- Removes what no longer counts: chunks, and the oldest entries of the tail once it is all. Answers those that stay.
+  local function purge(step, key)
+    if step.chunk > 1 then
+      call('LTRIM', key, step.chunk - 1, -1)
+      step.index = sub(index_of(step, key), step.chunk * WIDTH - WIDTH + 1)
+      call('LSET', key, -2, step.index)
+    elseif step.chunk == 0 and step.chunked then
+      call('LTRIM', key, -1, -1)
+      step.chunked, step.index = false, nil
     end
-    step.used = min(step.used, step.limit)
-    call('LSET', key, -1, format('%d', step.used))
+    return sub(step.tail, step.open + (step.chunk == 0 and step.skip or 0) * WIDTH + 1)
+  end
+
+  -- The entries of a full tail become a chunk. Answers the last record of the first chunk.
+  local function close(step, key, entries)
+    local head, ends = head_of(step), sub(entries, -WIDTH)
+    if head == '' then
+      call('LSET', key, -1, entries)
+      call('RPUSH', key, ends)
+      return ends
+    end
+    local index = index_of(step, key)
+    call('LSET', key, -2, entries)
+    call('LSET', key, -1, index .. ends)
+    return head
   end
 
   local function append(step, key)
-    if step.cut then
-      repair(step, key)
-    end
-    if step.dead < 0 then
-      call('DEL', key)
-      step.exists = false
-    elseif step.dead > 0 then
-      call('LPOP', key, step.dead)
-    end
-    step.dead = 0
     local cost = min(step.cost, step.limit)
-    step.last = max(now, step.last)
-    step.used = step.used + cost
-    local entry, total = encode(step.last, cost), format('%d', step.used)
-    if step.exists then
-      call('LSET', key, -1, entry) -- in the place of the old total
-      call('RPUSH', key, total)
-    else
-      call('RPUSH', key, entry, total)
-      step.exists = true
+    local over = step.used + cost - step.limit -- above 0 only when recording
+    if step.used == 0 or over >= step.used then
+      return begin(step, key, step.used == 0 and now or max(now, step.last), cost)
     end
-    if step.op == RECORD and step.used > step.limit then
-      drop_oldest(step, key)
+    if step.cut then
+      begin(step, key, now, step.used)
     end
-    expire(step, key)
+    if over > 0 then
+      local _
+      step.from, step.first, _, step.chunk, step.skip = seek(step, key, nil, step.gone + over + 1)
+      step.gone, step.used = (step.gone + over) % WRAP, step.used - over
+    end
+    local entries, command, head = purge(step, key), 'LSET', nil
+    local us, first = max(now, step.last), step.first
+    if us == step.last then
+      entries = sub(entries, 1, -WIDTH - 1)
+    elseif #entries == CHUNK * WIDTH then
+      head, command, entries = close(step, key, entries), 'RPUSH', ''
+    end
+    step.last, step.used, step.all = us, step.used + cost, (step.all + cost) % WRAP
+    write(step, key, command, head or head_of(step), entries .. encode(us, step.all))
+    step.first = first
   end
 
-  local function put(step, key)
-    if step.cut or step.total == step.cost then
-      call('DEL', key)
-      step.used, step.exists, step.cut = 0, false, false
-      return
+  -- The instant at which enough expires, in the state as it is now.
+  local function frees(step, key)
+    local excess = step.used + step.cost - step.limit
+    if excess <= 0 or step.cost > step.limit or step.op == RESET then
+      return -1
+    elseif step.cut then
+      return now
+    elseif step.first and (step.first - step.gone) % WRAP >= excess then
+      return step.from -- the first entry that counts, as found before
     end
-    call('LREM', key, -1, encode(step.at, step.cost))
-    call('LSET', key, -1, format('%d', step.total - step.cost))
-    step.used = step.used - step.cost
-    step.last = decode(call('LINDEX', key, -2))
-    expire(step, key)
+    local us = seek(step, key, nil, step.gone + excess)
+    return us
   end
+
+  local put
 
   local function settle(step, key, go)
     local op, passes = step.op, step.passes
     if op == RESET then
       call('DEL', key)
-      step.used, step.last = 0, 0
     elseif op == RECORD or (op <= SHADOW and passes and go) then
       append(step, key)
     elseif op == PUT and passes then
+      put = put or log_put(decode, encode, element, index_of, head_of, begin, write, CHUNK)
       put(step, key)
-    elseif step.cut and op <= SHADOW then
-      repair(step, key)
-    end
-    local excess, frees = step.used + step.cost - step.limit, 0
-    if op ~= RESET and excess > 0 and step.cost <= step.limit and step.used > 0 then
-      if step.cut then
-        frees = now
-      else
-        frees = walk(key, step.dead, function(_, cost)
-          excess = excess - cost
-          return excess <= 0
-        end)
-      end
+    elseif step.cut and op <= SHADOW and not passes then
+      begin(step, key, now, step.used)
     end
     reply[size + 1] = step.used * 2 + (passes and 1 or 0)
-    reply[size + 2] = frees
+    reply[size + 2] = frees(step, key)
     reply[size + 3] = step.used > 0 and step.last or 0
     size = size + 3
   end
@@ -188,7 +283,7 @@ local function log()
     return {
       op = op, judge = judge, settle = settle, passes = false,
       cost = cost, limit = limit, window = length, at = op == PUT and number() or 0,
-      dead = 0, gone = 0, used = 0, total = 0, last = 0, cut = false, exists = false,
+      used = 0, last = 0, cut = false,
     }
   end
 end

@@ -1,0 +1,110 @@
+/** No step on a sliding log of 100,000 entries keeps Redis for a millisecond, whatever cost a client chooses. */
+
+import { makeRule, type Step } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { redisStoreAt } from '../src/testing.js';
+import { redisServer, type Server, startServer } from './redis.js';
+
+const ENTRIES = 100_000;
+const WINDOW_US = 1_000_000_000;
+const START_US = 1_767_225_600_000_000;
+/** One entry each 5 ms: at the end the oldest is half a window old. */
+const GAP_US = WINDOW_US / 2 / ENTRIES;
+const END_US = START_US + ENTRIES * GAP_US;
+const RUNS = 9;
+
+const rule = makeRule('sliding-window-log', ENTRIES, WINDOW_US);
+
+function step(op: Step['op'], cost: number, entry?: number): Step {
+  const base: Step = { op, limiter: 'log', key: 'ada', rule, cost, binding: true };
+  return entry === undefined
+    ? base
+    : { ...base, receipt: { atUs: START_US + entry * GAP_US, num: 0 } };
+}
+
+describe.skipIf(redisServer === null)('a sliding log of 100,000 entries', () => {
+  const clock = new ManualClock(START_US);
+  let server: Server;
+  let client: Redis;
+  let store: ReturnType<typeof redisStoreAt>;
+  let key: string;
+
+  beforeAll(async () => {
+    server = await startServer();
+    client = new Redis(server.port);
+    store = redisStoreAt(client, clock);
+    await fill();
+    [key] = (await client.keys('*')) as [string];
+    await client.copy(key, 'full');
+  }, 120_000);
+  afterAll(async () => {
+    client?.disconnect();
+    await server?.kill();
+  });
+
+  /** Takes one unit at each instant. A store has one clock: those that ask in the same turn have one each. */
+  async function fill(): Promise<void> {
+    const askers = Array.from({ length: 200 }, () => {
+      const own = new ManualClock();
+      return { own, store: redisStoreAt(client, own) };
+    });
+    for (let i = 0; i < ENTRIES; i += askers.length) {
+      const takes = askers.map(({ own, store }, at) => {
+        own.setUs(START_US + (i + at) * GAP_US);
+        return store.apply([step('take', 1)]);
+      });
+      await Promise.all(takes);
+    }
+  }
+
+  /** Microseconds of Redis for `asked` on the full log at `nowUs`: the least of several, for others may want the processor. */
+  async function leastUs(nowUs: number, asked: Step): Promise<number> {
+    clock.setUs(nowUs);
+    let least = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < RUNS; run += 1) {
+      await client.copy('full', key, 'REPLACE');
+      await client.config('RESETSTAT');
+      await store.apply([asked]);
+      const stats = await client.info('commandstats');
+      const [, us] = /cmdstat_evalsha:calls=1,usec=(\d+)/.exec(stats) ?? [];
+      least = Math.min(least, Number(us ?? Number.NaN));
+    }
+    return least;
+  }
+
+  it('holds so many', async () => {
+    clock.setUs(END_US);
+    const [look] = await store.apply([step('look', 1)]);
+    expect(look).toMatchObject({ used: ENTRIES, freesUs: START_US });
+    const bytes = await client.call('MEMORY', 'USAGE', key, 'SAMPLES', '0');
+    expect(Number(bytes) / ENTRIES).toBeLessThan(14);
+  });
+
+  it.each([
+    ['refuses 1', END_US, step('take', 1)],
+    ['refuses half of all', END_US, step('take', ENTRIES / 2)],
+    ['refuses all', END_US, step('take', ENTRIES)],
+    ['looks', END_US, step('look', 1)],
+    ['looks at the cost of all', END_US, step('look', ENTRIES)],
+    ['records 1', END_US, step('record', 1)],
+    ['records half of all', END_US, step('record', ENTRIES / 2)],
+    ['records all', END_US, step('record', ENTRIES)],
+    ['gives back the newest', END_US, step('put', 1, ENTRIES - 1)],
+    ['gives back one of the middle', END_US, step('put', 1, ENTRIES / 2)],
+    ['gives back the oldest', END_US, step('put', 1, 0)],
+    ['gives back what is not there', END_US, step('put', 1, 0.5)],
+    ['looks when half has expired', END_US + (3 * WINDOW_US) / 4, step('look', 1)],
+    ['refuses when half has expired', END_US + (3 * WINDOW_US) / 4, step('take', ENTRIES)],
+    ['grants when half has expired', END_US + (3 * WINDOW_US) / 4, step('take', 1)],
+    ['records when half has expired', END_US + (3 * WINDOW_US) / 4, step('record', ENTRIES)],
+    ['looks when all but one have expired', END_US + WINDOW_US - GAP_US - 1, step('look', 1)],
+    ['grants when all but one have expired', END_US + WINDOW_US - GAP_US - 1, step('take', 1)],
+    ['looks when all have expired', END_US + WINDOW_US, step('look', 1)],
+    ['grants when all have expired', END_US + WINDOW_US, step('take', 1)],
+    ['resets', END_US, step('reset', 1)],
+  ])('%s within a millisecond', async (_, nowUs, asked) => {
+    expect(await leastUs(nowUs, asked)).toBeLessThan(1_000);
+  });
+});
