@@ -74,6 +74,23 @@ describe('a breaker', () => {
       expect(store.calls).toBe(4);
     });
 
+    it('and has no request wait in an outage, however long an answer may take', async () => {
+      const { clock, store, fail, ask } = setUp({ storeTimeout: '1s' });
+      const pass = passing(clock);
+      await fail(3);
+      store.silent = true;
+      for (let i = 0; i < 100; i += 1) {
+        let outcome: string | undefined;
+        void ask().then((said) => {
+          outcome = said;
+        });
+        await vi.advanceTimersByTimeAsync(0);
+        expect(outcome).toBe('error');
+        await pass(0.05);
+      }
+      expect(store.probes).toBeGreaterThan(3);
+    });
+
     it('one question at a time', async () => {
       const { clock, store, fail } = setUp({ storeTimeout: '3s' });
       const pass = passing(clock);
@@ -83,7 +100,7 @@ describe('a breaker', () => {
       await fail(5);
       expect(store.probes).toBe(1);
       for (const end of store.open) end();
-      await pass(0.1);
+      await pass(0.12);
       expect(store.probes).toBe(2);
     });
 

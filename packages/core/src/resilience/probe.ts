@@ -38,6 +38,8 @@ export interface ProbeOptions {
 export class Probe {
   private readonly question: Step;
   private askedUs: number;
+  /** When the last question ended, or, if it has not, was asked. */
+  private doneUs: number;
   private wantedUs: number;
   private pauseUs: number;
   /** Grows with each question: of one that was given up, the answer is not heard any more. */
@@ -49,6 +51,7 @@ export class Probe {
     const { key, everyUs, clock } = options;
     this.question = questionAt(key);
     this.askedUs = clock.nowUs();
+    this.doneUs = this.askedUs;
     this.wantedUs = this.askedUs;
     this.pauseUs = everyUs;
     this.schedule();
@@ -64,7 +67,7 @@ export class Probe {
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
     this.wantedUs = nowUs;
     // The timer has had its time twice: it is slower now, or gone.
-    if (nowUs - this.askedUs >= 2 * everyUs && !this.isAsking(nowUs)) {
+    if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
       const answered = this.send();
       return !wasIdle && isKept(host, answered) ? undefined : answered;
     }
@@ -93,6 +96,7 @@ export class Probe {
     const { turn } = this;
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
+    this.doneUs = this.askedUs;
     return Promise.resolve()
       .then(() => asker.ask(this.question))
       .then(
@@ -106,6 +110,7 @@ export class Probe {
       .then((isBack) => {
         if (turn !== this.turn) return;
         this.isUnderWay = false;
+        this.doneUs = clock.nowUs();
         if (isBack) back();
         else this.scheduleNext();
       });
@@ -123,8 +128,8 @@ export class Probe {
     this.cancel?.();
     this.cancel = afterIdly(Math.ceil(this.pauseUs / 1000), () => {
       const { clock, everyUs } = this.options;
-      // On a clock that is set by hand the time may not have come.
-      if (clock.nowUs() - this.askedUs < everyUs) this.schedule();
+      // On a clock that is set by hand the time may not have come; a timer may come a little early.
+      if (clock.nowUs() - this.doneUs < everyUs / 2) this.schedule();
       else if (!this.isAsking(clock.nowUs())) void this.send();
     });
   }
