@@ -23,6 +23,8 @@ export interface NodeResponse {
   readonly closed: boolean;
   readonly destroyed: boolean;
   readonly socket: unknown;
+  /** Of HTTP/2. */
+  readonly stream?: { readonly aborted: boolean };
   getHeader(name: string): unknown;
   setHeader(name: string, value: string | number): unknown;
   end(body?: string): unknown;
@@ -90,8 +92,8 @@ export function releaseOnClose(admission: Admission, req: NodeRequest, res: Node
     return;
   }
   // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there;
-  // on HTTP/2 both come when the stream has closed, also when nobody has ended it.
-  res.on('finish', () => release(!res.writableEnded));
+  // on HTTP/2 both come when the stream has closed, also when it was reset.
+  res.on('finish', () => release(res.stream?.aborted === true));
   res.on('close', close);
   // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
   if (res.socket === null) {
