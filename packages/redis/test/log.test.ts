@@ -93,6 +93,51 @@ describe.skipIf(redisServer === null)('a sliding log in Redis', () => {
     await expectSame(rule, 20, 10_000, 64, 4_000);
   });
 
+  it('counts on beyond 2^32 units', async () => {
+    const clock = new ManualClock(START_US);
+    const redis: Store = new Redis(asRedisClient(client), scriptWithChunksOf(2), {}, clock);
+    const memory = memoryStore({ clock });
+    const rule = makeRule('sliding-window-log', 1_000_000_000, 10_000_000);
+    const base: Step = { op: 'take', limiter: 'log', key: 'ada', rule, cost: 1, binding: true };
+    for (let i = 0; i < 200; i += 1) {
+      clock.setUs(START_US + i * 1_000_000); // never all have expired: the count runs on
+      const receipt = { atUs: START_US + (i - 3 - (i % 5)) * 1_000_000, num: 0 };
+      for (const step of [
+        { ...base, cost: 100_000_000 },
+        { ...base, op: 'put', cost: 60_000_000, receipt },
+        { ...base, op: 'record', cost: 150_000_000 },
+        { ...base, op: 'look', cost: 500_000_000 },
+      ] as const) {
+        const [wanted] = memory.apply([step]);
+        const told = `second ${i}: ${step.op}`;
+        expect({ told, ...(await redis.apply([step]))[0] }).toEqual({ told, ...wanted });
+      }
+    }
+  });
+
+  it('keeps few chunks, and none too long, when nearly all is given back', async () => {
+    const clock = new ManualClock(START_US);
+    const store = redisStoreAt(client, clock);
+    const rule = makeRule('sliding-window-log', 10_000, 60_000_000);
+    const base: Step = { op: 'take', limiter: 'log', key: 'ada', rule, cost: 1, binding: true };
+    for (let i = 0; i < 2_560; i += 1) {
+      clock.setUs(START_US + i);
+      await store.apply([base]);
+    }
+    const name = (await client.keys('*'))[0] as string;
+    let stored: Buffer[] = [];
+    for (let i = 1; i <= 2_560; i += 1) {
+      const receipt = { atUs: START_US + ((i * 7) % 2_560), num: 0 };
+      if (receipt.atUs % 32 > 0) await store.apply([{ ...base, op: 'put', receipt }]);
+      if (i % 64 > 0) continue;
+      stored = await client.lrangeBuffer(name, 0, -1);
+      for (const { length } of stored.slice(0, -2)) expect(length).toBeLessThanOrEqual(64 * 11);
+      expect(stored.at(-1)?.length).toBeLessThanOrEqual(1 + 66 * 11);
+    }
+    expect((await store.apply([{ ...base, op: 'look' }]))[0]).toMatchObject({ used: 80 });
+    expect(stored.length).toBeLessThanOrEqual(2 + (4 * 80) / 64);
+  });
+
   it('stores chunks, an index of their last records, and a tail', async () => {
     const clock = new ManualClock();
     const store = redisStoreAt(client, clock);
