@@ -1,7 +1,7 @@
 /** Stores whose sliding window log is wrong in one way each. */
 
 import { type Answer, capacityOf, type Step, type Store } from '@spillway/core';
-import type { Mutant } from './mutants.js';
+import type { Mutant } from './mutant.js';
 import { type ReferenceStore, referenceStore } from './reference-store.js';
 
 function mutant(

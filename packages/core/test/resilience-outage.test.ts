@@ -12,7 +12,9 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { breakerOf } from '../src/resilience/breaker.js';
+import { fallingBackOn } from '../src/resilience/fallback.js';
 import { withBreaker } from '../src/resilience/hearing.js';
+import { StandIn } from '../src/resilience/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 import { request } from './guard-set-up.js';
 
