@@ -153,7 +153,7 @@ describe.each(ALGORITHMS)('a store of few entries (%s)', (algorithm) => {
         }
         overflowed += small.overflowed;
       }),
-      { seed: 20_260_101, numRuns: 200 },
+      { seed: 20_260_101, numRuns: 80 },
     );
     expect(overflowed).toBeGreaterThan(1_000);
     expect(admitted).toBeGreaterThan(1_000);

@@ -40,7 +40,7 @@ export interface Lease {
 /** One question put to a store. */
 export interface Step {
   readonly op: Op;
-  /** Name of the limiter: with the key, it identifies the count. */
+  /** Name of the limiter: with the key and `countOf` the step, it identifies the count. */
   readonly limiter: string;
   readonly key: string;
   readonly rule: Rule;
@@ -120,7 +120,7 @@ export interface ApplyOptions {
 /**
  * Where counts live. `apply` is all-or-nothing over its steps: if any binding `take` does not pass, no `take` is
  * charged. A shadow `take` is charged if it passes and every binding one does. Every step is answered with exact
- * numbers either way, in the order asked. Steps with the same limiter and key count together.
+ * numbers either way, in the order asked. Steps of one count (limiter, key and `countOf`) count together, see `uniqueGroup`.
  *
  * A rejected promise means that nothing is known: the steps may or may not have been charged.
  */

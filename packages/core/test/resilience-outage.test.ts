@@ -41,7 +41,7 @@ describe('an outage', () => {
       clock.advance('60s');
     }
     const lines = [
-      'Spillway: the store does not decide (connection lost). Until it does: a, b, c: allow; d: deny; e: local.',
+      'Spillway: the store does not decide (connection lost). Until it does: a, b, c, e: local; d: deny.',
       'Spillway: the store decides again, after 1.5 s.',
     ];
     expect(warnings).toEqual([...lines, ...lines]);

@@ -59,12 +59,12 @@ describe('a fault that nobody hears', () => {
     const key = (async () => 'ada') as unknown as () => string;
     const { lines, admit } = setUp([
       rateLimit({ ...two, key }),
-      concurrencyLimit({ name: 'now', limit: () => 0, defaultLimit: 5 }),
+      concurrencyLimit({ name: 'now', limit: () => 0.5, defaultLimit: 5 }),
     ]);
     await admit();
     expect(lines).toEqual([
       `Spillway: key of limiter "two" returned a promise: functions are synchronous; the client's address is counted instead.`,
-      'Spillway: limit of limiter "now" returned 0; the default limit counts instead.',
+      'Spillway: limit of limiter "now" returned 0.5; the default limit counts instead.',
     ]);
   });
 

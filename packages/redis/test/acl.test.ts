@@ -116,9 +116,10 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
     const control = redisControl(redis);
     onTestFinished(() => control.close());
     await vi.waitFor(async () => expect(await control.limiters()).toMatchObject([{ name: 'api' }]));
+    const { length } = await control.history();
     await control.set('api', { mode: 'off' }, { by: 'ada', because: 'a test' });
     await control.clear('api', { by: 'ada', because: 'a test' });
-    expect(await control.history()).toHaveLength(2);
+    expect(await control.history()).toHaveLength(length + 2);
     expect(warn).not.toHaveBeenCalled();
   });
 

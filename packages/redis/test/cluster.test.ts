@@ -155,7 +155,7 @@ describe.skipIf(redisServer === null)('on Redis Cluster', () => {
   });
 
   it('is refused where one slot refuses, though another fails: what failed says so', async () => {
-    await client.hset('spw:{bob}api', 'not', 'ours');
+    await client.hset(nameOf('bob'), 'not', 'ours');
     await store.apply([take('eve', { cost: 3 })]);
     const group = [take('ada'), take('bob'), take('eve')];
     const answers = await store.apply(group);

@@ -68,7 +68,8 @@ describe.skipIf(redisServer === null)('a sliding log of 100,000 entries', () => 
       await client.config('RESETSTAT');
       await store.apply([asked]);
       const stats = await client.info('commandstats');
-      const [, us] = /cmdstat_evalsha:calls=1,usec=(\d+)/.exec(stats) ?? [];
+      // A reset asks the list of limiters first.
+      const [, us] = /cmdstat_evalsha:calls=[12],usec=(\d+)/.exec(stats) ?? [];
       least = Math.min(least, Number(us ?? Number.NaN));
     }
     return least;

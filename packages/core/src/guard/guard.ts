@@ -202,10 +202,8 @@ class ListGuard<Raw> implements Guard<Raw> {
         one.answer = answers[next++] as Answer;
         const limiter = one.limiter as StoredLimiter<Raw>;
         one.decision = decideStored(limiter, one, this.context, this.denials, askedUs);
-        const { failure } = one.answer;
-        if (failure) {
-          this.context.fault({ limiter: limiter.name, source: 'store', error: failure });
-        }
+        const error = (one as Asked<Raw>).answer?.failure;
+        if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
       }
       one.decision ??= skippedDecision(one.limiter.name);
       if (this.audience.hearsDecisions) {

@@ -33,9 +33,9 @@ export function stepLog(
 
   if (op === 'put') {
     allowed = cost > 0 && receipt !== undefined && put(rule, entries, receipt.atUs, cost, nowUs);
-  } else if (cost > 0 && (op === 'record' || (op === 'take' && (charge || !allowed)))) {
+  } else if (cost > 0 && (op === 'record' || op === 'take')) {
     if (isAhead(rule, entries, nowUs)) gather(entries, used, nowUs);
-    if (op === 'record' || allowed) append(rule, entries, cost, nowUs, mayGrow);
+    if (op === 'record' || (allowed && charge)) append(rule, entries, cost, nowUs, mayGrow);
   }
   look(rule, entries, cost, nowUs, view);
   return allowed;

@@ -13,6 +13,7 @@ const HOT_LENGTH = 64;
 
 /** What is known of a limiter and a code; made anew when dropped. */
 interface Limiter {
+  readonly name: string;
   readonly print: Fingerprint;
   /** Slots of hot keys, good for one generation of the table. */
   readonly hot: Map<string, number>;
@@ -28,6 +29,9 @@ export class BucketShelf {
     (name, code) => this.makeLimiter(name, code),
     () => true,
   );
+  // Most calls come from the limiter that called last; rules are compared as objects, which is faster than their codes.
+  private last: Limiter | undefined;
+  private lastRule: BucketRule | undefined;
   private keySeed: Fingerprint | undefined;
   private limiterSeed: Fingerprint | undefined;
   // A register, so that a decision makes no object but its answer.
@@ -44,8 +48,13 @@ export class BucketShelf {
   }
 
   /** The slot of a key, -1 if there is none; good until the next call of `find` or `add`. */
-  find(limiterName: string, code: string, key: string, nowUs: number): number {
-    const limiter = this.limiters.findOrMake(limiterName, code);
+  find(limiterName: string, rule: BucketRule, key: string, nowUs: number): number {
+    let limiter = this.last;
+    if (rule !== this.lastRule || limiter === undefined || limiter.name !== limiterName) {
+      limiter = this.limiters.findOrMake(limiterName, rule.code);
+      this.last = limiter;
+      this.lastRule = rule;
+    }
     if (this.epoch === this.table.generation) {
       const hot = limiter.hot.get(key);
       if (hot !== undefined) return hot;
@@ -120,7 +129,7 @@ export class BucketShelf {
     this.limiterSeed ??= randomSeed();
     // The length keeps (a, bc) and (ab, c) apart.
     const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
-    return { print, hot: new Map() };
+    return { name, print, hot: new Map() };
   }
 
   private identify(key: string): Fingerprint {
@@ -139,6 +148,7 @@ export class BucketShelf {
 
   private forgetHot(): void {
     for (const { hot } of this.limiters) hot.clear();
+    this.last = undefined; // dropped perhaps, and then not among them
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

@@ -3,18 +3,24 @@
 /** Above so many, idle things are dropped when another is made. */
 const MANY = 1_024;
 
+/** The things of one limiter, and the one that was asked for last: most limiters have no other. */
+interface Codes<Thing> {
+  code: string;
+  thing: Thing;
+  readonly all: Map<string, Thing>;
+}
+
 /**
  * Names of limiters are chosen by developers, so they are few; the codes of a limiter may be many where its `limit` function
  * goes with a burst, so what is idle is dropped. What is not idle holds at least one entry of its store, and those are bounded.
  */
 export class ByCount<Thing> {
-  private readonly names = new Map<string, Map<string, Thing>>();
+  private readonly names = new Map<string, Codes<Thing>>();
   private size = 0;
   private most = MANY;
   // Most calls come from the limiter that called last.
   private lastName: string | undefined;
-  private lastCode = '';
-  private last: Thing | undefined;
+  private last: Codes<Thing> | undefined;
 
   constructor(
     private readonly make: (name: string, code: string) => Thing,
@@ -22,44 +28,51 @@ export class ByCount<Thing> {
   ) {}
 
   find(name: string, code: string): Thing | undefined {
-    if (name === this.lastName && code === this.lastCode) return this.last;
-    const thing = this.names.get(name)?.get(code);
-    if (thing) this.note(name, code, thing);
+    let codes = this.last;
+    if (name !== this.lastName) {
+      codes = this.names.get(name);
+      this.lastName = name;
+      this.last = codes;
+    }
+    if (codes === undefined || codes.code === code) return codes?.thing;
+    const thing = codes.all.get(code);
+    if (thing !== undefined) {
+      codes.code = code;
+      codes.thing = thing;
+    }
     return thing;
   }
 
   findOrMake(name: string, code: string): Thing {
-    let thing = this.find(name, code);
-    if (!thing) {
-      if (this.size >= this.most) this.dropIdle();
-      thing = this.make(name, code);
-      const codes = this.names.get(name) ?? new Map<string, Thing>();
-      this.names.set(name, codes.set(code, thing));
-      this.size += 1;
-      this.note(name, code, thing);
-    }
-    return thing;
+    return this.find(name, code) ?? this.add(name, code);
   }
 
   *[Symbol.iterator](): Generator<Thing> {
-    for (const codes of this.names.values()) yield* codes.values();
+    for (const { all } of this.names.values()) yield* all.values();
   }
 
-  private note(name: string, code: string, thing: Thing): void {
-    this.lastName = name;
-    this.lastCode = code;
-    this.last = thing;
+  private add(name: string, code: string): Thing {
+    if (this.size >= this.most) this.dropIdle();
+    const thing = this.make(name, code);
+    const all = this.names.get(name)?.all ?? new Map<string, Thing>();
+    this.names.set(name, { code, thing, all: all.set(code, thing) });
+    this.lastName = undefined;
+    this.size += 1;
+    return thing;
   }
 
   private dropIdle(): void {
-    for (const [name, codes] of this.names) {
-      for (const [code, thing] of codes) {
+    for (const [name, { all }] of this.names) {
+      for (const [code, thing] of all) {
         if (!this.isIdle(thing)) continue;
-        codes.delete(code);
+        all.delete(code);
         this.size -= 1;
       }
-      if (codes.size === 0) this.names.delete(name);
+      const [kept] = all;
+      if (kept) this.names.set(name, { code: kept[0], thing: kept[1], all });
+      else this.names.delete(name);
     }
     this.most = Math.max(MANY, 2 * this.size);
+    this.lastName = undefined;
   }
 }

@@ -138,16 +138,25 @@ class Memory implements MemoryStore {
     charge: boolean,
   ): BucketAnswer {
     const { buckets } = this;
-    const slot = buckets.find(step.limiter, rule.code, step.key, nowUs);
-    if (slot >= 0) {
-      return charge && step.op === 'take' && buckets.isPlain(rule, step.cost)
-        ? buckets.takeWhole(slot, rule, step.cost, nowUs)
-        : buckets.step(step, rule, slot, nowUs, charge);
-    }
-    const full = this.overflows(nowUs);
-    const common = this.commonAt(nowUs, full)?.buckets;
+    const { op, cost } = step;
+    const slot = buckets.find(step.limiter, rule, step.key, nowUs);
+    return slot >= 0 && op === 'take' && charge && buckets.isPlain(rule, cost)
+      ? buckets.takeWhole(slot, rule, cost, nowUs)
+      : this.stepBucket(slot, step, rule, nowUs, charge);
+  }
+
+  private stepBucket(
+    slot: number,
+    step: Step,
+    rule: BucketRule,
+    nowUs: number,
+    charge: boolean,
+  ): BucketAnswer {
+    const { buckets } = this;
+    const full = slot < 0 && this.overflows(nowUs);
+    const common = slot < 0 ? this.commonAt(nowUs, full)?.buckets : undefined;
     if (!common) return buckets.step(step, rule, slot, nowUs, charge);
-    const shared = common.find(step.limiter, rule.code, this.placeOf(step.key), nowUs);
+    const shared = common.find(step.limiter, rule, this.placeOf(step.key), nowUs);
     const asked = inCommon(step);
     const answer = full
       ? common.step(asked, rule, shared, nowUs, charge)

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../clock.js';
 import { isSpillwayError } from '../errors.js';
-import { afterIdly } from '../host.js';
+import { afterIdly, disregard } from '../host.js';
 import type { OnStoreError } from '../limit/limiter.js';
 
 /** Where outages are told. */
@@ -129,7 +129,7 @@ export class OutageLog {
   private warn(text: string): void {
     for (const logger of this.loggers) {
       try {
-        logger.warn(`Spillway: ${text}`);
+        disregard(logger.warn(`Spillway: ${text}`));
       } catch {
         // A logger that fails must not change what is decided.
       }

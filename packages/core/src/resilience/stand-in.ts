@@ -34,7 +34,12 @@ export class StandIn {
     const answers = counted.length === 0 ? [] : this.decide(counted, takes, charges);
     let next = 0;
     return steps.map((step) => {
-      if (hasStandIn(step)) return { ...(answers[next++] as Answer), failure };
+      if (hasStandIn(step)) {
+        const own = answers[next++] as Answer;
+        // What the store has charged is not given back there.
+        const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
+        return { ...own, allowed, failure };
+      }
       const allowed = step.onStoreError !== 'deny' && step.op !== 'put';
       return { allowed, nowUs: 0, tatUs: 0, tatNum: 0, failure };
     });

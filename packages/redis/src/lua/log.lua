@@ -269,7 +269,7 @@ local function log()
     elseif op == PUT and passes then
       put = put or log_put(decode, encode, element, index_of, head_of, begin, write, CHUNK)
       put(step, key)
-    elseif step.cut and op <= SHADOW and not passes then
+    elseif step.cut and op <= SHADOW then
       begin(step, key, now, step.used)
     end
     reply[size + 1] = step.used * 2 + (passes and 1 or 0)
