@@ -3,14 +3,17 @@
 import {
   type Algorithm,
   type Answer,
+  type Clock,
   concurrencyLimit,
   createGuard,
   createLimiter,
+  memoryControl,
   memoryStore,
   rateLimit,
   type Step,
   type SyncStore,
 } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { request } from './guard-set-up.js';
 
@@ -22,8 +25,8 @@ const ALGORITHMS: readonly Algorithm[] = [
 ];
 
 /** A store of a fleet: other processes may use `shared` too. It can be down, or lose its replies. */
-function setUp(algorithm: Algorithm = 'token-bucket', limit = 3) {
-  const shared = memoryStore();
+function setUp(algorithm: Algorithm = 'token-bucket', limit = 3, clock?: Clock) {
+  const shared = memoryStore(clock ? { clock } : {});
   const store = {
     sync: false as const,
     down: false,
@@ -120,6 +123,16 @@ describe('what the stand-in cannot know', () => {
     expect(await count(5)).toBe(2);
   });
 
+  it("the store's clock: at a window's edge it goes by its own", async () => {
+    const clock = new ManualClock();
+    const { store, count } = setUp('fixed-window', 3, clock);
+    expect(await count(5)).toBe(3);
+    clock.advance('400d'); // by the clock of the store the window is over
+    expect(await count(2)).toBe(2);
+    store.down = true;
+    expect(await count(5)).toBe(0);
+  });
+
   it('a reset by another process: the key stays refused here until its count is over', async () => {
     const { store, elsewhere, count } = setUp('fixed-window');
     await count(3);
@@ -127,6 +140,57 @@ describe('what the stand-in cannot know', () => {
     store.down = true;
     expect(await count(3)).toBe(0);
   });
+});
+
+describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %s', (algorithm) => {
+  it('refuses whom it has counted, and nobody else', async () => {
+    const { store, count, limiter } = setUp(algorithm, 1);
+    const many = 100_000;
+    const keys = Array.from({ length: many }, (_, i) => `k${i}`);
+    for (let i = 0; i < many; i += 1_000) await limiter.record(keys.slice(i, i + 1_000));
+    store.down = true;
+    expect(await count(2, 'k0')).toBe(0);
+    expect(await count(2, `k${many - 1}`)).toBe(0);
+    expect(await count(5, 'new')).toBe(5);
+    await limiter.reset('k0');
+    expect(await count(2, 'k0')).toBe(1);
+  });
+});
+
+describe('a reset through the control', () => {
+  it('reaches the stand-in once, and only the key that was reset', async () => {
+    const { store } = setUp();
+    const control = memoryControl();
+    const limit = rateLimit({ name: 'own', limit: 2, window: '400d', key: ({ path }) => path });
+    const guard = createGuard(limit, { store, control, breaker: false, logger: false });
+    const passes = async (path: string) => (await guard.admit(request({ path }))).allowed;
+    for (const path of ['ada', 'ada', 'bob', 'bob']) expect(await passes(path)).toBe(true);
+    store.down = true;
+    const note = { by: 'ada', because: 'a test' };
+    control.forget('own', 'ada', note);
+    expect([await passes('ada'), await passes('bob')]).toEqual([true, false]);
+    expect([await passes('ada'), await passes('ada')]).toEqual([true, false]);
+    control.forget('own', 'eve', note); // tells of all resets of the last minute again
+    expect(await passes('ada')).toBe(false);
+  });
+});
+
+it('a group that no store can decide is answered all the same', async () => {
+  const { store } = setUp();
+  const own = (limit: number) => {
+    const limiter = rateLimit({ name: `l${limit}`, limit, window: '1m' });
+    const step: typeof limiter.step = (...given) => ({ ...limiter.step(...given), limiter: 'one' });
+    return {
+      ...limiter,
+      name: limiter.name,
+      kind: limiter.kind,
+      rule: limiter.rule,
+      step,
+      decide: limiter.decide.bind(limiter),
+    };
+  };
+  const guard = createGuard([own(2), own(3)], { store, breaker: false, logger: false });
+  expect((await guard.admit(request())).allowed).toBe(true);
 });
 
 describe('a limit on requests in progress', () => {

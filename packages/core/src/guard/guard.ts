@@ -17,6 +17,7 @@ import type { LimitRequest, Per } from '../limit/request.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { AnsweringStore } from '../resilience/fallback.js';
 import { type Policies, type ResilienceOptions, resilient } from '../resilience/stack.js';
+import { standInOf } from '../resilience/stand-in.js';
 import type { Answer, Step, Store } from '../store.js';
 import type { Admission } from './admission.js';
 import { announce, type NoteRule } from './announce.js';
@@ -31,6 +32,7 @@ import { roomOf } from './lost-releases.js';
 import { Modes } from './modes.js';
 import type { DecisionEvent, Observer } from './observer.js';
 import { type HeaderStyle, Presenter } from './presenter.js';
+import { Resets } from './resets.js';
 import { skippedDecision } from './skipped.js';
 import { voiceFor } from './voice.js';
 
@@ -153,9 +155,21 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.contexts = limiters.map((limiter) =>
       memory ? { ...this.context, countedAs: memory.nameOf(limiter) } : this.context,
     );
-    this.control =
-      options.control && steadyControl(options.control, this.context, () => this.denials?.clear());
+    this.control = options.control && this.followed(options.control, store);
     this.modes = new Modes(options.mode, this.control, this.context);
+  }
+
+  /** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
+  private followed(control: Control, store: Store): Control {
+    const resets = new Resets(control, standInOf(store));
+    return steadyControl(control, this.context, (limiter) => {
+      this.denials?.clear();
+      try {
+        resets.follow(limiter);
+      } catch (error) {
+        this.context.fault({ limiter, source: 'control', error });
+      }
+    });
   }
 
   get inProgress(): number {

@@ -63,6 +63,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(options.clock ?? systemClock, maxEntries);
 }
 
+/** A memory that refuses only whom it has counted: at `maxEntries`, what a new key does is not counted at all. */
+export function forgivingMemory(maxEntries: number): MemoryStore {
+  return new Memory(systemClock, maxEntries, true);
+}
+
 /** Whether `store` is what {@link memoryStore} of this copy of the package made. */
 export function isMemoryStore(store: Store): boolean {
   return store instanceof Memory;
@@ -85,6 +90,8 @@ class Memory implements MemoryStore {
   constructor(
     private readonly clock: Clock,
     private readonly maxEntries: number,
+    /** Whether, when there is no room, a new key is not counted; else it shares a count. */
+    private readonly forgives = false,
   ) {}
 
   get size(): number {
@@ -154,6 +161,7 @@ class Memory implements MemoryStore {
   ): BucketAnswer {
     const { buckets } = this;
     const full = slot < 0 && this.overflows(nowUs);
+    if (full && this.forgives) return buckets.step(asLook(step), rule, slot, nowUs, false);
     const common = slot < 0 ? this.commonAt(nowUs, full)?.buckets : undefined;
     if (!common) return buckets.step(step, rule, slot, nowUs, charge);
     const shared = common.find(step.limiter, rule, this.placeOf(step.key), nowUs);
@@ -174,6 +182,7 @@ class Memory implements MemoryStore {
     const { key } = step;
     const stored = windows.get(step, key);
     const full = !stored && this.overflows(nowUs);
+    if (full && this.forgives) return windows.step(asLook(step), rule, key, nowUs, false, stored);
     const common = stored ? undefined : this.commonAt(nowUs, full)?.windows;
     if (!common) return windows.step(step, rule, key, nowUs, charge, stored);
     const place = this.placeOf(key);
@@ -190,6 +199,9 @@ class Memory implements MemoryStore {
     const { own } = this;
     const full = this.overflows(nowUs); // first: it may drop what has expired of this very key
     const stored = own.logs.get(limiter, rule.code, key);
+    if (!stored && full && this.forgives) {
+      return this.stepLog(asLook(step), rule, nowUs, false, own, key, stored, full);
+    }
     const common = stored ? undefined : this.commonAt(nowUs, full);
     if (!common) return this.stepLog(step, rule, nowUs, charge, own, key, stored, full);
     const place = this.placeOf(key);
@@ -238,6 +250,7 @@ class Memory implements MemoryStore {
     const { leases } = this.own;
     const { key } = step;
     const full = !leases.has(step, key) && this.overflows(nowUs);
+    if (full && this.forgives) return leases.step(asLook(step), rule, key, nowUs, false);
     const common = this.commonAt(nowUs, full)?.leases;
     if (!common) return leases.step(step, rule, key, nowUs, charge);
     const place = this.placeOf(key);
@@ -279,6 +292,11 @@ class Memory implements MemoryStore {
     this.commonUntilUs = Math.max(this.commonUntilUs, restsUs);
     return answer;
   }
+}
+
+/** A step that charges and gives back nothing. */
+function asLook(step: Step): Step {
+  return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
 }
 
 /** What was charged in common stays: what one key gives back or resets may have been charged by another. */

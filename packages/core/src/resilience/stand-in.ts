@@ -2,7 +2,7 @@
 
 import { asError } from '../errors.js';
 import { receiptFrom } from '../limit/receipt.js';
-import { memoryStore } from '../memory/memory-store.js';
+import { forgivingMemory } from '../memory/memory-store.js';
 import { refuses } from '../parts.js';
 import type { Rule } from '../rule.js';
 import type { Answer, Op, Step, Store, SyncStore } from '../store.js';
@@ -20,6 +20,8 @@ const MAX_ENTRIES = 100_000;
 /** The counts are made when they are first needed: most processes never do. */
 export class StandIn {
   private memory: SyncStore | undefined;
+  /** The rule that was counted by last. */
+  private rule: Rule | undefined;
 
   constructor(memory?: SyncStore) {
     this.memory = memory;
@@ -85,11 +87,30 @@ export class StandIn {
     return followed;
   }
 
+  /** Forgets a key of a limiter, which was reset elsewhere. */
+  forget(limiter: string, key: string): void {
+    const { memory, rule } = this;
+    // Of any rule: the memory knows the others that the limiter counts by.
+    if (rule) memory?.apply([{ op: 'reset', limiter, key, rule, cost: 0, binding: false }]);
+  }
+
   private apply(steps: readonly Step[]): readonly Answer[] {
-    this.memory ??= memoryStore({ maxEntries: MAX_ENTRIES });
-    return this.memory.apply(steps);
+    const memory = this.memory ?? forgivingMemory(MAX_ENTRIES);
+    this.memory = memory;
+    for (const { limiter, rule } of steps) {
+      if (rule !== this.rule) memory.register?.(limiter, rule);
+      this.rule = rule;
+    }
+    try {
+      return memory.apply(steps);
+    } catch {
+      // A group that no store could decide, of a limiter that is not ours: nobody is refused for it.
+      return steps.map(() => NOTHING_KNOWN);
+    }
   }
 }
+
+const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
 /** What the stand-in does once the store has answered; undefined for nothing. */
 function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean): Op | undefined {
