@@ -31,7 +31,7 @@ export {
   decisionLog,
 } from './guard/decision-log.js';
 export { tellFault } from './guard/faults.js';
-export { createGuard, type Guard, type GuardOptions } from './guard/guard.js';
+export { createGuard } from './guard/guard.js';
 export { type GuardHandle, showGuard } from './guard/handle.js';
 export { Notices } from './guard/notices.js';
 export type {
@@ -41,6 +41,7 @@ export type {
   Overflowing,
   StoreCallEvent,
 } from './guard/observer.js';
+export type { Guard, GuardOptions } from './guard/options.js';
 export type { HeaderStyle } from './guard/presenter.js';
 export { type Sample, Tally, type Watched } from './guard/tally.js';
 export { type Field, mergeFields } from './http/fields.js';

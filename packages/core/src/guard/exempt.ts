@@ -3,7 +3,7 @@
 import { isTrue } from '../limit/junk.js';
 import type { StepContext } from '../limit/limiter.js';
 import type { LimitRequest } from '../limit/request.js';
-import type { GuardOptions } from './guard.js';
+import type { GuardOptions } from './options.js';
 
 /** Whether a request is a preflight that passes, or one that the app skips. */
 export function isExempt<Raw>(

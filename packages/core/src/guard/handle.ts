@@ -1,6 +1,6 @@
 /** What an adapter's handler shows of the guard in it. */
 
-import type { Guard } from './guard.js';
+import type { Guard } from './options.js';
 
 /** The part of a guard that is of use to whoever runs the server. */
 export type GuardHandle = Pick<Guard, 'close' | 'inProgress'>;

@@ -4,7 +4,6 @@ import { type Clock, systemClock } from '../clock.js';
 import { SpillwayError, show } from '../errors.js';
 import { spread, uniqueGroup } from '../group.js';
 import { KnownCounts } from '../known-counts.js';
-import { type LogView, stepLog } from '../machines/log.js';
 import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../rule.js';
 import type {
   Answer,
@@ -16,7 +15,7 @@ import type {
   SyncStore,
   WindowAnswer,
 } from '../store.js';
-import { Shelves, StoredLog } from './shelves.js';
+import { Shelves } from './shelves.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -84,8 +83,6 @@ class Memory implements MemoryStore {
   private common: Shelves | undefined;
   private commonUntilUs = 0;
   private readonly known = new KnownCounts();
-  // A register, so that a decision makes no object but its answer.
-  private readonly view: LogView = { used: 0, freesUs: 0, lastUs: 0 };
 
   constructor(
     private readonly clock: Clock,
@@ -195,49 +192,22 @@ class Memory implements MemoryStore {
   }
 
   private performLog(step: Step, rule: LogRule, nowUs: number, charge: boolean): LogAnswer {
-    const { limiter, key } = step;
-    const { own } = this;
+    const { logs } = this.own;
+    const { key } = step;
     const full = this.overflows(nowUs); // first: it may drop what has expired of this very key
-    const stored = own.logs.get(limiter, rule.code, key);
+    const stored = logs.get(step, key);
     if (!stored && full && this.forgives) {
-      return this.stepLog(asLook(step), rule, nowUs, false, own, key, stored, full);
+      return logs.step(asLook(step), rule, key, nowUs, false, false, stored);
     }
-    const common = stored ? undefined : this.commonAt(nowUs, full);
-    if (!common) return this.stepLog(step, rule, nowUs, charge, own, key, stored, full);
+    const common = stored ? undefined : this.commonAt(nowUs, full)?.logs;
+    if (!common) return logs.step(step, rule, key, nowUs, charge, !full, stored);
     const place = this.placeOf(key);
-    const shared = common.logs.get(limiter, rule.code, place);
+    const shared = common.get(step, place);
     const asked = inCommon(step);
     const answer = full
-      ? this.stepLog(asked, rule, nowUs, charge, common, place, shared, full)
-      : this.stepLog(asked, rule, nowUs, charge, own, key, undefined, full, shared);
+      ? common.step(asked, rule, place, nowUs, charge, false, shared)
+      : logs.step(asked, rule, key, nowUs, charge, true, undefined, shared);
     return this.noted(step, answer, full, answer.lastUs + rule.windowUs);
-  }
-
-  /** Does `step` to the log that is kept under `key`; if none is, it begins with `other`, and keeps what it charges. */
-  private stepLog(
-    { limiter, op, cost, receipt }: Step,
-    rule: LogRule,
-    nowUs: number,
-    charge: boolean,
-    shelves: Shelves,
-    key: string,
-    stored: StoredLog | undefined,
-    full: boolean,
-    other?: StoredLog,
-  ): LogAnswer {
-    const state = stored ?? new StoredLog();
-    if (!stored && other) state.copy(other);
-    const entries = stored ? stored.count : 0;
-    const allowed = stepLog(rule, state, op, cost, nowUs, charge, this.view, receipt, !full);
-    if (state.count > 0) state.expiresUs = state.lastUs + rule.windowUs;
-    const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
-    if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
-      shelves.logEntries += state.count - entries;
-      if (state.count === 0) shelves.logs.delete(limiter, rule.code, key);
-      else if (!stored) shelves.logs.set(limiter, rule.code, key, state);
-    }
-    const { used, freesUs, lastUs } = this.view;
-    return { allowed, nowUs, used, freesUs, lastUs };
   }
 
   /** A permit is found where it was taken; those in both places count. */

@@ -3,8 +3,9 @@
 import type { Admission } from '../guard/admission.js';
 import { admissionBefore, rememberAdmission } from '../guard/admissions.js';
 import { tellFault } from '../guard/faults.js';
-import { createGuard, type Guard, type GuardOptions } from '../guard/guard.js';
+import { createGuard } from '../guard/guard.js';
 import { Notices } from '../guard/notices.js';
+import type { Guard, GuardOptions } from '../guard/options.js';
 import { isLater } from '../host.js';
 import type { Limiter } from '../limit/limiter.js';
 import type { LimitRequest } from '../limit/request.js';

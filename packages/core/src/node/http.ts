@@ -1,8 +1,8 @@
 /** The adapter for plain node:http: a function that a request listener asks first. */
 
 import type { Admission } from '../guard/admission.js';
-import type { GuardOptions } from '../guard/guard.js';
 import { type GuardHandle, showGuard } from '../guard/handle.js';
+import type { GuardOptions } from '../guard/options.js';
 import { isLater } from '../host.js';
 import type { Limiter } from '../limit/limiter.js';
 import { checkIpv6Prefix } from '../net/address.js';

@@ -1,0 +1,60 @@
+/** What a guard is, and what can be asked of it. */
+
+import type { Control } from '../control/control.js';
+import type { Fault, Mode } from '../limit/limiter.js';
+import type { LimitRequest, Per } from '../limit/request.js';
+import type { ResilienceOptions } from '../resilience/stack.js';
+import type { Store } from '../store.js';
+import type { Admission } from './admission.js';
+import type { DecisionEvent, Observer } from './observer.js';
+import type { HeaderStyle } from './presenter.js';
+
+export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
+  /**
+   * Where counts live; there limiters count by their name. Default: this process's memory, where each limiter object
+   * counts apart, and one that stands in several guards counts once for all of them.
+   */
+  readonly store?: Store;
+  /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
+  readonly headers?: readonly HeaderStyle[];
+  /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */
+  readonly blockedStatus?: 403 | 429;
+  /** `enforce` (default), `shadow` or `off` for all limiters of the guard: none is stricter than this. */
+  readonly mode?: Per<Raw, Mode>;
+  /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
+  readonly control?: Control;
+  /**
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that answers later.
+   * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
+   */
+  readonly denialCache?: boolean;
+  /**
+   * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default) lets them by
+   * uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works for any method.
+   */
+  readonly preflights?: 'pass' | 'count';
+  /** Requests that no limiter sees, beside preflights. Only `true` skips; a promise is a fault. */
+  readonly skip?: (request: LimitRequest<Raw>) => boolean;
+  /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
+  readonly onDecision?: (event: DecisionEvent, key: string | undefined) => void;
+  /**
+   * Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a
+   * minute for each.
+   */
+  readonly onFault?: (fault: Fault) => void;
+  /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[];
+}
+
+/** Runs limiters over requests; what {@link createGuard} returns. */
+export interface Guard<Raw = unknown> {
+  /** Decides on a request; at once if the store answers at once. Never throws, never rejects. */
+  admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
+  /**
+   * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store has
+   * them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
+   */
+  close(): Promise<void>;
+  /** Permits that requests of this process hold now: a gauge. */
+  readonly inProgress: number;
+}
