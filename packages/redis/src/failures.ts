@@ -103,7 +103,8 @@ export function isUnknownScript(cause: unknown): boolean {
  */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
   const command = DENIED_COMMAND.exec(text)?.[1];
-  const what = command === undefined ? 'all that the script does' : `run '${command}'`;
+  const what =
+    command === undefined ? 'run a command of the script, or touch a key' : `run '${command}'`;
   const message = `NOPERM: the Redis user may not ${what}; docs/operations.md lists the rights`;
   return refusedCall('NOPERM', message, cause);
 }

@@ -53,7 +53,7 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
     async () => {
       await admin.flushall();
       const clock = new ManualClock();
-      const store = redisStoreAt(client(), clock);
+      const store = redisStoreAt(client(), clock, { logger: false });
       const apply = (steps: readonly Step[]) =>
         store.apply(steps).catch((error: unknown) => {
           failed(error);
