@@ -1,7 +1,7 @@
 /** The store works as the least privileged user that docs/operations.md tells to make, and that user can do nothing else. */
 
 import { storeConformance } from '@spillway/conformance';
-import { createLimiter, type Step } from '@spillway/core';
+import { createLimiter, type LogAnswer, makeRule, type Step } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
@@ -25,8 +25,34 @@ async function useControl(client: Redis): Promise<void> {
     await control.clearKey('api', 'bob', note);
     await control.clear('api', note);
     await control.history();
+    await control.limiters();
   } finally {
     control.close();
+  }
+}
+
+/** A reset asks the list of limiters; what it lacks there is told to a logger. */
+async function useReset(client: Redis, tell: (failure: unknown) => void): Promise<void> {
+  const warn = (line: string) => tell({ kind: line.includes('NOPERM') ? 'noperm' : line });
+  const store = redisStore(client, { logger: { warn } });
+  const limiter = createLimiter({ name: 'api', limit: 1, window: '1m' }, { store, logger: false });
+  await limiter.reset('ada');
+}
+
+/** A sliding log so long that it is in several chunks, most of which is then given back: chunks are joined. */
+async function useLongLog(client: Redis): Promise<void> {
+  const clock = new ManualClock();
+  const store = redisStoreAt(client, clock, { logger: false });
+  const rule = makeRule('sliding-window-log', 1_000, 3_600_000_000);
+  const step = take('long', { rule });
+  const grants: LogAnswer[] = [];
+  for (let i = 0; i < 300; i += 1) {
+    clock.advance(1);
+    grants.push((await store.apply([step]))[0] as LogAnswer);
+  }
+  for (const [i, { lastUs }] of grants.entries()) {
+    if (i % 4 === 0) continue;
+    await store.apply([{ ...step, op: 'put', receipt: { atUs: lastUs, num: 0 } }]);
   }
 }
 
@@ -81,9 +107,12 @@ describe.skipIf(redisServer === null)('as the user of docs/operations.md', () =>
         ),
       };
       // What is not known yet has to be sent in full: else EVAL would not be missed.
+      await admin.flushall();
       await admin.script('FLUSH');
       try {
         await useControl(lacking).catch((error) => failures.push(error));
+        await useLongLog(lacking).catch((error) => failures.push(error));
+        await useReset(lacking, (failure) => failures.push(failure));
         for (const { run } of storeConformance(harness, { runs: 3 })) {
           if (failures.length > 0) break;
           await run().catch(() => undefined);
