@@ -6,7 +6,10 @@ import { expect, it } from 'vitest';
 
 it('counts a request once that is checked twice at once', async () => {
   const memory = memoryStore();
-  const store = { apply: async (steps: Parameters<typeof memory.apply>[0]) => memory.apply(steps) };
+  const store = {
+    sync: false,
+    apply: async (steps: Parameters<typeof memory.apply>[0]) => memory.apply(steps),
+  };
   const guard = fetchGuard(rateLimit({ name: 'api', limit: 10, window: '1h', key: 'all' }), {
     store,
     logger: false,

@@ -7,6 +7,7 @@ it('tells of a failure that is not of the first key', async () => {
   const memory = memoryStore();
   const lines: string[] = [];
   const store = {
+    sync: false,
     apply: async (steps: Parameters<typeof memory.apply>[0]) =>
       memory
         .apply(steps)

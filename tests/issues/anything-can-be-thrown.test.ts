@@ -44,7 +44,7 @@ describe.each(thrown)('%s', (_, value) => {
   });
 
   it('does not make consume reject when a store throws it', async () => {
-    const store = { apply: async () => fail() };
+    const store = { sync: false, apply: async () => fail() };
     const limiter = createLimiter(
       { name: 'api', limit: 2, window: '1h' },
       { store, breaker: false, logger: { ...logger } },
