@@ -29,7 +29,12 @@ describe.each([
 
     let served = 0;
     for (let i = 0; i < 60; i += 1) {
-      const admission = await guard.admit({ method: 'GET', path: '/', headers: {}, raw: {} });
+      const admission = await guard.admit({
+        method: 'GET',
+        path: '/',
+        header: () => undefined,
+        raw: {},
+      });
       if (!admission.allowed) continue;
       const status = i % 2 === 0 ? 200 : 400;
       if (status === 200) served += 1;

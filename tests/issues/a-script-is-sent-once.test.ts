@@ -25,7 +25,7 @@ it('after SCRIPT FLUSH a full group does not carry the text for each of its slot
     onceChanged: () => () => undefined,
   };
   const store = redisStore(client, { logger: false });
-  const options = { store, storeTimeout: '10s', logger: false as const };
+  const options = { store, storeTimeout: 10_000, logger: false as const };
   const limiter = createLimiter({ name: 'mail', limit: 60, window: '1m' }, options);
   const keys = Array.from({ length: 1000 }, (_, i) => `k${i}`);
   const { decisions } = await limiter.consumeAll(keys);
