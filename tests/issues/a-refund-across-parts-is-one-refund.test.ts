@@ -33,6 +33,7 @@ describe.each([
         method: 'GET',
         path: '/',
         header: () => undefined,
+        clientIp: '192.0.2.1',
         raw: {},
       });
       if (!admission.allowed) continue;
