@@ -71,6 +71,16 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(show(thrown));
 }
 
+/** What a thrown value says of itself. Never throws, whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  try {
+    const message: unknown = thrown instanceof Error ? thrown.message : undefined;
+    return typeof message === 'string' ? message : show(thrown);
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}
+
 /** How a wrong value is shown in a message: short, one line, strings quoted. */
 export function show(value: unknown): string {
   let text: string;

@@ -6,7 +6,7 @@ import type { Step } from './store.js';
 /** Codes kept for each limiter: a limit function may make any number. The oldest but one makes room: the first was declared. */
 export const MAX_CODES = 64;
 
-/** Limiters kept; names stand in code, so there are few. What comes later is not noted. */
+/** Limiters kept; names stand in code, so there are few. The oldest makes room. */
 export const MAX_LIMITERS = 1_000;
 
 /** Made by a store, told by its `register`, asked by its `reset`. */
@@ -17,7 +17,10 @@ export class KnownCounts {
   note(limiter: string, rule: Rule): boolean {
     let rules = this.limiters.get(limiter);
     if (!rules) {
-      if (this.limiters.size >= MAX_LIMITERS) return false;
+      if (this.limiters.size >= MAX_LIMITERS) {
+        const [oldest] = this.limiters.keys();
+        this.limiters.delete(oldest as string);
+      }
       rules = new Map();
       this.limiters.set(limiter, rules);
     }

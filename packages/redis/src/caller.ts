@@ -6,7 +6,7 @@ import type { RedisClient } from './client.js';
 import { failedCall, isUnknownScript, tooLate, unavailable, unsent } from './failures.js';
 import { failAll, type Question } from './question.js';
 import type { Script } from './script.js';
-import { ServerTime } from './server-time.js';
+import { ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 import { Encoder } from './wire.js';
 
@@ -16,7 +16,9 @@ export class Caller {
   private readonly silence: Silence | undefined;
   /** Set in tests: tells Redis the time. */
   private readonly testClock: Clock | undefined;
-  private readonly serverTime = new ServerTime();
+  private readonly serverTimes = new ServerTimes();
+  /** Of a cluster: nodes that are being sent the text of the script. */
+  private readonly learning = new Map<string, Promise<void>>();
   private readonly encoder = new Encoder();
 
   constructor(
@@ -33,7 +35,7 @@ export class Caller {
 
   /** The client has been away: it may speak to another server now, with another clock. */
   reconnected(): void {
-    this.serverTime.renew();
+    this.serverTimes.renew();
   }
 
   /** Sends now. Whatever happens ends in the questions: never throws, leaves no promise behind. */
@@ -63,20 +65,45 @@ export class Caller {
       if (question.deadlineUs > deadlineUs && !givesBack(question))
         deadlineUs = question.deadlineUs;
     }
-    const args = [this.testClock ? '0' : `${this.serverTime.at(deadlineUs)}`];
+    const args = [this.testClock ? '0' : `${this.serverTimes.of(node).at(deadlineUs)}`];
     this.encoder.encode(questions, args);
     if (this.testClock) args.push(`${this.testClock.nowUs()}`);
 
     const settle = (reply: unknown) => {
       this.silence?.heard(node);
-      this.settle(questions, reply, deadlineUs, isRetry);
+      this.settle(questions, reply, deadlineUs, isRetry, node);
     };
     return client.evalsha(script.sha, keys, args).then(settle, (error) => {
       if (!isUnknownScript(error)) throw error;
       // A new server, a new master, SCRIPT FLUSH. Nothing was run: the only error after which a call is repeated.
       if (client.state !== 'ready') return failAll(questions, unavailable(client.state));
-      return client.eval(script.text, keys, args).then(settle);
+      return this.teach(keys, args, node).then(settle);
     });
+  }
+
+  /** Runs the script on a server that does not know it: a node of a cluster is sent the text by one of many calls. */
+  private async teach(keys: string[], args: string[], node: string): Promise<unknown> {
+    const { client, script, learning } = this;
+    const before = learning.get(node);
+    if (before) {
+      await before;
+      try {
+        return await client.evalsha(script.sha, keys, args);
+      } catch (error) {
+        if (!isUnknownScript(error)) throw error;
+      }
+    }
+    const reply = client.eval(script.text, keys, args);
+    // Elsewhere no call may wait for another: on some hosts it ends with the request that made it.
+    if (!client.isCluster) return reply;
+    const done = reply.then(
+      () => undefined,
+      () => undefined,
+    );
+    learning.set(node, done);
+    await done;
+    if (learning.get(node) === done) learning.delete(node);
+    return reply;
   }
 
   private settle(
@@ -84,11 +111,12 @@ export class Caller {
     reply: unknown,
     deadlineUs: number,
     isRetry: boolean,
+    node: string,
   ): void {
     const receivedUs = systemClock.nowUs();
     // Throws before anything is learned from what is no reply.
     const { nowUs, results } = readReply(reply, questions);
-    if (!this.testClock) this.serverTime.learn(nowUs, receivedUs);
+    if (!this.testClock) this.serverTimes.of(node).learn(nowUs, receivedUs);
     const late: Question[] = [];
     for (const [i, question] of questions.entries()) {
       const result = results[i];

@@ -39,3 +39,26 @@ export class ServerTime {
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
   }
 }
+
+/** More than any cluster has nodes: addresses that are no more are forgotten with all others. */
+const MOST_NODES = 1_000;
+
+/** What the clocks of several servers will say: each has its own. */
+export class ServerTimes {
+  private readonly nodes = new Map<string, ServerTime>();
+
+  /** See {@link ServerTime.renew}; of all nodes. */
+  renew(): void {
+    for (const time of this.nodes.values()) time.renew();
+  }
+
+  of(node: string): ServerTime {
+    let time = this.nodes.get(node);
+    if (!time) {
+      if (this.nodes.size >= MOST_NODES) this.nodes.clear();
+      time = new ServerTime();
+      this.nodes.set(node, time);
+    }
+    return time;
+  }
+}

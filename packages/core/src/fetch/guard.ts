@@ -92,6 +92,8 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
 {
   private readonly guard: Guard<Req>;
   private readonly permits: PermitOffice;
+  /** Requests that are being decided on. */
+  private readonly underWay = new WeakMap<Req, Promise<Admission>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly notices: Notices;
 
@@ -122,12 +124,15 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   }
 
   async check(request: Req, ...rest: Rest): Promise<FetchCheck> {
+    const first = this.underWay.get(request);
+    if (first) await first;
     const before = admissionBefore(request, this.guard, this.notices);
     if (before) return new Checked(before, request, 'again', undefined);
     const { waitUntil } = this.options;
     const asking = new FetchRequest(request, this.finder, [request, ...rest], waitUntil);
     const asked = this.guard.admit(asking);
     const waited = isLater(asked);
+    if (waited) this.underWay.set(request, asked);
     const admission = waited ? await asked : asked;
     asking.checkAddress(admission);
     rememberAdmission(request, admission);

@@ -53,7 +53,11 @@ export class Audience {
         // An observer of faults that itself fails has nobody left to tell.
       }
     }
-    this.voice?.(fault);
+    try {
+      this.voice?.(fault);
+    } catch {
+      // What cannot be put into words must not end the request.
+    }
   }
 
   /** Nobody waits for an observer; what it throws, now or later, is a fault. */

@@ -213,14 +213,11 @@ function slotOf({ limiter, key }: Step): number {
   return hash & (SLOTS - 1);
 }
 
-const DENIALS = Symbol('spillway.denials');
+const denials = new WeakMap<Store, Denials>();
 
 /** What is known of a store's refusals, one for all that ask it: what one of them gives back, the others must not refuse. */
 export function denialsOf(store: Store): Denials {
-  const owner = store as Store & { [DENIALS]?: Denials };
-  if (!owner[DENIALS]) {
-    const value = new Denials(store.testClock, store.refusalsLastUs);
-    Object.defineProperty(owner, DENIALS, { value });
-  }
-  return owner[DENIALS] as Denials;
+  const known = denials.get(store) ?? new Denials(store.testClock, store.refusalsLastUs);
+  denials.set(store, known);
+  return known;
 }

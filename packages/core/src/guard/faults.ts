@@ -14,12 +14,9 @@ export function tellFault(
   fault: Fault,
   logger: Logger | false = consoleLogger(),
 ): void {
-  if (!onFault) {
-    if (logger) voiceOf(logger).tell(fault);
-    return;
-  }
   try {
-    disregard(onFault(fault));
+    if (onFault) disregard(onFault(fault));
+    else if (logger) voiceOf(logger).tell(fault);
   } catch {
     // An observer of faults that itself fails has nobody left to tell.
   }

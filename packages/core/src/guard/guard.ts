@@ -141,6 +141,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     }
     // What this process refuses by itself costs the store nothing.
     if (refused || steps.length === 0) return this.judge(request, asked, undefined, 0);
+    this.keeper.keepUp();
     const askedUs = this.denials?.now() ?? 0;
     const answers = this.store.apply(steps, undefined, request);
     return isLater(answers)

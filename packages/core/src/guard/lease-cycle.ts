@@ -15,12 +15,17 @@ const MOST_AFTER_OUTAGE = 256;
 /** After so long without an answer a release is taken for lost. */
 export const GIVE_BACK_US = 1_000_000;
 
+/** So much later than it should have come, a timer is taken for dead. */
+const OVERDUE_US = 1_000_000;
+
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
   private cancel: (() => void) | undefined;
   /** Of the last turn. */
   private nowUs = 0;
+  /** When the timer should come. */
+  private dueUs = 0;
   /** When those that were lost were last sent again. */
   private roundUs = 0;
   private catchingUp = false;
@@ -77,6 +82,13 @@ export class LeaseCycle {
     return [...this.lost.takeAll(), ...this.roster.releaseAll().map(releaseOf)];
   }
 
+  /** Some hosts end a timer with the request that set it: what is long overdue is done by the next request. */
+  keepUp(): void {
+    if (!this.cancel || this.clock.nowUs() < this.dueUs + OVERDUE_US) return;
+    this.cancel();
+    this.turn();
+  }
+
   private run(): void {
     if (this.cancel) return;
     this.nowUs = this.clock.nowUs();
@@ -84,6 +96,7 @@ export class LeaseCycle {
   }
 
   private schedule(us: number): void {
+    this.dueUs = this.clock.nowUs() + us;
     this.cancel = afterIdly(us / 1000, () => this.turn());
   }
 

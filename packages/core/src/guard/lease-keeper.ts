@@ -48,6 +48,12 @@ export class LeaseKeeper {
     return inBackground(this.clock, GIVE_BACK_US);
   }
 
+  /** To be called with each request. */
+  keepUp(): void {
+    if (this.cycles.size === 0) return;
+    for (const cycle of this.cycles.values()) cycle.keepUp();
+  }
+
   /** Keeps the releases that the store did not answer, to send them again. */
   noteLost(releases: readonly Step[], answers: readonly Answer[]): void {
     for (const [i, step] of releases.entries()) {

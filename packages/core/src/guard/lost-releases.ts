@@ -13,13 +13,13 @@ export interface Room {
   bytes: number;
 }
 
-const ROOM = Symbol('spillway.room');
+const rooms = new WeakMap<Store, Room>();
 
 /** The room of a store, whoever uses it: there may be a guard for each route. */
 export function roomOf(store: Store): Room {
-  const owner = store as Store & { [ROOM]?: Room };
-  if (!owner[ROOM]) Object.defineProperty(owner, ROOM, { value: { bytes: MOST_BYTES } });
-  return owner[ROOM] as Room;
+  const room = rooms.get(store) ?? { bytes: MOST_BYTES };
+  rooms.set(store, room);
+  return room;
 }
 
 export class LostReleases {

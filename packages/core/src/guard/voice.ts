@@ -1,7 +1,7 @@
 /** Faults in words, for whoever gave no `onFault`: one line for each limiter and source a minute. */
 
 import { type Clock, systemClock } from '../clock.js';
-import { isSpillwayError } from '../errors.js';
+import { isSpillwayError, messageOf } from '../errors.js';
 import { consoleLogger, disregard } from '../host.js';
 import { Junk } from '../limit/junk.js';
 import type { Fault } from '../limit/limiter.js';
@@ -101,11 +101,17 @@ function isOutage({ source, error }: Fault): boolean {
 
 function sentenceOf({ limiter, source, error }: Fault): string {
   const of = limiter === '' ? '' : `limiter "${limiter}": `;
-  const text = plain(error instanceof Error ? error.message : String(error));
+  const text = plain(messageOf(error));
   if (error instanceof Junk) return `${text}; ${INSTEAD[source]}.`;
-  const name = error instanceof Error && !isSpillwayError(error) ? `${error.name}: ` : '';
+  const name = error instanceof Error && !isSpillwayError(error) ? nameOf(error) : '';
   const what = source === 'store' ? 'the store failed' : `${source} failed`;
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
+}
+
+/** Anybody may have made the error. */
+function nameOf(error: Error): string {
+  const name: unknown = error.name;
+  return typeof name === 'string' ? `${name}: ` : '';
 }
 
 function timesOf(before: Told | undefined, nowUs: number): string {

@@ -74,8 +74,8 @@ export interface KeyedLimiter<S extends Store> {
    * after its `resetMs`, or in another window.
    */
   refund(decision: Decision): Timely<S, boolean>;
-  /** Forgets a key. */
-  reset(key: string): Timely<S, void>;
+  /** Forgets a key. False if the store could not be told: the key is counted as before. */
+  reset(key: string): Timely<S, boolean>;
 }
 
 /**
@@ -172,8 +172,8 @@ class Keyed {
     return this.ask([step], ([answer]) => (answer as Answer).allowed);
   }
 
-  reset(key: string): Eventually<void> {
-    return this.ask([this.step('reset', key)], () => undefined);
+  reset(key: string): Eventually<boolean> {
+    return this.ask([this.step('reset', key)], ([answer]) => !(answer as Answer).failure);
   }
 
   private askAll(
@@ -245,8 +245,8 @@ class Keyed {
   }
 
   private tellFailure(answers: readonly Answer[]): void {
-    // The first will do: an answer that failed, and the rest of its group, failed for one reason.
-    const error = (answers[0] as Answer).failure;
+    // One will do: those of a group that failed, failed for one reason.
+    const error = answers.find(({ failure }) => failure)?.failure;
     if (error) this.fault?.({ limiter: this.name, source: 'store', error });
   }
 

@@ -7,7 +7,7 @@ import type { Store } from '../store.js';
 /** How many names are compared. */
 const KEPT = 10_000;
 
-const NAMES = Symbol('spillway.names');
+const namesOf = new WeakMap<Store, Map<string, Rule>>();
 
 /**
  * Notes that `name` stands for `rule` in `store`, and tells the store.
@@ -15,9 +15,8 @@ const NAMES = Symbol('spillway.names');
  * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
  */
 export function claimName(store: Store, name: string, rule: Rule): void {
-  const owner = store as Store & { [NAMES]?: Map<string, Rule> };
-  if (!owner[NAMES]) Object.defineProperty(owner, NAMES, { value: new Map() });
-  const names = owner[NAMES] as Map<string, Rule>;
+  const names = namesOf.get(store) ?? new Map<string, Rule>();
+  namesOf.set(store, names);
   const known = names.get(name);
   if (known && !sameRule(known, rule)) {
     throw new SpillwayError(

@@ -20,7 +20,7 @@ import { Shelves } from './shelves.js';
 export interface MemoryStoreOptions {
   /**
    * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress. Default
-   * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each limiter and set of its numbers: they are
+   * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each set of numbers: they are
    * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some already.
    */
   readonly maxEntries?: number;
@@ -36,7 +36,7 @@ export interface MemoryStore extends SyncStore {
   readonly overflowed: number;
 }
 
-/** How many counts the keys share, for each limiter and code, that come when the store is full. */
+/** How many counts the keys share, for each code, that come when the store is full. */
 const OVERFLOW_COUNTS = 1024;
 
 /**
@@ -158,10 +158,11 @@ class Memory implements MemoryStore {
   ): BucketAnswer {
     const { buckets } = this;
     const full = slot < 0 && this.overflows(nowUs);
-    if (full && this.forgives) return buckets.step(asLook(step), rule, slot, nowUs, false);
+    if (full && this.forgives)
+      return uncounted(buckets.step(asLook(step), rule, slot, nowUs, false));
     const common = slot < 0 ? this.commonAt(nowUs, full)?.buckets : undefined;
     if (!common) return buckets.step(step, rule, slot, nowUs, charge);
-    const shared = common.find(step.limiter, rule, this.placeOf(step.key), nowUs);
+    const shared = common.find(COMMON, rule, this.placeOf(step), nowUs);
     const asked = inCommon(step);
     const answer = full
       ? common.step(asked, rule, shared, nowUs, charge)
@@ -179,14 +180,15 @@ class Memory implements MemoryStore {
     const { key } = step;
     const stored = windows.get(step, key);
     const full = !stored && this.overflows(nowUs);
-    if (full && this.forgives) return windows.step(asLook(step), rule, key, nowUs, false, stored);
+    if (full && this.forgives)
+      return uncounted(windows.step(asLook(step), rule, key, nowUs, false, stored));
     const common = stored ? undefined : this.commonAt(nowUs, full)?.windows;
     if (!common) return windows.step(step, rule, key, nowUs, charge, stored);
-    const place = this.placeOf(key);
-    const shared = common.get(step, place);
+    const place = this.placeOf(step);
+    const shared = common.get(ofCommon(step), place);
     const asked = inCommon(step);
     const answer = full
-      ? common.step(asked, rule, place, nowUs, charge, shared)
+      ? common.step(ofCommon(asked), rule, place, nowUs, charge, shared)
       : windows.step(asked, rule, key, nowUs, charge, undefined, shared);
     return this.noted(step, answer, full, answer.startUs + 2 * rule.windowUs);
   }
@@ -197,15 +199,15 @@ class Memory implements MemoryStore {
     const full = this.overflows(nowUs); // first: it may drop what has expired of this very key
     const stored = logs.get(step, key);
     if (!stored && full && this.forgives) {
-      return logs.step(asLook(step), rule, key, nowUs, false, false, stored);
+      return uncounted(logs.step(asLook(step), rule, key, nowUs, false, false, stored));
     }
     const common = stored ? undefined : this.commonAt(nowUs, full)?.logs;
     if (!common) return logs.step(step, rule, key, nowUs, charge, !full, stored);
-    const place = this.placeOf(key);
-    const shared = common.get(step, place);
+    const place = this.placeOf(step);
+    const shared = common.get(ofCommon(step), place);
     const asked = inCommon(step);
     const answer = full
-      ? common.step(asked, rule, place, nowUs, charge, false, shared)
+      ? common.step(ofCommon(asked), rule, place, nowUs, charge, false, shared)
       : logs.step(asked, rule, key, nowUs, charge, true, undefined, shared);
     return this.noted(step, answer, full, answer.lastUs + rule.windowUs);
   }
@@ -223,11 +225,12 @@ class Memory implements MemoryStore {
     if (full && this.forgives) return leases.step(asLook(step), rule, key, nowUs, false);
     const common = this.commonAt(nowUs, full)?.leases;
     if (!common) return leases.step(step, rule, key, nowUs, charge);
-    const place = this.placeOf(key);
-    if (!full && !common.holds(step, place, nowUs)) {
-      return leases.step(step, rule, key, nowUs, charge, common.view(step, place, nowUs));
+    const place = this.placeOf(step);
+    const there = ofCommon(step);
+    if (!full && !common.holds(there, place, nowUs)) {
+      return leases.step(step, rule, key, nowUs, charge, common.view(there, place, nowUs));
     }
-    const asked = step.op === 'put' ? step : inCommon(step);
+    const asked = step.op === 'put' ? there : inCommon(there);
     const answer = common.step(asked, rule, place, nowUs, charge, leases.view(step, key, nowUs));
     return asked.op === 'put' ? answer : this.noted(step, answer, true, nowUs + rule.leaseUs);
   }
@@ -250,8 +253,8 @@ class Memory implements MemoryStore {
   }
 
   /** Under which key a key is counted in common. */
-  private placeOf(key: string): string {
-    return `${this.buckets.spread(key, OVERFLOW_COUNTS)}`;
+  private placeOf({ limiter, key }: Step): string {
+    return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 
   /** The answer to a step of a key that has no count of its own; if it was charged in common, that rests at `restsUs`. */
@@ -264,9 +267,21 @@ class Memory implements MemoryStore {
   }
 }
 
+/** An answer to what was not counted, and so cannot be given back. */
+function uncounted<A extends Answer>(answer: A): A {
+  return { ...answer, provisional: true };
+}
+
 /** A step that charges and gives back nothing. */
 function asLook(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
+}
+
+/** All limiters share the common counts: one that is made for each request would have its own each time. */
+const COMMON = '';
+
+function ofCommon(step: Step): Step {
+  return { ...step, limiter: COMMON };
 }
 
 /** What was charged in common stays: what one key gives back or resets may have been charged by another. */

@@ -24,11 +24,11 @@ export class SharedMemory {
   }
 }
 
-const MEMORY = Symbol('spillway.memory');
+const memories = new WeakMap<Clock, SharedMemory>();
 
 /** The one memory on `clock`; made when first needed. */
 export function sharedMemory(clock: Clock = systemClock): SharedMemory {
-  const owner = clock as Clock & { [MEMORY]?: SharedMemory };
-  if (!owner[MEMORY]) Object.defineProperty(owner, MEMORY, { value: new SharedMemory(clock) });
-  return owner[MEMORY] as SharedMemory;
+  const memory = memories.get(clock) ?? new SharedMemory(clock);
+  memories.set(clock, memory);
+  return memory;
 }

@@ -134,7 +134,7 @@ function isOfTheCall(error: unknown): boolean {
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
 }
 
-const BREAKER = Symbol('spillway.breaker');
+const breakers = new WeakMap<Store, Breaker>();
 
 /** The one breaker of a store, whoever uses it; the first to ask chooses its settings. */
 export function breakerOf(
@@ -142,9 +142,9 @@ export function breakerOf(
   settings: BreakerSettings,
   clock: Clock = systemClock,
 ): Breaker {
-  const owner = store as Store & { [BREAKER]?: Breaker };
-  if (!owner[BREAKER]) {
-    Object.defineProperty(owner, BREAKER, { value: new Breaker(store, settings, clock) });
-  }
-  return owner[BREAKER] as Breaker;
+  const known = breakers.get(store);
+  if (known) return known;
+  const breaker = new Breaker(store, settings, clock);
+  breakers.set(store, breaker);
+  return breaker;
 }

@@ -1,7 +1,7 @@
 /** Tells loggers of outages: one line when a part of a store fails, one when it is back, and one a minute while it comes and goes. */
 
 import type { Clock } from '../clock.js';
-import { isSpillwayError } from '../errors.js';
+import { isSpillwayError, messageOf } from '../errors.js';
 import { afterIdly, disregard } from '../host.js';
 import type { OnStoreError } from '../limit/limiter.js';
 
@@ -145,6 +145,5 @@ function listOf(names: readonly string[]): string {
 
 /** On one line. */
 function textOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replace(/\s+/g, ' ').slice(0, 300);
+  return messageOf(error).replace(/\s+/g, ' ').slice(0, 300);
 }

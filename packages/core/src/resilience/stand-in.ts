@@ -52,10 +52,8 @@ export class StandIn {
     takes: boolean,
     records: boolean,
   ): readonly Answer[] {
-    const opOf = ({ op }: Step): Op => {
-      if (op === 'record') return records ? op : 'look';
-      return op === 'take' && !takes ? 'look' : op;
-    };
+    // What is only asked about is charged and given back later, by `follow`.
+    const opOf = ({ op }: Step): Op => ((op === 'take' ? takes : records) ? op : 'look');
     const asked = steps.map((step) => localStep(step, opOf(step)));
     const answers = this.apply(asked);
     const granted = takes && !refuses(asked, answers);
@@ -135,14 +133,15 @@ function localStep({ receipt, ...step }: StandInStep, op: Op): Step {
 
 function withReceipt(step: Step, answer: Answer, own: Answer): Answer {
   if (step.op !== 'take' || step.lease || !answer.allowed || !hasStandIn(step)) return answer;
+  if (own.provisional) return answer; // there was no room to count it
   return { ...answer, standIn: receiptFrom(step.onStoreError, own) };
 }
 
-const STAND_IN = Symbol('spillway.stand-in');
+const standIns = new WeakMap<Store, StandIn>();
 
 /** The one stand-in of a store in this process, whoever uses it: guards that share limits share its counts too. */
 export function standInOf(store: Store): StandIn {
-  const owner = store as Store & { [STAND_IN]?: StandIn };
-  if (!owner[STAND_IN]) Object.defineProperty(owner, STAND_IN, { value: new StandIn() });
-  return owner[STAND_IN] as StandIn;
+  const standIn = standIns.get(store) ?? new StandIn();
+  standIns.set(store, standIn);
+  return standIn;
 }
