@@ -1,7 +1,7 @@
 /** What all who use one store know of its outages: which parts of it do not answer, and need not be waited for. */
 
 import { type Clock, systemClock } from '../clock.js';
-import { isSpillwayError } from '../errors.js';
+import { asError, isSpillwayError } from '../errors.js';
 import type { BreakerEvent } from '../guard/observer.js';
 import { disregard } from '../host.js';
 import type { Step, Store } from '../store.js';
@@ -77,7 +77,7 @@ export class Breaker {
     this.outages.set(part, outage);
     outage.failures += 1;
     if (outage.failures < this.settings.failures) return;
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = asError(thrown);
     outage.open(this.probe(part, step.key, asker), this.clock.nowUs());
     this.log.opened(part, error);
     this.tell({ state: 'open', openMs: 0, error, ...named(part) });
