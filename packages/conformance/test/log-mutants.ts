@@ -1,24 +1,8 @@
 /** Stores whose sliding window log is wrong in one way each. */
 
-import { type Answer, capacityOf, type Step, type Store } from '@spillway/core';
-import type { Mutant } from './mutant.js';
-import { type ReferenceStore, referenceStore } from './reference-store.js';
-
-function mutant(
-  name: string,
-  caughtBy: string,
-  apply: (right: ReferenceStore, steps: readonly Step[]) => readonly Answer[],
-): Mutant {
-  return {
-    name,
-    caughtBy,
-    open() {
-      const right = referenceStore();
-      const store: Store = { sync: false, apply: (steps) => apply(right, steps) };
-      return { store, setTimeUs: (us) => right.setTimeUs(us) };
-    },
-  };
-}
+import { capacityOf } from '@spillway/core';
+import { type Mutant, mutant } from './mutant.js';
+import type { ReferenceStore } from './reference-store.js';
 
 export const logMutants: readonly Mutant[] = [
   mutant('takes the instant 0 for no instant', 'promises a true wait at', (right, group) =>

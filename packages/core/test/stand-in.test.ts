@@ -152,6 +152,8 @@ describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %s', (algor
     expect(await count(2, 'k0')).toBe(0);
     expect(await count(2, `k${many - 1}`)).toBe(0);
     expect(await count(5, 'new')).toBe(5);
+    // What there was no room to count is not given back: it would be taken from what is counted.
+    expect(await limiter.refund(await limiter.consume('new'))).toBe(false);
     await limiter.reset('k0');
     expect(await count(2, 'k0')).toBe(1);
   });
