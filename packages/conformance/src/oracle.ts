@@ -18,7 +18,8 @@ export interface Verdict extends Numbers {
 
 /**
  * Replays steps exactly. Steps of a group that ask the same of the same count are one step of their summed cost. Takes
- * are judged first, on the state before the group; then every step acts, in order. A take that is not charged cuts a state that the
+ * are judged first, on the state before the group; then every step acts, in order. A take that is not charged cuts a
+ * state that the
  * clock made impossible, if it could have charged anything; nothing else that is not charged or given back writes.
  *
  * @example
@@ -51,7 +52,9 @@ export class Oracle {
     return placesOf(steps, questions).map((place) => verdicts[place] as Verdict);
   }
 
-  /** The counts that a store may have forgotten in part at `nowUs`, as the clock running back to `earlierUs` would show. */
+  /**
+   * The counts that a store may have forgotten in part at `nowUs`, as the clock running back to `earlierUs` would show.
+   */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.#counts].filter(({ rule, state }) =>
       machineOf(rule).forgettable(rule, state, BigInt(nowUs), BigInt(earlierUs)),

@@ -85,7 +85,10 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
 /** A rule of any machine. */
 export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
 
-/** Rules as releases of one limiter may have them: of some pairs each reads what the other has counted, of others none may. */
+/**
+ * Rules as releases of one limiter may have them: of some pairs each reads what the other has counted, of others none
+ * may.
+ */
 export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   fc.oneof(
     {

@@ -26,7 +26,10 @@ class SystemClock implements Clock {
   }
 }
 
-/** The process's monotonic clock, set to the epoch when the process started; not moved by later changes of the wall clock. */
+/**
+ * The process's monotonic clock, set to the epoch when the process started; not moved by later changes of the wall
+ * clock.
+ */
 export const systemClock: Clock = new SystemClock();
 
 /** The wall clock, for the one legacy header that needs it. */

@@ -12,7 +12,8 @@ export interface UniqueGroup {
 }
 
 /**
- * Merges steps of one count (see {@link countOf}) into one of the summed cost, so that a group cannot pass a limit by naming a
+ * Merges steps of one count (see {@link countOf}) into one of the summed cost, so that a group cannot pass a limit by
+ * naming a
  * key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in order.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count twice,

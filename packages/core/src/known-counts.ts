@@ -3,7 +3,10 @@
 import { countOf, type Rule } from './rule.js';
 import type { Step } from './store.js';
 
-/** Codes kept for each limiter: a limit function may make any number. The oldest but one makes room: the first was declared. */
+/**
+ * Codes kept for each limiter: a limit function may make any number. The oldest but one makes room: the first was
+ * declared.
+ */
 export const MAX_CODES = 64;
 
 /** Limiters kept; names stand in code, so there are few. The oldest makes room. */

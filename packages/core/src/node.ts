@@ -1,4 +1,6 @@
-/** @spillway/core/node: load signals that need Node, the adapter for node:http, and what other adapters over it share. */
+/**
+ * @spillway/core/node: load signals that need Node, the adapter for node:http, and what other adapters over it share.
+ */
 
 export { NodeGate, type NodeGateOptions, type Passage } from './node/gate.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';

@@ -1,4 +1,7 @@
-/** A group whose steps lie in parts of a store that are asked apart: decided at once, and given back where one of them refuses. */
+/**
+ * A group whose steps lie in parts of a store that are asked apart: decided at once, and given back where one of them
+ * refuses.
+ */
 
 import { receiptFrom } from './limit/receipt.js';
 import type { Answer, Step } from './store.js';
@@ -36,8 +39,10 @@ export function partsOf<Name>(
 }
 
 /**
- * Asks all parts at once. What the others took is put back if one refuses, or fails and its `standIn` refuses. In between, others
- * may be refused for it: never too much is admitted, for a moment too little. The answers stand at the places of their steps.
+ * Asks all parts at once. What the others took is put back if one refuses, or fails and its `standIn` refuses. In
+ * between, others
+ * may be refused for it: never too much is admitted, for a moment too little. The answers stand at the places of their
+ * steps.
  *
  * @param standIn answers for a part that failed, and charges nothing
  */

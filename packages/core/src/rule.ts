@@ -3,7 +3,9 @@
 import { mulDiv } from './exact.js';
 
 interface RuleBase {
-  /** What, beside the limiter's name and the key, names the count of this rule: see {@link countOf}. Made with the rule. */
+  /**
+   * What, beside the limiter's name and the key, names the count of this rule: see {@link countOf}. Made with the rule.
+   */
   readonly code: string;
 }
 
@@ -30,7 +32,10 @@ export interface BucketRule extends RuleBase {
   readonly tolNum: number;
 }
 
-/** A counter per window aligned to the epoch; with `sliding`, the previous window counts for the share of it still in view. */
+/**
+ * A counter per window aligned to the epoch; with `sliding`, the previous window counts for the share of it still in
+ * view.
+ */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
   readonly limit: number;
@@ -46,7 +51,8 @@ export interface LogRule extends RuleBase {
 }
 
 /**
- * Permits for what is in progress, each held under a lease that expires unless it is renewed: at most `limit` at once, and
+ * Permits for what is in progress, each held under a lease that expires unless it is renewed: at most `limit` at once,
+ * and
  * of those at most `open` for holders that are not critical.
  */
 export interface LeasesRule extends RuleBase {
@@ -134,8 +140,10 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
 }
 
 /**
- * Makes the rule of a limit on what is in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`, from 0
- * to 1 and counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer than
+ * Makes the rule of a limit on what is in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
+ * from 0
+ * to 1 and counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
+ * than
  * (1 - reserve) x limit of them are in progress.
  */
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
@@ -145,7 +153,8 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
 }
 
 /**
- * The same rule for a share of its limit. Of a rate: the window grows by 1 / share, rounded up; 5 per minute at a share of 1/8
+ * The same rule for a share of its limit. Of a rate: the window grows by 1 / share, rounded up; 5 per minute at a share
+ * of 1/8
  * is 5 per 8 minutes, so that eight processes together admit no more than the limit. Of permits: so many, rounded down,
  * but at least one.
  */
@@ -167,8 +176,10 @@ export function shareOf(rule: Rule, share: number): Rule {
 }
 
 /**
- * What, beside limiter and key, names a count. Rules of one limiter share a count only if each can read the other's state as
- * it is: buckets of the same tolerance in time and the same denominator; windows and logs of the same length; all permits.
+ * What, beside limiter and key, names a count. Rules of one limiter share a count only if each can read the other's
+ * state as
+ * it is: buckets of the same tolerance in time and the same denominator; windows and logs of the same length; all
+ * permits.
  */
 export function countOf({ rule }: { readonly rule: Rule }): string {
   return rule.code;

@@ -75,7 +75,10 @@ interface AnswerBase {
   readonly standIn?: Receipt;
 }
 
-/** State of a bucket after the step: the instant at which it is full again, `tatUs + tatNum / den`; in the past if it is full. */
+/**
+ * State of a bucket after the step: the instant at which it is full again, `tatUs + tatNum / den`; in the past if it is
+ * full.
+ */
 export interface BucketAnswer extends AnswerBase {
   readonly tatUs: number;
   readonly tatNum: number;
@@ -111,16 +114,23 @@ export type Answer = BucketAnswer | WindowAnswer | LogAnswer | LeasesAnswer;
 
 /** Limits on one call. */
 export interface ApplyOptions {
-  /** The moment, on the process's own clock in microseconds ({@link systemClock}), after which nobody waits for the answer: a store need not send the call any more. */
+  /**
+   * The moment, on the process's own clock in microseconds ({@link systemClock}), after which nobody waits for the
+   * answer: a store need not send the call any more.
+   */
   readonly deadlineUs?: number;
-  /** True for a call that no request waits for, such as a renewal: `deadlineUs` alone is its deadline, and its failure says nothing to the breaker. */
+  /**
+   * True for a call that no request waits for, such as a renewal: `deadlineUs` alone is its deadline, and its failure
+   * says nothing to the breaker.
+   */
   readonly background?: boolean;
 }
 
 /**
  * Where counts live. `apply` is all-or-nothing over its steps: if any binding `take` does not pass, no `take` is
  * charged. A shadow `take` is charged if it passes and every binding one does. Every step is answered with exact
- * numbers either way, in the order asked. Steps of one count (limiter, key and `countOf`) count together, see `uniqueGroup`.
+ * numbers either way, in the order asked. Steps of one count (limiter, key and `countOf`) count together, see
+ * `uniqueGroup`.
  *
  * A rejected promise means that nothing is known: the steps may or may not have been charged.
  */
@@ -136,10 +146,14 @@ export interface Store {
   readonly refusalsLastUs?: number;
   /** What this store is called in logs, such as `Redis at 10.0.0.7:6379`: no password, no key. */
   readonly label?: string;
-  /** The part of the store that a step depends on, such as a shard: parts fail apart. Without it, all of the store is one part. */
+  /**
+   * The part of the store that a step depends on, such as a shard: parts fail apart. Without it, all of the store is
+   * one part.
+   */
   domainOf?(step: Step): string;
   /**
-   * Tells the store of a rule of a limiter before the first step under it; the first rule is the one that the limiter was
+   * Tells the store of a rule of a limiter before the first step under it; the first rule is the one that the limiter
+   * was
    * declared with. A `reset` then forgets the key in the counts of all of them. Returns at once, and never throws. In a
    * store without it, `reset` forgets the count of its own rule only.
    */

@@ -1,4 +1,6 @@
-/** @spillway/express: rate limits and load shedding for Express 4 and 5. All of core, with Express' request as `raw`. */
+/**
+ * @spillway/express: rate limits and load shedding for Express 4 and 5. All of core, with Express' request as `raw`.
+ */
 
 import {
   type ConcurrencyLimitOptions,

@@ -24,7 +24,8 @@ export interface SpillwayOptions extends GuardOptions<Request> {
   readonly ipv6Prefix?: number;
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
-   * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error handler, as a 500.
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
+   * handler, as a 500.
    */
   readonly onRefused?: (
     admission: Admission,

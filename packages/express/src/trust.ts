@@ -20,7 +20,8 @@ interface Inherited {
 const NOBODY: Trust = { kind: 'none' };
 
 /**
- * Finds the trust for a request. A setting of the app that believes everyone, or that cannot be read, counts as none, and
+ * Finds the trust for a request. A setting of the app that believes everyone, or that cannot be read, counts as none,
+ * and
  * `notices` is told of it: a request must not fail for it.
  *
  * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID` for an option of ours

@@ -1,4 +1,6 @@
-/** @spillway/hono: rate limits and load shedding for Hono, on any runtime. All of core, with Hono's context as `raw`. */
+/**
+ * @spillway/hono: rate limits and load shedding for Hono, on any runtime. All of core, with Hono's context as `raw`.
+ */
 
 import {
   type ConcurrencyLimitOptions,

@@ -25,16 +25,21 @@ import { HonoRequest } from './request.js';
 export interface SpillwayOptions extends GuardOptions<Context> {
   /**
    * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it
-   * a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only
+   * a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow
+   * only
    * tells `onFault`.
    */
   readonly clientIp?: (c: Context) => string | null | undefined;
-  /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
+  /**
+   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
+   * none.
+   */
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
   /**
-   * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem document is sent
+   * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem
+   * document is sent
    * after all. The status and the fields are set, save `Content-Type`. What it throws goes to `app.onError`, as a 500.
    */
   readonly onRefused?: OnRefused;

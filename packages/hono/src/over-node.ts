@@ -1,4 +1,7 @@
-/** The answer where @hono/node-server is below: on the response of node:http, which costs half as much and tells when it has closed. */
+/**
+ * The answer where @hono/node-server is below: on the response of node:http, which costs half as much and tells when it
+ * has closed.
+ */
 
 import type { Admission } from '@spillway/core';
 import {
@@ -47,7 +50,8 @@ export class NodeReply implements Reply {
     const { c, res } = this;
     // Hono answers HEAD as if it were GET, and throws the body away with its length.
     if (c.req.method === 'HEAD') res.setHeader('Content-Length', body.length);
-    // The one field that Hono must know: it would send its own. All others are on the response, after those of other guards.
+    // The one field that Hono must know: it would send its own. All others are on the response, after those of other
+    // guards.
     const type = fields.find(([name]) => name === 'Content-Type')?.[1] ?? '';
     return c.body(body, status as ContentfulStatusCode, { 'Content-Type': type });
   }

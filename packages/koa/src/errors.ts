@@ -1,4 +1,7 @@
-/** Keeps the fields of guards on Koa's answers to errors, from which `ctx.onerror` takes every header that the error has not. */
+/**
+ * Keeps the fields of guards on Koa's answers to errors, from which `ctx.onerror` takes every header that the error has
+ * not.
+ */
 
 import { admissionsOf } from '@spillway/core';
 import type { Context } from 'koa';
@@ -10,7 +13,8 @@ interface Answering extends Context {
 }
 
 /**
- * From now on an error of this request is answered with the fields that the response has from guards. Set on the context,
+ * From now on an error of this request is answered with the fields that the response has from guards. Set on the
+ * context,
  * because a catch around `next()` would cost every request a promise, and not see a body's stream fail.
  */
 export function keepFieldsOnError(ctx: Answering): void {

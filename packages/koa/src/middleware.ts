@@ -34,7 +34,8 @@ export interface SpillwayMiddleware extends GuardHandle {
 }
 
 /**
- * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). `admissionsOf(ctx)`
+ * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
+ * `admissionsOf(ctx)`
  * has the decisions.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`

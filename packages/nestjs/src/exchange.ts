@@ -80,7 +80,8 @@ function find(context: ExecutionContext): Exchange {
 }
 
 /**
- * The object that stands for the request, for `admissionsOf`, and where authentication left the user: the platform's request for
+ * The object that stands for the request, for `admissionsOf`, and where authentication left the user: the platform's
+ * request for
  * HTTP and GraphQL, the client for WebSockets.
  *
  * @example
@@ -100,7 +101,10 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
   return ((isGraphql ? graphql(context).request : context.getArgByIndex(0)) ?? {}) as Request;
 }
 
-/** GraphQL hands over (root, args, context, info); what is in the context is up to the app, and these are the usual names. */
+/**
+ * GraphQL hands over (root, args, context, info); what is in the context is up to the app, and these are the usual
+ * names.
+ */
 function graphql(context: ExecutionContext): Exchange {
   const shared = context.getArgByIndex<GraphqlContext | undefined>(2);
   const info = context.getArgByIndex<{ parentType?: unknown; fieldName?: string } | undefined>(3);
@@ -139,7 +143,9 @@ export function nodeResponse(response: PlatformResponse): NodeResponse {
   return isFastify(response) ? response.raw : response;
 }
 
-/** A property of its own: to look further up costs microseconds on Express, which changes prototypes at every request. */
+/**
+ * A property of its own: to look further up costs microseconds on Express, which changes prototypes at every request.
+ */
 export function isFastify(response: PlatformResponse): response is FastifyReply {
   return Object.hasOwn(response, 'raw');
 }

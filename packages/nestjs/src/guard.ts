@@ -10,7 +10,8 @@ import { setStage, stageOf } from './judged.js';
 import { hasInterceptor } from './metadata.js';
 
 /**
- * Lets pass what every limiter of a handler lets pass. The module binds it for all handlers; with `globalGuard: false` you bind it, as here
+ * Lets pass what every limiter of a handler lets pass. The module binds it for all handlers; with `globalGuard: false`
+ * you bind it, as here
  * behind the guard that knows the user.
  *
  * @example
@@ -82,7 +83,8 @@ function hasGone({ request, response }: Exchange): boolean {
 }
 
 /**
- * A call that has its answer stops here. To return false would have Nest throw a ForbiddenException, which filters for everything would try to
+ * A call that has its answer stops here. To return false would have Nest throw a ForbiddenException, which filters for
+ * everything would try to
  * answer a second time; a promise that never settles is simply collected.
  */
 function ended(): Promise<never> {

@@ -89,7 +89,10 @@ export class HandlerGuards {
     return isPlain ? this.plain : this.make([...merged.values()]);
   }
 
-  /** A count is identified by its limiter's name: other numbers in place of those further out need a count, and a name, of their own. */
+  /**
+   * A count is identified by its limiter's name: other numbers in place of those further out need a count, and a name,
+   * of their own.
+   */
   private override(
     outer: NestLimiter,
     declaration: Declaration,

@@ -13,8 +13,10 @@ import { Gate } from './gate.js';
 import { setStage, stageOf } from './judged.js';
 
 /**
- * Gives a permit back when the handler of a message (WebSockets, RPC), or of a GraphQL subscription, has ended. `@ConcurrencyLimit`
- * brings it along; bind it yourself where the permit is that of a limiter of the module. HTTP requests need no such thing.
+ * Gives a permit back when the handler of a message (WebSockets, RPC), or of a GraphQL subscription, has ended.
+ * `@ConcurrencyLimit`
+ * brings it along; bind it yourself where the permit is that of a limiter of the module. HTTP requests need no such
+ * thing.
  *
  * @example
  * ```ts

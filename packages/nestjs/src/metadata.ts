@@ -23,7 +23,8 @@ const reflector: Reflector = new Reflector();
 type Target = Parameters<Reflector['get']>[1];
 
 /**
- * The class that `@Priority` gave the handler of a request, of the method before that of the class; undefined if none did.
+ * The class that `@Priority` gave the handler of a request, of the method before that of the class; undefined if none
+ * did.
  *
  * @example
  * ```ts

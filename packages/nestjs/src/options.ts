@@ -15,13 +15,17 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
   /**
-   * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as with every
-   * framework, and neither interceptors nor exception filters see the request. `throw`: a {@link SpillwayException} goes
-   * to the exception filters. Where there is no HTTP response of its own (GraphQL, WebSockets, RPC), it is always thrown.
+   * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as
+   * with every
+   * framework, and neither interceptors nor exception filters see the request. `throw`: a {@link SpillwayException}
+   * goes
+   * to the exception filters. Where there is no HTTP response of its own (GraphQL, WebSockets, RPC), it is always
+   * thrown.
    */
   readonly refuse?: 'answer' | 'throw';
   /**
-   * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a {@link SpillwayException}.
+   * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a {@link
+   * SpillwayException}.
    */
   readonly exception?: (admission: Admission, context: ExecutionContext) => Error;
 }
@@ -29,7 +33,8 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
 /** What must be known before the options are. */
 export interface SpillwayModuleSettings {
   /**
-   * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind a guard of
+   * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind
+   * a guard of
    * a controller that authenticates, for example.
    */
   readonly globalGuard?: boolean;

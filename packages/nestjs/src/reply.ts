@@ -25,7 +25,8 @@ export function answer(admission: Admission, response: PlatformResponse): void {
 }
 
 /**
- * Sets the fields that tell of limits, and no others: what is sent, and of which type, is for someone else to say. On a response
+ * Sets the fields that tell of limits, and no others: what is sent, and of which type, is for someone else to say. On a
+ * response
  * that several calls share (`own` is false) the fields of the last one stay.
  */
 export function tell({ fields }: Admission, response: PlatformResponse, own: boolean): void {

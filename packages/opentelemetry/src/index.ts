@@ -1,4 +1,6 @@
-/** @spillway/opentelemetry: what guards decide, how their store does and how much is shed, as metrics of OpenTelemetry. */
+/**
+ * @spillway/opentelemetry: what guards decide, how their store does and how much is shed, as metrics of OpenTelemetry.
+ */
 
 export {
   type OpenTelemetryObserver,

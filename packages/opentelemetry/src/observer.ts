@@ -10,7 +10,10 @@ import {
 } from '@spillway/core';
 
 export interface OpenTelemetryOptions {
-  /** Who makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register the provider first. */
+  /**
+   * Who makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register the provider
+   * first.
+   */
   readonly meter?: Meter;
 }
 
@@ -23,7 +26,8 @@ export interface OpenTelemetryObserver extends Observer {
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 /**
- * An observer for the option `observers` of guards, one for all of a process. Its attributes are limiter names and words of few values,
+ * An observer for the option `observers` of guards, one for all of a process. Its attributes are limiter names and
+ * words of few values,
  * never a key. A request pays for an addition; the rest is done at the collection.
  *
  * @example

@@ -26,7 +26,8 @@ export interface PrometheusObserver extends Observer {
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 /**
- * An observer for the option `observers` of guards, one for all of a process. Its labels are limiter names and words of few values, never
+ * An observer for the option `observers` of guards, one for all of a process. Its labels are limiter names and words of
+ * few values, never
  * a key. A request pays for an addition; the rest is done at the scrape.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` for a prefix that cannot begin a name, or a registry that has these metrics already

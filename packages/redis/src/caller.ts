@@ -61,7 +61,8 @@ export class Caller {
     const keys: string[] = [];
     for (const question of questions) {
       for (const name of question.names) keys.push(name);
-      // The last of them all: a group whose own is sooner may be charged late, none is refused too soon. What only gives back is never late.
+      // The last of them all: a group whose own is sooner may be charged late, none is refused too soon. What only
+      // gives back is never late.
       if (question.deadlineUs > deadlineUs && !givesBack(question))
         deadlineUs = question.deadlineUs;
     }

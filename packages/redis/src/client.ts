@@ -9,13 +9,21 @@ import { Ioredis, type IoredisClient } from './ioredis.js';
  * never closes it.
  */
 export interface RedisClient {
-  /** `ready`: calls are sent. `connecting`: they wait, until their deadline. Any other word: they fail at once, and it says why. */
+  /**
+   * `ready`: calls are sent. `connecting`: they wait, until their deadline. Any other word: they fail at once, and it
+   * says why.
+   */
   readonly state: string;
   /** Whether the keys of one call must lie in one hash slot. Default false. */
   readonly isCluster?: boolean;
-  /** What the store's option `coalesce` is unless given. Default true; false where requests must not share a promise. */
+  /**
+   * What the store's option `coalesce` is unless given. Default true; false where requests must not share a promise.
+   */
   readonly coalesce?: boolean;
-  /** Runs the script of that name once, or rejects with Redis's own words: `NOSCRIPT …` if it does not know it. Integers may come as numbers, strings or bigints. */
+  /**
+   * Runs the script of that name once, or rejects with Redis's own words: `NOSCRIPT …` if it does not know it. Integers
+   * may come as numbers, strings or bigints.
+   */
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
   /** The same, for a server that may not know the script. */
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
@@ -27,7 +35,10 @@ export interface RedisClient {
   readonly label?: string;
   /** On Cluster: the address of the node that has a hash slot; undefined while nobody knows. Nodes fail apart. */
   nodeOf?(slot: number): string | undefined;
-  /** What its user can do so that a connection that is open but dead is noticed, as in `set socketTimeout: 1000 on the client`. */
+  /**
+   * What its user can do so that a connection that is open but dead is noticed, as in `set socketTimeout: 1000 on the
+   * client`.
+   */
   readonly cure?: string;
   /** Ends the connection to a node (`''`: the one there is) at once, so that the client makes another. */
   reconnect?(node: string): void;

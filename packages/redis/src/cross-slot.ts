@@ -1,4 +1,7 @@
-/** A group whose keys lie in several hash slots of one node, or of nodes that nobody can tell apart: decided slot by slot. */
+/**
+ * A group whose keys lie in several hash slots of one node, or of nodes that nobody can tell apart: decided slot by
+ * slot.
+ */
 
 import { type Answer, askParts, partsOf, type Step } from '@spillway/core';
 
@@ -6,7 +9,8 @@ import { type Answer, askParts, partsOf, type Step } from '@spillway/core';
 type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<readonly Answer[]>;
 
 /**
- * Asks all slots at once. If one refuses or fails, what the others took is put back. One that fails fails the group, unless
+ * Asks all slots at once. If one refuses or fails, what the others took is put back. One that fails fails the group,
+ * unless
  * another refuses it: then that is the answer, and the steps that failed say so in `failure`.
  */
 export async function askSlots(

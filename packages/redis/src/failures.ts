@@ -27,9 +27,12 @@ const DENIED =
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
 /**
- * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the breaker, so that
- * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can still
- * refuse: it can no longer count, so that what it says is soon untrue. `noperm` is not: a right may be missing for one command, or for the
+ * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the
+ * breaker, so that
+ * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can
+ * still
+ * refuse: it can no longer count, so that what it says is soon untrue. `noperm` is not: a right may be missing for one
+ * command, or for the
  * keys of one limiter, and such a call is answered as fast as any other.
  */
 const FOR_ALL: ReadonlySet<string> = new Set([

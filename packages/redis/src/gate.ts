@@ -24,7 +24,10 @@ export class Gate {
     this.caller = caller;
   }
 
-  /** Sends, keeps until the client is ready, or fails at once. A client's own queue is never used: it knows no deadlines. */
+  /**
+   * Sends, keeps until the client is ready, or fails at once. A client's own queue is never used: it knows no
+   * deadlines.
+   */
   pass(questions: readonly Question[]): void {
     const { client } = this;
     const { state } = client;

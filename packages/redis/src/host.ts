@@ -7,7 +7,9 @@ interface Host {
   readonly console?: { warn(message: string): void };
 }
 
-/** Runs `run` once this turn of the event loop has read what its sockets held; where there is no such thing, at its end. */
+/**
+ * Runs `run` once this turn of the event loop has read what its sockets held; where there is no such thing, at its end.
+ */
 export function afterThisTurn(run: () => void): void {
   const { setImmediate } = globalThis as unknown as Host;
   if (setImmediate) setImmediate(run);

@@ -1,4 +1,6 @@
-/** What ioredis has, and does not declare for both of its kinds of client: addresses, the slots of a cluster, sockets. */
+/**
+ * What ioredis has, and does not declare for both of its kinds of client: addresses, the slots of a cluster, sockets.
+ */
 
 /** One server, or a node of a cluster. */
 interface Node {

@@ -1,4 +1,6 @@
-/** From limiter, code and key to the name of a Redis key: no two counts share one, and nobody but us writes a hash tag. */
+/**
+ * From limiter, code and key to the name of a Redis key: no two counts share one, and nobody but us writes a hash tag.
+ */
 
 import { hmac } from '@noble/hashes/hmac';
 import { sha256 } from '@noble/hashes/sha2';

@@ -3,7 +3,9 @@
 import { systemClock } from '@spillway/core';
 import type { RedisClient } from './client.js';
 
-/** How long calls wait for a client that is open but not ready, counted from the first: after that they fail at once. */
+/**
+ * How long calls wait for a client that is open but not ready, counted from the first: after that they fail at once.
+ */
 const PATIENCE_US = 250_000;
 
 const EVENTS = ['ready', 'reconnecting', 'end'] as const;
@@ -31,7 +33,8 @@ export interface NodeRedisClient extends NodeRedisLike {
 }
 
 /**
- * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks. Calls wait for it while it connects, and
+ * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks. Calls wait for it while it connects,
+ * and
  * fail at once when it has not been ready for a quarter of a second.
  *
  * @example

@@ -46,7 +46,9 @@ export function hasStatus(reply: Reply, expected: number): void {
   );
 }
 
-/** Tries until nothing is claimed in vain, for five seconds, some twenty-five times; then throws what was claimed last. */
+/**
+ * Tries until nothing is claimed in vain, for five seconds, some twenty-five times; then throws what was claimed last.
+ */
 export async function eventually<Value>(attempt: () => Value | Promise<Value>): Promise<Value> {
   const end = performance.now() + 5_000;
   for (let pauseMs = 5; ; pauseMs = Math.min(2 * pauseMs, 250)) {

@@ -81,7 +81,10 @@ async function wasAhead(probe: Probe, algorithm: Algorithm): Promise<void> {
   expectEqual('after the promised wait: allowed', true, admitted.allowed);
 }
 
-/** Fills a count, looks at it in every way while the clock stands far back, and finds it full when the clock is right again. */
+/**
+ * Fills a count, looks at it in every way while the clock stands far back, and finds it full when the clock is right
+ * again.
+ */
 async function looksWithoutATrace(probe: Probe, rule: Rule): Promise<void> {
   const seenTwice = probe.fresh(rule);
   const seenOnce = probe.fresh(rule);

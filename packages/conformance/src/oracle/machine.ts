@@ -50,7 +50,9 @@ export interface Machine<R extends Rule, S> {
   forgettable(rule: R, state: S, now: bigint, earlier: bigint): boolean;
 }
 
-/** The least wait from 0 to `most` after which `passes` holds, given that it stays true once it is and holds at `most`. */
+/**
+ * The least wait from 0 to `most` after which `passes` holds, given that it stays true once it is and holds at `most`.
+ */
 export function leastWait(most: bigint, passes: (waitUs: bigint) => boolean): bigint {
   let low = 0n;
   let high = most;

@@ -16,7 +16,8 @@ interface Standing {
 const NONE: Standing = { settings: undefined, rulings: undefined, resets: new Map() };
 
 /**
- * Of each field the latest override. A limiter has one settings object until something of it, or of all limiters, changes:
+ * Of each field the latest override. A limiter has one settings object until something of it, or of all limiters,
+ * changes:
  * whoever keeps what followed from it can tell by its identity.
  */
 export class Board implements Control {
@@ -110,7 +111,8 @@ export class Board implements Control {
         else if (name === limiter) rulings.set(override.key, override);
       }
     }
-    // Also if only keys are ruled on, there are settings, if empty ones: that something was changed can be told by them.
+    // Also if only keys are ruled on, there are settings, if empty ones: that something was changed can be told by
+    // them.
     if (!concerned) return NONE;
     return { settings, rulings: rulings.size > 0 ? rulings : undefined, resets };
   }

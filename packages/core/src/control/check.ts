@@ -109,7 +109,8 @@ export function checkSetting(setting: Setting): void {
 function checkLimits(limits: LiveLimits): void {
   const given = entriesOf('limits', limits, ['limit', 'window', 'burst']);
   if (given.length === 0) throw invalid('limits must name a limit, a window or a burst');
-  // Which algorithm the limiter has is not known here; where it has no burst, the limiter itself says so and stays as declared.
+  // Which algorithm the limiter has is not known here; where it has no burst, the limiter itself says so and stays as
+  // declared.
   ruleFrom({ limit: 1, window: '1s', ...Object.fromEntries(given) });
 }
 

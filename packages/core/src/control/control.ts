@@ -32,21 +32,28 @@ export interface KeyRuling {
 }
 
 /**
- * Where live settings come from. Both methods are called for each request: they answer from memory, at once, and do not throw.
+ * Where live settings come from. Both methods are called for each request: they answer from memory, at once, and do not
+ * throw.
  * What cannot be obeyed counts as not set, and is told as a fault.
  */
 export interface Control {
-  /** The same object as long as nothing was changed that concerns the limiter: a new one makes guards forget what they refused. */
+  /**
+   * The same object as long as nothing was changed that concerns the limiter: a new one makes guards forget what they
+   * refused.
+   */
   settingsOf(limiter: string): LimiterSettings | undefined;
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
   /**
-   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch: for what keeps
-   * counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the control stores
+   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch: for what
+   * keeps
+   * counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the control
+   * stores
    * them: hashes, if it has `hashKeys`.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /**
-   * Told of each limiter of each guard when the guard is made, with the rule that it was declared with if it keeps counts:
+   * Told of each limiter of each guard when the guard is made, with the rule that it was declared with if it keeps
+   * counts:
    * operators are then told of names that do not exist. Returns at once, and never throws.
    */
   register?(limiter: string, rule?: Rule): void;

@@ -22,9 +22,14 @@ export interface MemoryControlOptions {
   readonly clock?: Clock;
 }
 
-/** What {@link memoryControl} returns. Changes hold from the next request on; each method throws if what it is given is wrong. */
+/**
+ * What {@link memoryControl} returns. Changes hold from the next request on; each method throws if what it is given is
+ * wrong.
+ */
 export interface MemoryControl extends Control {
-  /** Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own. */
+  /**
+   * Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own.
+   */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
   /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
@@ -43,7 +48,8 @@ export interface MemoryControl extends Control {
 }
 
 /**
- * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed, each with an
+ * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed, each
+ * with an
  * author, a reason and an end. For a fleet see `redisControl` of `@spillway/redis`.
  *
  * @example

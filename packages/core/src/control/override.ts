@@ -7,7 +7,9 @@ import type { LiveLimits } from './control.js';
 /** The limiter `*` stands for every limiter that has no setting of that kind of its own. */
 export const EVERY_LIMITER = '*';
 
-/** One thing that can be set live; each has an author and an end of its own, so that nobody undoes what another has set. */
+/**
+ * One thing that can be set live; each has an author and an end of its own, so that nobody undoes what another has set.
+ */
 export type Setting =
   | { readonly what: 'mode'; readonly value: Mode }
   | { readonly what: 'share'; readonly value: number }

@@ -1,4 +1,7 @@
-/** The client's address where no socket tells it: only what the app says counts, and whoever needs it must have said something. */
+/**
+ * The client's address where no socket tells it: only what the app says counts, and whoever needs it must have said
+ * something.
+ */
 
 import { SpillwayError } from '../errors.js';
 import type { Admission } from '../guard/admission.js';
@@ -18,7 +21,10 @@ export interface AddressOptions<Args extends readonly unknown[]> {
    * shadow only tells `onFault`.
    */
   readonly clientIp?: (...args: Args) => string | null | undefined;
-  /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
+  /**
+   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
+   * none.
+   */
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
@@ -33,7 +39,9 @@ export class AddressFinder<Args extends readonly unknown[]> {
   readonly told: boolean;
   private readonly trust: Trust;
 
-  /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID` */
+  /**
+   * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
+   */
   constructor(private readonly options: AddressOptions<Args>) {
     const { clientIp, trustProxy, ipv6Prefix } = options;
     if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
@@ -98,7 +106,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a fault;
+   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a
+   * fault;
    * where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`

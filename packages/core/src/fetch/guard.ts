@@ -18,16 +18,21 @@ export interface FetchGuardOptions<
   Rest extends readonly unknown[] = readonly unknown[],
 > extends GuardOptions<Req> {
   /**
-   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that enforces and
+   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that
+   * enforces and
    * needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
    */
   readonly clientIp?: (request: Req, ...rest: Rest) => string | null | undefined;
-  /** The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default: none. */
+  /**
+   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
+   * none.
+   */
   readonly trustProxy?: TrustProxy;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number;
   /**
-   * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said whether it is
+   * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said
+   * whether it is
    * back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?: (promise: Promise<unknown>, request: Req, ...rest: Rest) => void;
@@ -62,7 +67,8 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 }
 
 /**
- * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted:
+ * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass
+ * uncounted:
  * answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.

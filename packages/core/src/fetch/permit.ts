@@ -1,4 +1,7 @@
-/** Permits over fetch responses: given back once, when the body has ended, was cancelled or failed, or the client is gone. */
+/**
+ * Permits over fetch responses: given back once, when the body has ended, was cancelled or failed, or the client is
+ * gone.
+ */
 
 import type { Admission } from '../guard/admission.js';
 import { tellFault } from '../guard/faults.js';

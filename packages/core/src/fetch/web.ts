@@ -1,4 +1,6 @@
-/** What is needed of the web's own classes: described, for neither browsers' nor any runtime's types are at hand here. */
+/**
+ * What is needed of the web's own classes: described, for neither browsers' nor any runtime's types are at hand here.
+ */
 
 export interface WebHeaders {
   get(name: string): string | null;

@@ -6,7 +6,9 @@ import { claimName } from '../limit/names.js';
 import type { Rule } from '../rule.js';
 import type { Store } from '../store.js';
 
-/** To be told of each rule that is not the declared one: a function or a live change made it, and perhaps another count. */
+/**
+ * To be told of each rule that is not the declared one: a function or a live change made it, and perhaps another count.
+ */
 export type NoteRule<Raw> = (limiter: StoredLimiter<Raw>, rule: Rule) => void;
 
 /**

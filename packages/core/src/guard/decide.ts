@@ -8,7 +8,9 @@ import type { Denials } from './denials.js';
 import type { Asked } from './judgement.js';
 import { skippedDecision } from './skipped.js';
 
-/** What a stored limiter makes of the answer in `asked`. One that is new, asked for at `askedUs`, is told to `denials`. */
+/**
+ * What a stored limiter makes of the answer in `asked`. One that is new, asked for at `askedUs`, is told to `denials`.
+ */
 export function decideStored<Raw>(
   limiter: StoredLimiter<Raw>,
   asked: Asked<Raw>,

@@ -32,12 +32,16 @@ export interface DecisionLogOptions {
   readonly write: (entry: DecisionLogEntry) => void;
   /** The share of what passes that is written, 0 to 1. Default 0.01. */
   readonly sample?: number;
-  /** The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill the log. */
+  /**
+   * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
+   * the log.
+   */
   readonly sampleRefused?: number;
   /** Which outcomes are written at all. Default all but `skipped`. */
   readonly outcomes?: readonly Outcome[];
   /**
-   * Under which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared. Default: chance, so
+   * Under which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
+   * Default: chance, so
    * that hashes can be compared within one process only.
    */
   readonly secret?: string;
@@ -58,8 +62,10 @@ const SHORTEST_SECRET = 16;
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
 /**
- * Writes a sample of the decisions to a log, with hashes for keys. The hash (HalfSipHash, 64 bits) tells lines of one caller from those of others and
- * keeps keys out of the log; it does not make them anonymous: who has the secret can try keys, and there are few addresses.
+ * Writes a sample of the decisions to a log, with hashes for keys. The hash (HalfSipHash, 64 bits) tells lines of one
+ * caller from those of others and
+ * keeps keys out of the log; it does not make them anonymous: who has the secret can try keys, and there are few
+ * addresses.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example

@@ -1,4 +1,7 @@
-/** Refusals in a flat table: what is known of one lies together in memory, so that looking it up costs the same among many. */
+/**
+ * Refusals in a flat table: what is known of one lies together in memory, so that looking it up costs the same among
+ * many.
+ */
 
 import type { Rule } from '../rule.js';
 import type { Answer, BucketAnswer, LogAnswer, WindowAnswer } from '../store.js';

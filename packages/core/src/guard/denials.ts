@@ -27,7 +27,8 @@ const SLOTS = 1_024;
 type Places = Map<string, number>;
 
 /**
- * Exact for every rule about what was done over time: nothing but a refund, a reset or a change of the rule can admit a cost sooner
+ * Exact for every rule about what was done over time: nothing but a refund, a reset or a change of the rule can admit a
+ * cost sooner
  * than was promised. Never for leases, which may be free again at any time.
  */
 export class Denials {
@@ -67,7 +68,10 @@ export class Denials {
     return applies ? rolled(step, table.answerAt(place, nowUs)) : undefined;
   }
 
-  /** Notes `answer` to `step`, which was asked at `askedUs`: a refusal that will end is remembered, a grant makes older ones untrue. */
+  /**
+   * Notes `answer` to `step`, which was asked at `askedUs`: a refusal that will end is remembered, a grant makes older
+   * ones untrue.
+   */
   learn(step: Step, answer: Answer, askedUs: number): void {
     this.sweep();
     if (answer.failure || step.rule.machine === 'leases') return;
@@ -215,7 +219,10 @@ function slotOf({ limiter, key }: Step): number {
 
 const denials = new WeakMap<Store, Denials>();
 
-/** What is known of a store's refusals, one for all that ask it: what one of them gives back, the others must not refuse. */
+/**
+ * What is known of a store's refusals, one for all that ask it: what one of them gives back, the others must not
+ * refuse.
+ */
 export function denialsOf(store: Store): Denials {
   const known = denials.get(store) ?? new Denials(store.testClock, store.refusalsLastUs);
   denials.set(store, known);

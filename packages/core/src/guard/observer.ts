@@ -3,7 +3,9 @@
 import type { Decision } from '../decision.js';
 import type { Fault, Mode } from '../limit/limiter.js';
 
-/** A decision with the mode of its limiter. All its fields have few values, save the numbers: none identifies a caller. */
+/**
+ * A decision with the mode of its limiter. All its fields have few values, save the numbers: none identifies a caller.
+ */
 export interface DecisionEvent extends Decision {
   readonly mode: Mode;
 }
@@ -32,7 +34,10 @@ export interface Overflowing {
   readonly overflowed: number;
 }
 
-/** Watches guards. What it throws is caught and told as a fault. All methods are called on the request's way: they must be quick. */
+/**
+ * Watches guards. What it throws is caught and told as a fault. All methods are called on the request's way: they must
+ * be quick.
+ */
 export interface Observer {
   /** `key` is what was counted, for logs that hash it; undefined where nothing was. Never make it a label. */
   onDecision?(event: DecisionEvent, key: string | undefined): void;

@@ -24,12 +24,15 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
   readonly control?: Control;
   /**
-   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that answers later.
-   * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
+   * answers later.
+   * What this process gives back through the same store object is noticed at once, refunds and resets by others within
+   * a minute. Default true.
    */
   readonly denialCache?: boolean;
   /**
-   * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default) lets them by
+   * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default)
+   * lets them by
    * uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works for any method.
    */
   readonly preflights?: 'pass' | 'count';
@@ -51,7 +54,8 @@ export interface Guard<Raw = unknown> {
   /** Decides on a request; at once if the store answers at once. Never throws, never rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store has
+   * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store
+   * has
    * them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
    */
   close(): Promise<void>;

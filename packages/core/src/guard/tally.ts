@@ -43,7 +43,8 @@ type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<Deci
 
 /**
  * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
- * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have few values: limiter names,
+ * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have
+ * few values: limiter names,
  * words, and classes of priority; never a key. A label without a value is an empty text. Beyond 10,000 series, all
  * others are counted together as the limiter `(others)`.
  *

@@ -1,4 +1,7 @@
-/** Response fields: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), `Retry-After`, legacy `X-RateLimit-*`. */
+/**
+ * Response fields: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), `Retry-After`, legacy
+ * `X-RateLimit-*`.
+ */
 
 import type { Decision, Policy } from '../decision.js';
 import { integerItem, stringItem } from './structured.js';
@@ -16,7 +19,8 @@ export function policyItem(policy: Policy): string {
   const { name, unit, limit, burst, windowMs } = policy;
   if (unit !== 'requests')
     return `${stringItem(name)};q=${integerItem(limit)};qu=${stringItem(unit)}`;
-  // The quota is what may come at once; its window is the time in which that much refills. Only whole seconds can be told.
+  // The quota is what may come at once; its window is the time in which that much refills. Only whole seconds can be
+  // told.
   const seconds = (burst * windowMs) / limit / 1000;
   const window = Number.isInteger(seconds) && seconds >= 1 ? `;w=${integerItem(seconds)}` : '';
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
@@ -45,7 +49,8 @@ export function legacyFields(decision: Decision, nowMs: number): readonly Field[
 }
 
 /**
- * The fields to set on a response that may have some from another guard already: lists are joined, the rest is replaced, save that
+ * The fields to set on a response that may have some from another guard already: lists are joined, the rest is
+ * replaced, save that
  * of the legacy fields those of whichever guard has less left stay.
  */
 export function mergeFields(

@@ -7,12 +7,14 @@ import type { Per } from './request.js';
 
 export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw> {
   /**
-   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters. Required
+   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
+   * Required
    * when the guard is given a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string;
   /**
-   * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0
+   * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request (then with
+   * `defaultLimit`). 0
    * from a function lets nobody pass (`never`).
    */
   readonly limit: Per<Raw, number>;
@@ -26,9 +28,12 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
 }
 
 /**
- * Limits how many requests of each key are in progress at once; one too many is answered with 429. For endpoints that are dear,
- * or slow because of what stands behind them: a client that retries while it waits only lengthens its own queue (the concurrent
- * requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). The permit is free again when the response has
+ * Limits how many requests of each key are in progress at once; one too many is answered with 429. For endpoints that
+ * are dear,
+ * or slow because of what stands behind them: a client that retries while it waits only lengthens its own queue (the
+ * concurrent
+ * requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). The permit is free again when the
+ * response has
  * closed, in whatever way, or when its lease expires because the process is gone.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`

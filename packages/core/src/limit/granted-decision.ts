@@ -33,7 +33,9 @@ export class GrantedDecision implements Decision {
     this.#answer = answer;
   }
 
-  /** The step that gives back what was counted as `limiter`; undefined if it charged nothing, or was given back before. */
+  /**
+   * The step that gives back what was counted as `limiter`; undefined if it charged nothing, or was given back before.
+   */
   static giveBack(decision: Decision, limiter: string): Step | undefined {
     if (!(#spent in decision) || decision.#spent) return undefined;
     const step = decision.#step;

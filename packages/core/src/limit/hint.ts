@@ -4,7 +4,10 @@ import { type Duration, toMicroseconds } from '../duration.js';
 import { SpillwayError, show } from '../errors.js';
 
 export interface HintOptions {
-  /** The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default `'1s'`. */
+  /**
+   * The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default
+   * `'1s'`.
+   */
   readonly retryAfter?: Duration;
   /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
   readonly random?: () => number;

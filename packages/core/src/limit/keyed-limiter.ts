@@ -20,7 +20,9 @@ import { claimName } from './names.js';
 import { checkKey, checkName, isCost, nameFrom, type RuleOptions, ruleFrom } from './options.js';
 
 export interface LimiterOptions extends RuleOptions {
-  /** With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`. */
+  /**
+   * With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`.
+   */
   readonly name?: string;
 }
 
@@ -30,8 +32,10 @@ export interface KeyedLimiterOptions<S extends Store> extends ResilienceOptions 
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number;
   /**
-   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that answers later.
-   * What this process gives back through the same store object is noticed at once, refunds and resets by others within a minute. Default true.
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
+   * answers later.
+   * What this process gives back through the same store object is noticed at once, refunds and resets by others within
+   * a minute. Default true.
    */
   readonly denialCache?: boolean;
 }
@@ -45,7 +49,9 @@ export interface CostOptions {
 export interface GroupDecision {
   /** Whether every key passes; if not, none was charged by `consumeAll`. */
   readonly allowed: boolean;
-  /** The decision that counts: of those refused the one with the longest wait, else the one with the least remaining. */
+  /**
+   * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
+   */
   readonly binding: Decision;
   /** One for each key, in the order asked; a key asked twice is answered for the sum. */
   readonly decisions: readonly Decision[];

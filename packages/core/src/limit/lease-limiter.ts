@@ -24,13 +24,17 @@ import { type Page, RuleBook } from './rule-book.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long a permit is held without a sign of life, 1 s to 24 h: after a crash it is free again so much later. A running
+   * How long a permit is held without a sign of life, 1 s to 24 h: after a crash it is free again so much later. A
+   * running
    * process renews the leases of its requests before a third of it is over, however long they take. Default `'60s'`.
    */
   readonly lease?: Duration;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode>;
-  /** Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in shadow. Default 1. */
+  /**
+   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
+   * shadow. Default 1.
+   */
   readonly share?: number;
 }
 
@@ -105,7 +109,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   private numbers(asking: Asking<Raw>, critical: boolean): Page {
     const { of, book, rule } = this;
     let limit = limitOf(asking, of.limitOption, of.limit) ?? this.declared;
-    // Who is critical is counted and never refused: under the numbers that were declared, where there is room for nobody.
+    // Who is critical is counted and never refused: under the numbers that were declared, where there is room for
+    // nobody.
     if (limit === 0 && critical) limit = this.declared;
     if (limit === 0) return book.nobody(rule);
     const live = asking.context.limitsOf?.(this.name);

@@ -22,7 +22,10 @@ export interface RequestOutcome {
 /** A mistake in a user's callback, or a store that failed: the request was answered all the same. */
 export interface Fault {
   readonly limiter: string;
-  /** What went wrong: an option's callback, an observer, a limiter of your own (`step`, `decide`), the store, the adapter. */
+  /**
+   * What went wrong: an option's callback, an observer, a limiter of your own (`step`, `decide`), the store, the
+   * adapter.
+   */
   readonly source:
     | 'key'
     | 'cost'
@@ -46,7 +49,9 @@ export interface Fault {
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
-  /** What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count. */
+  /**
+   * What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count.
+   */
   readonly countedAs?: string | undefined;
   /** The numbers that were set live for a limiter, if any were. */
   limitsOf?(limiter: string): LiveLimits | undefined;
@@ -67,7 +72,9 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which it is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /** What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage. */
+  /**
+   * What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage.
+   */
   readonly onStoreError?: OnStoreError | undefined;
   /** The question to the store. Must not throw. If its rule's limit is 0, nobody passes and no store is asked. */
   step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step;

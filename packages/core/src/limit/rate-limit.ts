@@ -28,12 +28,14 @@ import { type Page, RuleBook } from './rule-book.js';
 
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
-   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters. Required
+   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
+   * Required
    * when the guard is given a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string;
   /**
-   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0 from a
+   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0
+   * from a
    * function lets nobody pass (`never`), whatever is set live, and asks no store.
    */
   readonly limit: Per<Raw, number>;
@@ -54,19 +56,26 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly cost?: Per<Raw, number>;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode>;
-  /** Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in shadow. Default 1. */
+  /**
+   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
+   * shadow. Default 1.
+   */
   readonly share?: number;
   /**
-   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts failures
-   * only; beware that a client can go away before it is answered. The request is the one that was judged: where its `raw` leads
-   * to what a handler found out, such as `res.locals`, it can say what the status does not. Only `true` gives back; anything
+   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
+   * failures
+   * only; beware that a client can go away before it is answered. The request is the one that was judged: where its
+   * `raw` leads
+   * to what a handler found out, such as `res.locals`, it can say what the status does not. Only `true` gives back;
+   * anything
    * but `true`, `false` and `undefined`, a promise too, is a fault.
    */
   readonly refundIf?: (outcome: RequestOutcome, request: LimitRequest<Raw>) => boolean;
 }
 
 /**
- * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the token
+ * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the
+ * token
  * bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
  * microsecond.
  *

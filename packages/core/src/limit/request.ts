@@ -19,7 +19,8 @@ export interface LimitRequest<Raw = unknown> {
   /** Told by a guard, where it is there, that a limiter that enforces counts by an address that cannot be known. */
   missesAddress?(): void;
   /**
-   * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`. Only used while
+   * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`.
+   * Only used while
    * a store does not answer, to ask it whether it is back.
    */
   waitUntil?(promise: Promise<unknown>): boolean;

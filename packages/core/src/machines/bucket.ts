@@ -1,4 +1,6 @@
-/** The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/gcra.lua). */
+/**
+ * The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/gcra.lua).
+ */
 
 import { mulDiv } from '../exact.js';
 import type { BucketRule } from '../rule.js';
@@ -12,7 +14,8 @@ export interface BucketState {
 
 /**
  * Does `op` to `state`, in place. `charge` false holds back the charge of a `take` that another step of its group
- * refused. Returns whether the cost passes (for `put`: whether something was given back). What is cut because the clock went
+ * refused. Returns whether the cost passes (for `put`: whether something was given back). What is cut because the clock
+ * went
  * back is cut in `state` by every step, and to be kept of those only that {@link mayWrite}.
  */
 export function stepBucket(
@@ -63,7 +66,10 @@ export function stepBucket(
   return passes;
 }
 
-/** Whether a step that ended with `allowed` may change what is stored: looks, costs of 0 and puts that give nothing back may not. */
+/**
+ * Whether a step that ended with `allowed` may change what is stored: looks, costs of 0 and puts that give nothing back
+ * may not.
+ */
 export function mayWrite(op: Op, cost: number, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }

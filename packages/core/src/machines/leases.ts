@@ -32,7 +32,8 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. Permits of the same key that are held
+ * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. Permits of the same key
+ * that are held
  * elsewhere are counted as `beside`.
  */
 export function stepLeases(
@@ -69,7 +70,10 @@ export function stepLeases(
   return passes;
 }
 
-/** Forgets what has expired. Leases of several lengths lie in no order: all are looked at, but only when one may have expired. */
+/**
+ * Forgets what has expired. Leases of several lengths lie in no order: all are looked at, but only when one may have
+ * expired.
+ */
 export function expire(state: LeasesState, nowUs: number): void {
   if (nowUs < state.soonestUs) return;
   state.soonestUs = Infinity;

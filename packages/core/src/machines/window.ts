@@ -1,4 +1,7 @@
-/** Window counters, fixed and sliding: pure steps on their state (docs/algorithms.md; twin: packages/redis/src/lua/window.lua). */
+/**
+ * Window counters, fixed and sliding: pure steps on their state (docs/algorithms.md; twin:
+ * packages/redis/src/lua/window.lua).
+ */
 
 import { productAtMost } from '../exact.js';
 import type { WindowRule } from '../rule.js';
@@ -54,7 +57,10 @@ export function stepWindow(
   return passes;
 }
 
-/** Brings the state to the window of now; tells whether the clock has gone back by more than a window since it was stored. */
+/**
+ * Brings the state to the window of now; tells whether the clock has gone back by more than a window since it was
+ * stored.
+ */
 function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   const { windowUs } = rule;
   const alignedUs = nowUs - (nowUs % windowUs);

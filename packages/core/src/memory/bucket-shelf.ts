@@ -20,7 +20,8 @@ interface Limiter {
 }
 
 /**
- * A limiter with a code, and a key, are identified by the exclusive or of their fingerprints, which are made under different
+ * A limiter with a code, and a key, are identified by the exclusive or of their fingerprints, which are made under
+ * different
  * seeds: as hard to make meet as one fingerprint of both.
  */
 export class BucketShelf {
@@ -70,7 +71,8 @@ export class BucketShelf {
   }
 
   /**
-   * Does a step to the key that {@link find} has just looked for, at the slot it gave. Without one the step begins with the bucket in
+   * Does a step to the key that {@link find} has just looked for, at the slot it gave. Without one the step begins with
+   * the bucket in
    * `other` at `otherSlot`, if that is one, and keeps here what it changes.
    */
   step(
@@ -105,7 +107,10 @@ export class BucketShelf {
     return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isWhole;
   }
 
-  /** {@link step} for the take that nearly all are, of whole microseconds: a quarter faster by not passing through a register. */
+  /**
+   * {@link step} for the take that nearly all are, of whole microseconds: a quarter faster by not passing through a
+   * register.
+   */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;
     const clampedUs = Math.min(this.table.timeAt(slot), brimUs);

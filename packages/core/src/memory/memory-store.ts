@@ -19,9 +19,11 @@ import { Shelves } from './shelves.js';
 
 export interface MemoryStoreOptions {
   /**
-   * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress. Default
+   * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress.
+   * Default
    * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each set of numbers: they are
-   * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some already.
+   * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some
+   * already.
    */
   readonly maxEntries?: number;
   /** Source of time; default the process's monotonic clock. */
@@ -257,7 +259,9 @@ class Memory implements MemoryStore {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 
-  /** The answer to a step of a key that has no count of its own; if it was charged in common, that rests at `restsUs`. */
+  /**
+   * The answer to a step of a key that has no count of its own; if it was charged in common, that rests at `restsUs`.
+   */
   private noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
     if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
     if (!full || op === 'look') return answer;

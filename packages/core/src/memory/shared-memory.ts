@@ -1,4 +1,7 @@
-/** The memory of limiters that were given no store: one for a process and clock, in which each limiter object counts for itself. */
+/**
+ * The memory of limiters that were given no store: one for a process and clock, in which each limiter object counts for
+ * itself.
+ */
 
 import { type Clock, systemClock } from '../clock.js';
 import { type MemoryStore, memoryStore } from './memory-store.js';
@@ -12,7 +15,9 @@ export class SharedMemory {
     this.store = memoryStore({ clock });
   }
 
-  /** What stands for a limiter in the store: the same for one object, wherever it is used, and never that of another. */
+  /**
+   * What stands for a limiter in the store: the same for one object, wherever it is used, and never that of another.
+   */
   nameOf(limiter: object): string {
     let name = this.names.get(limiter);
     if (name === undefined) {

@@ -18,7 +18,9 @@ export class WindowShelf {
     return this.states.get(limiter, rule.code, key);
   }
 
-  /** Does `step` to the window that is kept under `key` and was found as `stored`; if none was, it begins with `other`. */
+  /**
+   * Does `step` to the window that is kept under `key` and was found as `stored`; if none was, it begins with `other`.
+   */
   step(
     step: Step,
     rule: WindowRule,
@@ -55,7 +57,8 @@ export class WindowShelf {
     { startUs, current, previous }: WindowState,
   ): void {
     const expiresUs = startUs + 2 * windowUs;
-    // Field by field: copied with a spread or Object.assign, an object took 2.5 times the memory and, among 10,000 keys, 5 times the time.
+    // Field by field: copied with a spread or Object.assign, an object took 2.5 times the memory and, among 10,000
+    // keys, 5 times the time.
     if (stored) {
       stored.startUs = startUs;
       stored.current = current;

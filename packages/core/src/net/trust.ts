@@ -61,7 +61,8 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
  *
  * The hops are the socket's peer, then the entries of X-Forwarded-For from right to left. With addresses as trust, the
  * client is the first hop that is not trusted; with a hop count n, it is the n-th entry from the right. If every hop is
- * trusted, or fewer came than counted, it is the leftmost address there is. Entries to the left of the client are its own claims and are not looked at.
+ * trusted, or fewer came than counted, it is the leftmost address there is. Entries to the left of the client are its
+ * own claims and are not looked at.
  *
  * @param socketAddress the address of the socket's peer; undefined over a Unix socket
  * @param forwardedFor the text of X-Forwarded-For, its lines joined by commas; ignored if no proxy is trusted

@@ -18,7 +18,8 @@ import {
 } from './response.js';
 
 /**
- * What is to be done with a request: `pass` it on; nothing, since its client is `gone`; or answer it with the refusal, whose
+ * What is to be done with a request: `pass` it on; nothing, since its client is `gone`; or answer it with the refusal,
+ * whose
  * status and fields are set.
  */
 export type Passage = 'pass' | 'gone' | Admission;
@@ -44,7 +45,8 @@ export class NodeGate<Raw> {
   }
 
   /**
-   * Decides on a request, once for each `holder`; at once if the store answers at once. Never throws, never rejects: what fails
+   * Decides on a request, once for each `holder`; at once if the store answers at once. Never throws, never rejects:
+   * what fails
    * in here is told to `onFault`, and the request passes.
    *
    * @param holder the object for which `admissionsOf` gives the admission

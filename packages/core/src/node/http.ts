@@ -18,7 +18,8 @@ export interface NodeGuardOptions<
     AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
-   * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the status is 500.
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the
+   * status is 500.
    */
   readonly onRefused?: (admission: Admission, req: Req, res: Res) => unknown;
 }
@@ -32,8 +33,10 @@ export interface NodeGuard<
 }
 
 /**
- * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its client
- * has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights pass uncounted: answer
+ * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its
+ * client
+ * has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights pass
+ * uncounted: answer
  * them before, or, where the listener does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`

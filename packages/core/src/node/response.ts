@@ -52,7 +52,8 @@ export function endRefused({ body }: Admission, res: NodeResponse): void {
 }
 
 /**
- * Runs an app's own answer to a refused request. What it throws is thrown, and no status of a refusal stays on a response for
+ * Runs an app's own answer to a refused request. What it throws is thrown, and no status of a refusal stays on a
+ * response for
  * that. Gives a promise only if the answer is one.
  */
 export function answerOwn(res: NodeResponse, answer: () => unknown): Promise<unknown> | undefined {
@@ -74,8 +75,10 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
 }
 
 /**
- * Releases an admission when the response has closed, in whatever way, or at once if it has. Where no connection carries
- * the response (Lambda adapters, tests of handlers), nothing closes: there it is released when the response has finished.
+ * Releases an admission when the response has closed, in whatever way, or at once if it has. Where no connection
+ * carries
+ * the response (Lambda adapters, tests of handlers), nothing closes: there it is released when the response has
+ * finished.
  */
 export function releaseOnClose(admission: Admission, req: NodeRequest, res: NodeResponse): void {
   const release = (aborted: boolean): void => {
@@ -91,7 +94,8 @@ export function releaseOnClose(admission: Admission, req: NodeRequest, res: Node
     release(false);
     return;
   }
-  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference there;
+  // The first of the two counts. On a connection `close` follows `finish` at once, so that it makes no difference
+  // there;
   // on HTTP/2 both come when the stream has closed, also when it was reset.
   res.on('finish', () => release(res.stream?.aborted === true));
   res.on('close', close);
@@ -112,7 +116,10 @@ function closes({ socket }: NodeResponse): boolean {
 
 const WAITING = Symbol('spillway.waiting');
 
-/** Calls back when a socket closes, by one listener for all: clients choose how many requests wait. Returns how to call it off. */
+/**
+ * Calls back when a socket closes, by one listener for all: clients choose how many requests wait. Returns how to call
+ * it off.
+ */
 function onceClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
   callback: () => void,

@@ -5,7 +5,10 @@ import type { LoopTimes } from './host.js';
 
 /** Below this utilization a late loop is not an overloaded one: others had the processor. */
 const BUSY = 0.5;
-/** The memory of the utilization's average: one request that met a neighbour does not fill it, an overload does in 350 ms. */
+/**
+ * The memory of the utilization's average: one request that met a neighbour does not fill it, an overload does in 350
+ * ms.
+ */
 const MEMORY_MS = 500;
 
 export class WaitMeter {

@@ -44,13 +44,17 @@ export class Breaker {
     this.listeners.add(listener);
   }
 
-  /** What {@link failed} is told of a call that is asked now: what was asked before says nothing about a store that is back. */
+  /**
+   * What {@link failed} is told of a call that is asked now: what was asked before says nothing about a store that is
+   * back.
+   */
   get era(): number {
     return this.closings;
   }
 
   /**
-   * Why a step need not be asked; undefined if it should be. Later, if this request is the one that asks whether the store is back:
+   * Why a step need not be asked; undefined if it should be. Later, if this request is the one that asks whether the
+   * store is back:
    * what is in the background never does.
    */
   bar(step: Step, host?: Host, background = false): Error | undefined | Promise<Error | undefined> {
@@ -128,7 +132,9 @@ function named(part: string): { part?: string } {
   return part === '' ? {} : { part };
 }
 
-/** Whether an error says nothing about the next call: it was made before sending, or is about what this call asked for. */
+/**
+ * Whether an error says nothing about the next call: it was made before sending, or is about what this call asked for.
+ */
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';

@@ -7,8 +7,10 @@ import { after, afterIdly, afterPendingInput, isLater } from '../host.js';
 import type { Answer, ApplyOptions, Step, Store } from '../store.js';
 
 /**
- * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked; a group of more than 128
- * steps has as much again for every further 512. The call may still be charged: a lost answer is counted, never taken back.
+ * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked; a group of more
+ * than 128
+ * steps has as much again for every further 512. The call may still be charged: a lost answer is counted, never taken
+ * back.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);
@@ -28,7 +30,8 @@ class DeadlineStore implements Store {
     const nowUs = this.clock.nowUs();
     const latestUs = options?.deadlineUs ?? Infinity;
     const untilUs = Math.min(nowUs + timeoutOf(steps.length, this.timeoutUs), latestUs);
-    // What is given back is welcome at any time: nobody waits for it, and a permit that is not would be held for a lease's length.
+    // What is given back is welcome at any time: nobody waits for it, and a permit that is not would be held for a
+    // lease's length.
     const deadlineUs = steps.every(({ op }) => op === 'put') ? Infinity : untilUs;
     return within(this.store.apply(steps, { deadlineUs }), untilUs - nowUs);
   }

@@ -31,8 +31,10 @@ export interface Origin {
 }
 
 /**
- * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Where that is a rule, the
- * stand-in decides, by what it has counted in `local` (default: one memory for all that use this store). It follows a store
+ * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Where that is a
+ * rule, the
+ * stand-in decides, by what it has counted in `local` (default: one memory for all that use this store). It follows a
+ * store
  * that answers later; one that answers at once lives in this process itself.
  */
 export function withFallback(store: Store, local?: SyncStore): AnsweringStore {
@@ -110,7 +112,8 @@ class FallbackStore implements AnsweringStore {
   }
 
   /**
-   * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a policy
+   * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a
+   * policy
    * refuses, the others are only looked at. The stand-in is charged last, if all pass.
    */
   private async askAcross(

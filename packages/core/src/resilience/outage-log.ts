@@ -1,4 +1,7 @@
-/** Tells loggers of outages: one line when a part of a store fails, one when it is back, and one a minute while it comes and goes. */
+/**
+ * Tells loggers of outages: one line when a part of a store fails, one when it is back, and one a minute while it comes
+ * and goes.
+ */
 
 import type { Clock } from '../clock.js';
 import { isSpillwayError, messageOf } from '../errors.js';

@@ -20,19 +20,24 @@ export interface ResilienceOptions {
   /** How long to wait for the store: 1 ms to 60 s. Default 50 ms. */
   readonly storeTimeout?: Duration;
   /**
-   * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the outage and
+   * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the
+   * outage and
    * during it, `allow` lets requests pass, `deny` answers 503.
    */
   readonly onStoreError?: OnStoreError;
   /**
-   * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request waits for it,
-   * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker serves all
+   * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
+   * waits for it,
+   * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker
+   * serves all
    * guards of a store, and counts each of its parts (a node of a cluster) by itself; the first sets it. `false`: none.
    */
   readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
   /**
-   * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes, once a
-   * minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`: nothing is
+   * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
+   * once a
+   * minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`:
+   * nothing is
    * told. Default: the console.
    */
   readonly logger?: Logger | false;

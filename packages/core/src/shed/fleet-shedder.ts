@@ -6,11 +6,16 @@ import type { StoredLimiter } from '../limit/limiter.js';
 import { type Priority, Ranking } from './priority.js';
 
 export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Raw>, 'share'> {
-  /** Identifies the fleet in the store, and the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
+  /**
+   * Identifies the fleet in the store, and the shedder in problem bodies and metrics: 1 to 64 printable ASCII
+   * characters.
+   */
   readonly name: string;
   /**
-   * How many requests all processes together can have in progress, an integer from 1 to 1,000,000,000; or a function, read at each
-   * request, for a fleet that grows and shrinks (then with `defaultCapacity`). 0 from a function lets pass what is critical and
+   * How many requests all processes together can have in progress, an integer from 1 to 1,000,000,000; or a function,
+   * read at each
+   * request, for a fleet that grows and shrinks (then with `defaultCapacity`). 0 from a function lets pass what is
+   * critical and
    * nothing else (`never`).
    */
   readonly capacity: number | (() => number);
@@ -26,9 +31,12 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
 const FLEET = 'fleet';
 
 /**
- * Refuses with 503 what is not critical while the fleet is too busy: such requests pass while fewer than (1 - reserve) x
- * capacity of their kind are in progress in all processes that share the store, and fewer than capacity of all kinds. Critical
- * requests are counted and never refused (the fleet usage load shedder of P. Tarjan, "Scaling your API with rate limiters",
+ * Refuses with 503 what is not critical while the fleet is too busy: such requests pass while fewer than (1 - reserve)
+ * x
+ * capacity of their kind are in progress in all processes that share the store, and fewer than capacity of all kinds.
+ * Critical
+ * requests are counted and never refused (the fleet usage load shedder of P. Tarjan, "Scaling your API with rate
+ * limiters",
  * 2017).
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`

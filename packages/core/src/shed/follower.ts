@@ -5,7 +5,9 @@ import { type Reading, readSafely, type Signal } from './signal.js';
 
 type Advance<State> = (state: State, sample: Reading | undefined, nowUs: number) => State;
 
-/** Asks its signal at each measurement if it can be watched, and otherwise when a request comes, at most once a period. */
+/**
+ * Asks its signal at each measurement if it can be watched, and otherwise when a request comes, at most once a period.
+ */
 export class Follower<State> {
   private known: State | undefined;
   private askedUs = 0;

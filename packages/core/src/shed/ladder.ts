@@ -17,7 +17,8 @@ export const LADDER_PERIOD_US = 1_000_000;
 const SILENCE_US = 8 * LADDER_PERIOD_US;
 
 /**
- * What the ladder knows. The level is kept as a time, whole microseconds at full utilization, so that sums of samples are exact:
+ * What the ladder knows. The level is kept as a time, whole microseconds at full utilization, so that sums of samples
+ * are exact:
  * -28 s is rest, 0 is where shedding starts, 120 s is everything.
  */
 export interface LadderState {
@@ -37,7 +38,8 @@ export function shedAmountOf(state: LadderState): number {
 }
 
 /**
- * The ladder after a sample: it climbs from 0.8, at full utilization by 1/120 a second, and comes down below 0.7, when idle just as
+ * The ladder after a sample: it climbs from 0.8, at full utilization by 1/120 a second, and comes down below 0.7, when
+ * idle just as
  * fast. Without a new sample it holds, then rests.
  */
 export function advanceLadder(
@@ -63,7 +65,8 @@ function slopeAt(utilization: number): number {
 }
 
 /**
- * The probability with which the ladder refuses the class that is shed `rank`-th (0 first) of `count`: each class takes an equal
+ * The probability with which the ladder refuses the class that is shed `rank`-th (0 first) of `count`: each class takes
+ * an equal
  * part of the way, and one is off before the next begins.
  */
 export function ladderProbability(amount: number, rank: number, count: number): number {

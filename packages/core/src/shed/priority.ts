@@ -50,7 +50,10 @@ export class Ranking<Raw = unknown> {
     this.isTest = options.isTest;
   }
 
-  /** `fault` is told of a callback that throws: what comes after it decides, so that an accident neither protects a request nor refuses it. */
+  /**
+   * `fault` is told of a callback that throws: what comes after it decides, so that an accident neither protects a
+   * request nor refuses it.
+   */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
       const own: unknown = this.classify?.(request);
@@ -85,7 +88,10 @@ export class Ranking<Raw = unknown> {
     return this.inferred(reads ? 'get' : 'post');
   }
 
-  /** The rank of a class that was not named by the user's function: never the critical one; shed first if it is not listed. */
+  /**
+   * The rank of a class that was not named by the user's function: never the critical one; shed first if it is not
+   * listed.
+   */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;
     return rank === this.classes.length - 1 ? 0 : rank;

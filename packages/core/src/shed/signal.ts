@@ -7,14 +7,16 @@ export interface Reading {
   /** How long ago it was taken, in milliseconds. */
   readonly ageMs: number;
   /**
-   * How long a time it speaks of, in milliseconds. A measurement that came late speaks of all the time it was late, and counts
+   * How long a time it speaks of, in milliseconds. A measurement that came late speaks of all the time it was late, and
+   * counts
    * in full. Default: since the measurement before, if that was not long ago.
    */
   readonly spanMs?: number;
 }
 
 /**
- * A source of load, whatever it measures. One without data answers undefined: shedders then hold, and never shed for it.
+ * A source of load, whatever it measures. One without data answers undefined: shedders then hold, and never shed for
+ * it.
  *
  * @example
  * ```ts
@@ -30,7 +32,9 @@ export interface Signal {
   readonly name: string;
   /** The newest measurement, or undefined if there is none. */
   read(): Reading | undefined;
-  /** Calls back after each new measurement, so that load is followed when no requests come. Without it, requests ask. */
+  /**
+   * Calls back after each new measurement, so that load is followed when no requests come. Without it, requests ask.
+   */
   watch?(listener: () => void): void;
 }
 

@@ -19,7 +19,10 @@ export interface DeclaredNumbers {
 /** A limiter that some process has announced. */
 export interface KnownLimiter {
   readonly name: string;
-  /** Several while releases that differ run side by side; none for a limiter that keeps no count, such as a worker shedder. */
+  /**
+   * Several while releases that differ run side by side; none for a limiter that keeps no count, such as a worker
+   * shedder.
+   */
   readonly declared: readonly DeclaredNumbers[];
   /** Whether a guard with a control has announced it: no other follows what is set live. */
   readonly isFollowed: boolean;

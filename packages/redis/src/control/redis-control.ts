@@ -35,7 +35,10 @@ import { Scripts } from './scripts.js';
 
 /** All optional. */
 export interface RedisControlOptions {
-  /** How often each process looks for changes, 50 ms to 1 min: a change holds everywhere so much later at most. Default `'500ms'`. */
+  /**
+   * How often each process looks for changes, 50 ms to 1 min: a change holds everywhere so much later at most. Default
+   * `'500ms'`.
+   */
   readonly every?: Duration;
   /** The store's own `hashKeys`: then keys that are ruled on are not stored as they are either. */
   readonly hashKeys?: string | Uint8Array;
@@ -44,11 +47,14 @@ export interface RedisControlOptions {
 }
 
 /**
- * What {@link redisControl} returns: the methods of `memoryControl`, each done when Redis has it and this process follows it.
+ * What {@link redisControl} returns: the methods of `memoryControl`, each done when Redis has it and this process
+ * follows it.
  * They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
  */
 export interface RedisControl extends Control {
-  /** Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own. */
+  /**
+   * Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own.
+   */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
@@ -71,7 +77,8 @@ export interface RedisControl extends Control {
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
    * Looks for changes now, at the start of a process for instance, and waits for the answer so long at most: 1 s unless
-   * told otherwise. Never rejects; false if Redis did not answer in time. What it answers later is followed all the same.
+   * told otherwise. Never rejects; false if Redis did not answer in time. What it answers later is followed all the
+   * same.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */

@@ -39,7 +39,10 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /** The steps that the resets among `steps` need beside themselves, so that each forgets all counts of its limiter and key. */
+  /**
+   * The steps that the resets among `steps` need beside themselves, so that each forgets all counts of its limiter and
+   * key.
+   */
   async otherResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(({ op }) => op === 'reset');
     const noted = await this.notedCodes(

@@ -1,7 +1,8 @@
 -- The token bucket as one instant (docs/algorithms.md; twin: packages/core/src/machines/bucket.ts).
 --
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds
--- and a numerator over the rule's denominator, which the name of the key tells. The plain integer is kept by Redis as one machine word.
+-- and a numerator over the rule's denominator, which the name of the key tells. The plain integer is kept by Redis as
+-- one machine word.
 
 local function gcra()
   local function read(key)

@@ -1,4 +1,5 @@
--- What gives back units of a sliding window log, made only when asked: to make a function takes as long as to read a log.
+-- What gives back units of a sliding window log, made only when asked: to make a function takes as long as to read a
+-- log.
 
 local function log_put(decode, encode, element, index_of, head_of, begin, write, CHUNK)
   local WIDTH, WRAP = 11, 4294967296
@@ -52,7 +53,8 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return sub(index, 1, chunk * WIDTH - WIDTH) .. sub(index, chunk * WIDTH + 1)
   end
 
-  -- Stores a chunk that has become smaller: with a neighbour, if it is at most half full and both fit into one. So of two
+  -- Stores a chunk that has become smaller: with a neighbour, if it is at most half full and both fit into one. So of
+  -- two
   -- neighbours one is always more than half full, and the index stays short.
   local function store(step, key, index, chunk, text, entries)
     local room, last = CHUNK * WIDTH - #text, #index / WIDTH

@@ -63,7 +63,8 @@ local function log()
     return step.index
   end
 
-  -- In which text the wanted record is, as `search` wants it: the chunk (0: the tail), its text, where its records begin,
+  -- In which text the wanted record is, as `search` wants it: the chunk (0: the tail), its text, where its records
+  -- begin,
   -- how many there are, and by how much their counts are off.
   local function locate(step, key, us, target)
     local tail, chunk, ends = step.tail, 0, 0

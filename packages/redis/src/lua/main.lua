@@ -3,7 +3,8 @@
 local makers = { g = gcra, w = window, l = log, p = leases }
 local readers = {}
 
--- What reads a step of a machine from the arguments. Made when first needed: to make all of them costs as much as a decision.
+-- What reads a step of a machine from the arguments. Made when first needed: to make all of them costs as much as a
+-- decision.
 local function reader_of(letter)
   local reader = readers[letter]
   if not reader then
@@ -13,7 +14,8 @@ local function reader_of(letter)
   return reader
 end
 
--- Every step is judged on the state before; then all are written. Only of permits several may be of one key, none of them a take:
+-- Every step is judged on the state before; then all are written. Only of permits several may be of one key, none of
+-- them a take:
 -- each of those is judged again on what the ones before it left.
 local function decide(steps, count)
   local go, seen = true, nil

@@ -127,7 +127,9 @@ async function freesPipelined(visit: Visit): Promise<void> {
   await isFree(visit, caller);
 }
 
-/** Sends requests until the first is not shed, which a busy machine may do, and waits for the first line of its stream. */
+/**
+ * Sends requests until the first is not shed, which a busy machine may do, and waits for the first line of its stream.
+ */
 async function unshed(visit: Visit, text: string): Promise<RawConnection> {
   const socket = await visit.wire.raw(text);
   await eventually(() => claim(/ 503 |1\n/.test(socket.received()), () => `${text}: no answer`));
