@@ -24,8 +24,8 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
    */
   readonly refuse?: 'answer' | 'throw';
   /**
-   * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a {@link
-   * SpillwayException}.
+   * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a
+   * {@link SpillwayException}.
    */
   readonly exception?: (admission: Admission, context: ExecutionContext) => Error;
 }
