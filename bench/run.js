@@ -1,6 +1,5 @@
 /** Runs every table and prints them; with --write also into docs/benchmarks.md. --only=redis,http runs some, and only prints. */
 
-import { denialTables } from './denials/tables.js';
 import { environment } from './harness/environment.js';
 import { findRedis } from './harness/redis-server.js';
 import { summary } from './harness/targets.js';
@@ -9,13 +8,14 @@ import { memoryCpu } from './memory/cpu.js';
 import { memoryHeap } from './memory/heap.js';
 import { overloadTables } from './overload/tables.js';
 import { redisTables } from './redis/tables.js';
+import { refusalTables } from './refusals/tables.js';
 import { render, writeReport } from './report.js';
 
 const TABLES = {
   time: { title: 'In memory: time', run: memoryCpu },
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
-  denials: { title: 'Refused again', run: denialTables },
+  refusals: { title: 'Refused again', run: refusalTables },
   http: { title: 'Over HTTP', run: httpTables },
   overload: { title: 'Overloaded', run: overloadTables },
 };

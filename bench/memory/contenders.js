@@ -1,6 +1,7 @@
 /** What decides in memory: each entry makes a function from key to whether it passes, or to a promise of that. */
 
-import { createLimiter, makeRule, memoryStore } from '@spillway/core';
+import { createLimiter, memoryStore } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 

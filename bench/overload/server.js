@@ -22,8 +22,8 @@ if (loops !== 'none') {
   const shedder = workerShedder({
     name: 'workers',
     signal: eventLoopSignal(),
-    ...(loops === 'guard' && { ladder: false }),
-    ...(loops === 'ladder' && { guard: false }),
+    ...(loops === 'brake' && { ladder: false }),
+    ...(loops === 'ladder' && { brake: false }),
     priority: (request) => request.header('x-class'),
   });
   app.use(spillway(shedder));

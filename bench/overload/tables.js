@@ -8,7 +8,7 @@ import { idleTable } from './idle.js';
 const LOOPS = {
   none: 'no shedder',
   ladder: 'the ladder alone (Stripe’s)',
-  guard: 'the fast guard alone',
+  brake: 'the brake alone',
   both: 'both loops (the default)',
 };
 const ROUNDS = 3;

@@ -1,7 +1,8 @@
 /** What decides in Redis: each entry makes a function from key to a promise, on one ioredis connection. */
 
 import { readFileSync } from 'node:fs';
-import { createLimiter, makeRule } from '@spillway/core';
+import { createLimiter } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';

@@ -1,6 +1,6 @@
 /** Decisions that hold permits, on one ioredis connection: what they cost the server, and what it costs to give them back. */
 
-import { makeLeasesRule, makeRule } from '@spillway/core';
+import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { answerCalls } from '../harness/child.js';

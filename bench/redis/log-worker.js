@@ -1,6 +1,6 @@
 /** One sliding log of so many live entries in Redis, in virtual time: what a step on it costs inside the script. */
 
-import { makeRule } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { redisStoreAt } from '@spillway/redis/testing';
 import { Redis } from 'ioredis';

@@ -1,7 +1,9 @@
 import { defineConfig } from 'tsdown';
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/testing.ts', 'src/node.ts', 'src/fetch.ts', 'src/control.ts'],
+  entry: ['index', 'store', 'adapter', 'node', 'fetch', 'control', 'testing'].map(
+    (door) => `src/${door}.ts`,
+  ),
   format: ['esm', 'cjs'],
   dts: true,
   fixedExtension: false,

@@ -1,16 +1,13 @@
 /** The memory store when it is full, and after: limited too early, never too late, and nothing is left behind. */
 
+import { type Algorithm, type Answer, memoryStore, type Step } from '@spillway/core';
 import {
-  type Algorithm,
-  type Answer,
   makeLeasesRule,
   makeRule,
-  memoryStore,
   type Receipt,
   type Rule,
   receiptFrom,
-  type Step,
-} from '@spillway/core';
+} from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -3,16 +3,8 @@
  * twice in a group, groups of no meaning, looks and costs of 0 while the clock goes back.
  */
 
-import {
-  type Answer,
-  isSpillwayError,
-  memoryStore,
-  type Op,
-  type Rule,
-  receiptFrom,
-  type Step,
-  type Store,
-} from '@spillway/core';
+import { type Answer, isSpillwayError, memoryStore, type Step, type Store } from '@spillway/core';
+import { type Op, type Rule, receiptFrom } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { redisStoreAt } from '@spillway/redis/testing';
 import fc from 'fast-check';

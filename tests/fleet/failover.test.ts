@@ -1,6 +1,6 @@
 /** A Redis server dies and another takes its place: what it costs, and how much too much is admitted. */
 
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { describe, expect, it } from 'vitest';

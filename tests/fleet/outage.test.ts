@@ -1,6 +1,6 @@
 /** What an outage of Redis costs: no request, at first little time and then none, and no charge that comes too late. */
 
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { describe, expect, it, onTestFinished } from 'vitest';

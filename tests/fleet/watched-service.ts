@@ -6,14 +6,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import {
-  type Algorithm,
-  type BreakerEvent,
-  createGuard,
-  makeRule,
-  rateLimit,
-  systemClock,
-} from '@spillway/core';
+import { type Algorithm, type BreakerEvent, createGuard, rateLimit } from '@spillway/core';
+import { makeRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import type { Cluster, Redis } from 'ioredis';
 import { expect, onTestFinished } from 'vitest';

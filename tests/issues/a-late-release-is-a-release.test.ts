@@ -1,6 +1,6 @@
 /** After a stall of the event loop, or of Redis, what is given back is given back: only what would be charged comes too late. */
 
-import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core';
+import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,6 +1,6 @@
 /** A renewal may take its time; a decision that is asked in the same turn of the event loop may not for that. */
 
-import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core';
+import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';

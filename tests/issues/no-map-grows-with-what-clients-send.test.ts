@@ -15,11 +15,11 @@ import {
   rateLimit,
   type Step,
   type Store,
-  Tally,
 } from '@spillway/core';
+import { Tally } from '@spillway/core/adapter';
 import { describe, expect, it } from 'vitest';
-import { skippedDecision } from '../../packages/core/src/guard/skipped.js';
-import { claimName } from '../../packages/core/src/limit/names.js';
+import { skippedDecision } from '../../packages/core/src/contract/skipped.js';
+import { claimName } from '../../packages/core/src/stores/names.js';
 import { request } from '../../packages/core/test/guard-set-up.js';
 
 setFlagsFromString('--expose-gc');

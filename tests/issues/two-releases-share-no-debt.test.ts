@@ -3,16 +3,8 @@
  * that changed burst, window or lease, a live change that has not reached all. Each then admitted without end.
  */
 
-import {
-  type Algorithm,
-  createGuard,
-  makeLeasesRule,
-  makeRule,
-  memoryControl,
-  type RateRule,
-  rateLimit,
-  type Step,
-} from '@spillway/core';
+import { type Algorithm, createGuard, memoryControl, rateLimit, type Step } from '@spillway/core';
+import { makeLeasesRule, makeRule, type RateRule } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 import { request } from '../../packages/core/test/guard-set-up.js';
 import { type Opened, onBothStores } from './both-stores.js';

@@ -1,6 +1,7 @@
 /** `retryAfterMs` promised a wait for costs that passed at once: a cost of 0, and any cost while the clock stood before its window. */
 
-import { createLimiter, makeRule, measure, memoryStore, type Step } from '@spillway/core';
+import { createLimiter, memoryStore, type Step } from '@spillway/core';
+import { makeRule, measure } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
 

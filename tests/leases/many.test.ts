@@ -5,12 +5,11 @@ import {
   concurrencyLimit,
   createGuard,
   type Guard,
-  type LeasesAnswer,
   type LimitRequest,
-  makeLeasesRule,
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { type LeasesAnswer, makeLeasesRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';

@@ -34,7 +34,7 @@ async function setUp() {
       workerShedder({
         name: 'workers',
         ladder: false,
-        guard: { signal: { name: 'none', read: () => undefined } },
+        brake: { signal: { name: 'none', read: () => undefined } },
       }),
       fleetShedder({ name: 'fleet', capacity: 1_000 }),
       concurrencyLimit({ name: 'in-flight', limit: 20, key }),

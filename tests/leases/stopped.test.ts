@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type LeasesAnswer, makeLeasesRule } from '@spillway/core';
+import { type LeasesAnswer, makeLeasesRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';

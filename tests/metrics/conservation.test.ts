@@ -15,9 +15,9 @@ import {
   type OnStoreError,
   rateLimit,
   type Store,
-  Tally,
   workerShedder,
 } from '@spillway/core';
+import { Tally } from '@spillway/core/adapter';
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -72,7 +72,7 @@ function limitersOf(
       name: 'workers',
       mode: a,
       signal,
-      guard: { signal },
+      brake: { signal },
       clock,
       random: () => 0.1,
     }),

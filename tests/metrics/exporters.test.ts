@@ -47,7 +47,7 @@ const EXPECTED = [
   'spillway_faults_total{limiter="faulty",source="key"} 1',
   'spillway_faults_total{limiter="fleet",source="store"} 3',
   'spillway_faults_total{limiter="open",source="store"} 3',
-  'spillway_guard_fraction{limiter="workers"} 0',
+  'spillway_brake_fraction{limiter="workers"} 0',
   'spillway_memory_overflowed_total{} 2',
   'spillway_permits_in_progress{} 1',
   'spillway_shed_amount{limiter="workers"} 0',

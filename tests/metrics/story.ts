@@ -11,13 +11,13 @@ import {
   type Signal,
   SpillwayError,
   type Store,
-  type Watched,
   workerShedder,
 } from '@spillway/core';
+import type { Gauges } from '@spillway/core/adapter';
 import { expect } from 'vitest';
 
 export interface Watcher extends Observer {
-  watch(what: Watched): void;
+  watch(what: Gauges): void;
 }
 
 /** A key that must be found in no metric. */
@@ -50,7 +50,7 @@ const options = { logger: false, breaker: { failures: 2, probeEvery: '1m' } } as
 export async function play(observers: readonly Watcher[]): Promise<void> {
   const signal: Signal = { name: 'pool', read: () => ({ value: 0.5, ageMs: 0 }) };
   const silent: Signal = { name: 'silent', read: () => undefined };
-  const workers = workerShedder({ name: 'workers', signal, guard: false });
+  const workers = workerShedder({ name: 'workers', signal, brake: false });
   const guard = createGuard(
     [
       workers,

@@ -31,7 +31,7 @@ function refused(one: Run, from: number, to: number): number {
   return bins.reduce((sum, value) => sum + value, 0) / bins.length;
 }
 
-describe.each<Loops>(['guard', 'both'])('with %s', (loops) => {
+describe.each<Loops>(['brake', 'both'])('with %s', (loops) => {
   it('at twice the capacity, 82 % of it serves in time, and 99 % of what is critical', () => {
     for (const one of runs('twice', loops)) {
       expect(one.goodput).toBeGreaterThan(0.82 * CAPACITY);
@@ -128,8 +128,8 @@ describe('a saturated dependency, which no signal of the loop can see', () => {
 });
 
 describe('after an overload of two minutes', () => {
-  it('the guard alone lets everything pass again within ten seconds', () => {
-    expect(refused(run('aftermath', 'guard', 1), 130, 240)).toBeLessThan(0.01);
+  it('the brake alone lets everything pass again within ten seconds', () => {
+    expect(refused(run('aftermath', 'brake', 1), 130, 240)).toBeLessThan(0.01);
   });
 
   it('the ladder keeps the lowest class off for minutes, and only that', () => {
@@ -140,7 +140,7 @@ describe('after an overload of two minutes', () => {
   });
 });
 
-describe('without the guard', () => {
+describe('without the brake', () => {
   it.each<Loops>(['none', 'ladder'])('%s: the service drowns in seconds', (loops) => {
     expect(run('twice', loops, 1).goodput).toBeLessThan(0.02 * CAPACITY);
   });

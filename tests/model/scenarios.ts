@@ -16,7 +16,7 @@ import { EventLoop } from './event-loop.js';
 import { seeded } from './random.js';
 import { CAPACITY, type Result, serve, type Traffic } from './service.js';
 
-/** Not those by which the guard's constants were chosen (1 to 3): what is asserted here was not fitted to. */
+/** Not those by which the brake's constants were chosen (1 to 3): what is asserted here was not fitted to. */
 export const SEEDS: readonly number[] = [101, 102, 103];
 
 const USUAL = 0.6 * CAPACITY;
@@ -76,7 +76,7 @@ export const SCENARIOS = {
 
 export type Scenario = keyof typeof SCENARIOS;
 /** Which loops of the worker shedder are on. */
-export type Loops = 'none' | 'ladder' | 'guard' | 'both';
+export type Loops = 'none' | 'ladder' | 'brake' | 'both';
 /** What guards the service: loops of a worker shedder, or a limit on what is in progress. */
 export type Protection = Loops | 'limit' | 'fleet';
 
@@ -137,8 +137,8 @@ function shedderOn(
 ): WorkerShedder {
   return workerShedder({
     name: 'model',
-    ladder: loops === 'guard' ? false : { signal: utilizationOf(loop) },
-    guard: loops === 'ladder' ? false : { signal: waitOf(loop) },
+    ladder: loops === 'brake' ? false : { signal: utilizationOf(loop) },
+    brake: loops === 'ladder' ? false : { signal: waitOf(loop) },
     priority: (request) => request.path,
     clock: loop,
     random,

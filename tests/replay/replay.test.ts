@@ -1,12 +1,6 @@
 import { Oracle } from '@spillway/conformance';
-import {
-  type Algorithm,
-  makeRule,
-  memoryStore,
-  type Rule,
-  type Step,
-  type Store,
-} from '@spillway/core';
+import { type Algorithm, memoryStore, type Step, type Store } from '@spillway/core';
+import { makeRule, type Rule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { redisStoreAt } from '@spillway/redis/testing';
 import { Redis } from 'ioredis';

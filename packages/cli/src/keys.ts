@@ -1,6 +1,7 @@
 /** Keys as a person writes them, and the command that forgets the count of one. */
 
-import { canonicalAddress, makeRule } from '@spillway/core';
+import { canonicalAddress } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { type AnywayOption, limitersNamed } from './known.js';

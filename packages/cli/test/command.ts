@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeRule } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, vi } from 'vitest';

@@ -1,8 +1,9 @@
 /** The oracle: what a store must answer, in exact rational arithmetic and without a line shared with any store. */
 
-import type { Answer, Numbers, Rule, Step } from '@spillway/core';
+import type { Answer, Numbers, Step } from '@spillway/core';
+import type { Rule } from '@spillway/core/store';
 import { Counts, machineOf, type Subject } from './oracle/counts.js';
-import { placesOf, type Question, questionsOf } from './oracle/group.js';
+import { type MergedStep, mergedSteps, placesOf } from './oracle/group.js';
 
 export type { Subject };
 
@@ -25,7 +26,7 @@ export interface Verdict extends Numbers {
  * @example
  * ```ts run
  * import { Oracle } from '@spillway/conformance';
- * import { makeRule } from '@spillway/core';
+ * import { makeRule } from '@spillway/core/store';
  *
  * const oracle = new Oracle();
  * const rule = makeRule('token-bucket', 3, 10_000_000);
@@ -44,7 +45,7 @@ export class Oracle {
    */
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
-    const questions = questionsOf(steps);
+    const questions = mergedSteps(steps);
     const refused = questions.some(
       (question) => question.step.op === 'take' && question.binding && !this.#passes(question, now),
     );
@@ -61,7 +62,7 @@ export class Oracle {
     );
   }
 
-  #passes({ step, cost }: Question, now: bigint): boolean {
+  #passes({ step, cost }: MergedStep, now: bigint): boolean {
     if (cost === 0n) return true;
     const { rule, lease } = step;
     const machine = machineOf(rule);
@@ -74,7 +75,7 @@ export class Oracle {
     );
   }
 
-  #act(question: Question, now: bigint, refused: boolean): Verdict {
+  #act(question: MergedStep, now: bigint, refused: boolean): Verdict {
     const { step, cost } = question;
     const { op, rule, receipt, lease } = step;
     const machine = machineOf(rule);
@@ -106,7 +107,7 @@ export class Oracle {
 }
 
 /** A take that could have charged something. */
-function mayRepair({ step: { op, rule, lease }, cost }: Question): boolean {
+function mayRepair({ step: { op, rule, lease }, cost }: MergedStep): boolean {
   return op === 'take' && cost > 0n && (rule.machine !== 'leases' || lease !== undefined);
 }
 

@@ -1,16 +1,9 @@
 /** A store under test with words that read like the sentence being proved. */
 
-import {
-  type Answer,
-  measure,
-  type Numbers,
-  type Op,
-  type Receipt,
-  type Rule,
-  type Step,
-} from '@spillway/core';
+import type { Answer, Numbers, Step } from '@spillway/core';
+import { measure, type Op, type Receipt, type Rule } from '@spillway/core/store';
 import type { Check, Harness, OpenStore } from './harness.js';
-import { placesOf, questionsOf } from './oracle/group.js';
+import { mergedSteps, placesOf } from './oracle/group.js';
 import type { Subject } from './oracle.js';
 
 /** 2026-01-01T00:00:00Z, where checks start. */
@@ -85,7 +78,7 @@ export class Probe {
     const answers = await this.#open.store.apply(steps);
     expectEqual('number of answers', steps.length, answers.length);
     // A step that is merged with others is answered for their summed cost.
-    const questions = questionsOf(steps);
+    const questions = mergedSteps(steps);
     const places = placesOf(steps, questions);
     return steps.map(({ rule }, at) => {
       const cost = Number(questions[places[at] as number]?.cost);

@@ -1,7 +1,8 @@
 /** Plays a trace to a store and to the oracle, and compares every field of every answer. */
 
-import type { Receipt, Rule, Step } from '@spillway/core';
-import { questionsOf } from './oracle/group.js';
+import type { Step } from '@spillway/core';
+import type { Receipt, Rule } from '@spillway/core/store';
+import { mergedSteps } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
 import { lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
@@ -161,7 +162,7 @@ class Replay {
 
 function hasMeaning(steps: readonly Step[]): boolean {
   try {
-    questionsOf(steps);
+    mergedSteps(steps);
     return true;
   } catch {
     return false;

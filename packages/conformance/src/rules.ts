@@ -1,13 +1,13 @@
 /** Generated rules: everyday ones, ones that do not divide evenly, and the extremes. */
 
+import type { Algorithm } from '@spillway/core';
 import {
-  type Algorithm,
   type LeasesRule,
   makeLeasesRule,
   makeRule,
   type RateRule,
   type Rule,
-} from '@spillway/core';
+} from '@spillway/core/store';
 import fc from 'fast-check';
 
 export const ALGORITHMS: readonly Algorithm[] = [
@@ -138,10 +138,10 @@ export function describe(rule: Rule): string {
     return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;
   }
   const algorithm = {
-    gcra: 'token-bucket',
+    bucket: 'token-bucket',
     window: rule.machine === 'window' && rule.sliding ? 'sliding-window-counter' : 'fixed-window',
     log: 'sliding-window-log',
   }[rule.machine];
-  const burst = rule.machine === 'gcra' ? `, burst ${rule.burst}` : '';
+  const burst = rule.machine === 'bucket' ? `, burst ${rule.burst}` : '';
   return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}`;
 }

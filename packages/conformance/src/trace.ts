@@ -1,6 +1,6 @@
 /** Generated traces as plain data: what happens when, in words that find boundaries under any rule. */
 
-import { capacityOf, type Op, type Rule } from '@spillway/core';
+import { capacityOf, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { periodUs } from './rules.js';
 

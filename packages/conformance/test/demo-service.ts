@@ -5,8 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Admission,
   canonicalAddress,
-  clientAddress,
-  compileTrust,
   concurrencyLimit,
   createGuard,
   type Decision,
@@ -18,6 +16,7 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { clientAddress, compileTrust } from '@spillway/core/adapter';
 import { endRefused, releaseOnClose, writeHead } from '@spillway/core/node';
 
 type Request = LimitRequest<IncomingMessage>;

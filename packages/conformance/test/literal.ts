@@ -1,6 +1,6 @@
 /** The algorithms told another way, as literally and slowly as can be: what the oracle is proved against. */
 
-import type { BucketRule, LogRule, RateRule, WindowRule } from '@spillway/core';
+import type { BucketRule, LogRule, RateRule, WindowRule } from '@spillway/core/store';
 import { Fraction, lesser } from '../src/oracle/fraction.js';
 
 /** Whether a cost passes at an instant, and what happens if it is charged; instants never go back. */
@@ -73,7 +73,7 @@ function literalLog(rule: LogRule): Literal {
 
 export function literal(rule: RateRule): Literal {
   switch (rule.machine) {
-    case 'gcra':
+    case 'bucket':
       return literalBucket(rule);
     case 'window':
       return literalWindow(rule);

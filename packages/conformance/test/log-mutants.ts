@@ -1,6 +1,6 @@
 /** Stores whose sliding window log is wrong in one way each. */
 
-import { capacityOf } from '@spillway/core';
+import { capacityOf } from '@spillway/core/store';
 import { type Mutant, mutant } from './mutant.js';
 import type { ReferenceStore } from './reference-store.js';
 

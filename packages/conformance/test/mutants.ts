@@ -1,6 +1,7 @@
 /** Stores that are wrong in one way each, made from the one that is right. */
 
-import { type Answer, capacityOf, type Rule } from '@spillway/core';
+import type { Answer } from '@spillway/core';
+import { capacityOf, type Rule } from '@spillway/core/store';
 import { clock, leaseSteps, type Mutant, mutant, names, steps } from './mutant.js';
 
 const refusals: readonly Mutant[] = [

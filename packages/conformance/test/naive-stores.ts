@@ -1,6 +1,7 @@
 /** Stores as they are often written: tokens in floating point, a window before that is rounded, timers of 32 bits. */
 
-import type { BucketAnswer, BucketRule, Step, WindowAnswer, WindowRule } from '@spillway/core';
+import type { Step } from '@spillway/core';
+import type { BucketAnswer, BucketRule, WindowAnswer, WindowRule } from '@spillway/core/store';
 import type { OpenStore } from '../src/index.js';
 import type { Mutant } from './mutant.js';
 import { referenceStore } from './reference-store.js';

@@ -1,6 +1,6 @@
 /** The oracle's groups, clamps, and refunds, by examples worked out by hand. */
 
-import { makeRule } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 import { Oracle, type Subject } from '../src/index.js';
 import { step } from '../src/probe.js';

@@ -1,6 +1,6 @@
 /** The oracle agrees with the algorithms told literally, tried out microsecond by microsecond. */
 
-import { capacityOf, makeRule, type Rule } from '@spillway/core';
+import { capacityOf, makeRule, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_SEED, Oracle, type Subject } from '../src/index.js';

@@ -7,7 +7,7 @@ export {
   type FetchGuardOptions,
   fetchGuard,
 } from './fetch/guard.js';
-export { type Permit, PermitOffice, type WaitUntil } from './fetch/permit.js';
+export { type Permit, ResponsePermits, type WaitUntil } from './fetch/permit.js';
 export { goneResponse, refusalFields, withFields } from './fetch/response.js';
 export type { HostResponse, WebHeaders, WebRequest, WebResponse, WebSignal } from './fetch/web.js';
 // Frameworks over fetch run on node:http too; this needs nothing of Node's.

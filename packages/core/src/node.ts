@@ -2,7 +2,6 @@
  * @spillway/core/node: load signals that need Node, the adapter for node:http, and what other adapters over it share.
  */
 
-export { NodeGate, type NodeGateOptions, type Passage } from './node/gate.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
 export { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './node/request.js';
 export {
@@ -20,3 +19,4 @@ export {
   eventLoopWaitSignal,
   type TimedSignal,
 } from './node/wait.js';
+export { Gate, type GateOptions, type Passage } from './passage/gate.js';

@@ -1,7 +1,7 @@
 /** Helpers for tests of code that uses Spillway: time that moves only when told. */
 
-import type { Clock } from './clock.js';
-import { type Duration, toMicroseconds } from './duration.js';
+import type { Clock } from './base/clock.js';
+import { type Duration, toMicroseconds } from './base/duration.js';
 
 /**
  * A clock that stands still until it is moved.

@@ -122,7 +122,7 @@ describe('a promise', () => {
       const workers = workerShedder({
         name: 'workers',
         ladder: { signal },
-        guard: false,
+        brake: false,
         priority,
       });
       const { admit, faults } = setUp(workers);

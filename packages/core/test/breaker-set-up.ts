@@ -12,7 +12,7 @@ import {
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { expect } from 'vitest';
-import { breakerOf } from '../src/resilience/breaker.js';
+import { breakerOf } from '../src/stores/breaker.js';
 import { request } from './guard-set-up.js';
 
 /** The name under which a breaker asks whether a store is back. */

@@ -1,4 +1,5 @@
-import { type Duration, toMicroseconds } from '@spillway/core';
+import type { Duration } from '@spillway/core';
+import { toMicroseconds } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 describe('a duration', () => {

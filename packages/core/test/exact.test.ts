@@ -1,6 +1,6 @@
-import { mulDiv } from '@spillway/core';
+import { mulDiv } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
-import { mulAddDiv, productAtMost } from '../src/exact.js';
+import { mulAddDiv, productAtMost } from '../src/base/exact.js';
 
 /** A small seeded generator (mulberry32): whole numbers of up to `bits` bits. */
 function generator(seed: number): (bits: number) => number {

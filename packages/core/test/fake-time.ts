@@ -1,6 +1,6 @@
 /** Timers and the process's clock that move only when told, together. */
 
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { afterEach, beforeEach, vi } from 'vitest';
 
 /** For the tests of the file or block in which it is called. */

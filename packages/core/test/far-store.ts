@@ -3,7 +3,6 @@
 import {
   type Admission,
   type Answer,
-  type ApplyOptions,
   type BreakerEvent,
   concurrencyLimit,
   createGuard,
@@ -11,8 +10,8 @@ import {
   memoryStore,
   type Step,
   type Store,
-  systemClock,
 } from '@spillway/core';
+import { type ApplyOptions, systemClock } from '@spillway/core/store';
 import { vi } from 'vitest';
 import { request } from './guard-set-up.js';
 import { held } from './held.js';

@@ -1,6 +1,7 @@
 /** Looking at the permits that are held in a store, and a store that is heard no more. */
 
-import { type Answer, makeLeasesRule, memoryStore, type Step, type Store } from '@spillway/core';
+import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
+import { makeLeasesRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 
 /** How many permits a key of a limit holds in a store. */

@@ -3,13 +3,12 @@
 import {
   createGuard,
   createLimiter,
-  KnownCounts,
-  makeRule,
   memoryControl,
   memoryStore,
   rateLimit,
   type Step,
 } from '@spillway/core';
+import { KnownCounts, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { request } from './guard-set-up.js';

@@ -1,6 +1,7 @@
 /** Renewals and releases are of no request: they may take their time, and close waits for them. */
 
-import { concurrencyLimit, createGuard, systemClock } from '@spillway/core';
+import { concurrencyLimit, createGuard } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { describe, expect, it, vi } from 'vitest';
 import { fakeTime } from './fake-time.js';
 import { FarStore, setUp } from './far-store.js';

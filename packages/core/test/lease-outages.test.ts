@@ -1,12 +1,7 @@
 /** Permits over outages of the store: what was lost is given back once, in time, and within bounds. */
 
-import {
-  type Admission,
-  concurrencyLimit,
-  createGuard,
-  memoryStore,
-  systemClock,
-} from '@spillway/core';
+import { type Admission, concurrencyLimit, createGuard, memoryStore } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { describe, expect, it, vi } from 'vitest';
 import { fakeTime } from './fake-time.js';
 import { setUp } from './far-store.js';

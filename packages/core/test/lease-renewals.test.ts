@@ -8,8 +8,8 @@ import {
   type Guard,
   type Step,
   type Store,
-  systemClock,
 } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { describe, expect, it, vi } from 'vitest';
 import { fakeTime, stall } from './fake-time.js';
 import { request } from './guard-set-up.js';

@@ -12,8 +12,8 @@ import {
   rateLimit,
   type Step,
   type Store,
-  showGuard,
 } from '@spillway/core';
+import { showGuard } from '@spillway/core/adapter';
 import { type NodeGuard, type NodeGuardOptions, nodeGuard } from '@spillway/core/node';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';

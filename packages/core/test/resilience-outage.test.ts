@@ -11,10 +11,10 @@ import {
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it, vi } from 'vitest';
-import { breakerOf } from '../src/resilience/breaker.js';
-import { fallingBackOn } from '../src/resilience/fallback.js';
-import { withBreaker } from '../src/resilience/hearing.js';
-import { StandIn } from '../src/resilience/stand-in.js';
+import { breakerOf } from '../src/stores/breaker.js';
+import { fallingBackOn } from '../src/stores/fallback.js';
+import { withBreaker } from '../src/stores/hearing.js';
+import { StandIn } from '../src/stores/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 import { request } from './guard-set-up.js';
 

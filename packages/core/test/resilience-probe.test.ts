@@ -1,6 +1,6 @@
 /** How a breaker asks whether the store is back. */
 
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import type { ManualClock } from '@spillway/core/testing';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { background, lost, setUp } from './breaker-set-up.js';

@@ -2,14 +2,13 @@ import {
   createGuard,
   createLimiter,
   type LimitRequest,
-  makeRule,
   memoryStore,
   type OnStoreError,
   rateLimit,
   type Step,
   type Store,
-  withDeadline,
 } from '@spillway/core';
+import { makeRule, withDeadline } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 

@@ -1,6 +1,6 @@
 /** Rules as data: which are the same, and which share a count. */
 
-import { countOf, makeLeasesRule, makeRule, type Rule, sameRule } from '@spillway/core';
+import { countOf, makeLeasesRule, makeRule, type Rule, sameRule } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 const MINUTE = 60_000_000;

@@ -1,6 +1,7 @@
 /** A tally: what is counted under which labels. */
 
-import { concurrencyLimit, createGuard, memoryStore, rateLimit, Tally } from '@spillway/core';
+import { concurrencyLimit, createGuard, memoryStore, rateLimit } from '@spillway/core';
+import { Tally } from '@spillway/core/adapter';
 import { describe, expect, it } from 'vitest';
 import { request, setUp } from './guard-set-up.js';
 

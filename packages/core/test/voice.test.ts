@@ -9,11 +9,11 @@ import {
   rateLimit,
   SpillwayError,
   type Store,
-  tellFault,
 } from '@spillway/core';
+import { tellFault } from '@spillway/core/adapter';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it, vi } from 'vitest';
-import { Voice, voiceOf } from '../src/guard/voice.js';
+import { Voice, voiceOf } from '../src/observe/voice.js';
 import { request, two } from './guard-set-up.js';
 
 const fails = () => {

@@ -1,15 +1,8 @@
 /** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
 
-import {
-  type Admission,
-  checkIpv6Prefix,
-  type GuardHandle,
-  type GuardOptions,
-  type Limiter,
-  showGuard,
-  type TrustProxy,
-} from '@spillway/core';
-import { answerOwn, endRefused, NodeGate, type Passage } from '@spillway/core/node';
+import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
+import { checkIpv6Prefix, type GuardHandle, showGuard } from '@spillway/core/adapter';
+import { answerOwn, endRefused, Gate, type Passage } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
 import { trustFinder } from './trust.js';
@@ -57,7 +50,7 @@ export function spillway(
 ): SpillwayHandler {
   const { trustProxy, ipv6Prefix, onRefused } = options;
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-  const gate = new NodeGate<Request>(limiters, options);
+  const gate = new Gate<Request>(limiters, options);
   const trustOf = trustFinder(trustProxy, gate.notices);
 
   const apply = (passage: Passage, req: Request, res: Response, next: NextFunction): void => {

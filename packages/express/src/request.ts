@@ -2,12 +2,12 @@
 
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { Request } from 'express';
-import type { Believed } from './trust.js';
+import type { ExpressTrust } from './trust.js';
 
 export class ExpressRequest extends NodeLimitRequest<Request> {
   constructor(
     raw: Request,
-    private readonly believed: Believed,
+    private readonly believed: ExpressTrust,
     ipv6Prefix: number | undefined,
   ) {
     super(raw, raw, believed === 'express' ? { kind: 'none' } : believed, ipv6Prefix);

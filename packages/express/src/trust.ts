@@ -1,20 +1,15 @@
 /** Which proxies are believed: those of our option, else those of Express' own setting `trust proxy`. */
 
-import {
-  compileTrust,
-  isSpillwayError,
-  type Notices,
-  type Trust,
-  type TrustProxy,
-} from '@spillway/core';
+import { isSpillwayError, type TrustProxy } from '@spillway/core';
+import { compileTrust, type Notices, type Trust } from '@spillway/core/adapter';
 import type { Request } from 'express';
 
 /** A checked trust, or `express` where the app decides by a function: then its `req.ip` is taken. */
-export type Believed = Trust | 'express';
+export type ExpressTrust = Trust | 'express';
 
 interface Inherited {
   readonly setting: unknown;
-  readonly trust: Believed;
+  readonly trust: ExpressTrust;
 }
 
 const NOBODY: Trust = { kind: 'none' };
@@ -29,7 +24,7 @@ const NOBODY: Trust = { kind: 'none' };
 export function trustFinder(
   option: TrustProxy | undefined,
   notices: Notices,
-): (request: Request) => Believed {
+): (request: Request) => ExpressTrust {
   if (option !== undefined) {
     const own = compileTrust(option);
     return () => own;
@@ -47,7 +42,7 @@ export function trustFinder(
   };
 }
 
-function inherit(setting: unknown, notices: Notices): Believed {
+function inherit(setting: unknown, notices: Notices): ExpressTrust {
   if (typeof setting === 'function') return 'express';
   const list =
     typeof setting === 'string' ? setting.split(',').map((part) => part.trim()) : setting;

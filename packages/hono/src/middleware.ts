@@ -2,20 +2,22 @@
 
 import {
   type Admission,
-  admissionBefore,
   createGuard,
   type Decision,
   type Guard,
-  type GuardHandle,
   type GuardOptions,
   type Limiter,
+  type TrustProxy,
+} from '@spillway/core';
+import {
+  admissionBefore,
+  type GuardHandle,
   Notices,
   rememberAdmission,
   showGuard,
-  type TrustProxy,
   tellFault,
-} from '@spillway/core';
-import { AddressFinder, goneResponse, PermitOffice } from '@spillway/core/fetch';
+} from '@spillway/core/adapter';
+import { AddressFinder, goneResponse, ResponsePermits } from '@spillway/core/fetch';
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import { FetchReply } from './over-fetch.js';
 import { NodeReply } from './over-node.js';
@@ -88,7 +90,7 @@ export function spillway(
 class Way {
   private readonly guard: Guard<Context>;
   private readonly finder: AddressFinder<readonly [Context]>;
-  private readonly permits: PermitOffice;
+  private readonly permits: ResponsePermits;
   private readonly notices: Notices;
 
   constructor(
@@ -96,7 +98,7 @@ class Way {
     private readonly options: SpillwayOptions,
   ) {
     this.finder = new AddressFinder(options);
-    this.permits = new PermitOffice(options.onFault, options.logger);
+    this.permits = new ResponsePermits(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
     this.notices = new Notices(options);
   }

@@ -3,7 +3,7 @@
 import type { Admission } from '@spillway/core';
 import {
   type Permit,
-  type PermitOffice,
+  type ResponsePermits,
   refusalFields,
   type WaitUntil,
   withFields,
@@ -17,7 +17,7 @@ export class FetchReply implements Reply {
 
   constructor(
     private readonly c: Context,
-    private readonly permits: PermitOffice,
+    private readonly permits: ResponsePermits,
   ) {}
 
   isGone(): boolean {

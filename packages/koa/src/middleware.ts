@@ -1,19 +1,12 @@
 /** The middleware: translates a context, applies what the guard says, and decides nothing itself. */
 
-import {
-  type Admission,
-  checkIpv6Prefix,
-  compileTrust,
-  type GuardHandle,
-  type GuardOptions,
-  type Limiter,
-  showGuard,
-} from '@spillway/core';
+import type { Admission, GuardOptions, Limiter } from '@spillway/core';
+import { checkIpv6Prefix, compileTrust, type GuardHandle, showGuard } from '@spillway/core/adapter';
 import {
   type AddressOptions,
   answerOwn,
   endRefused,
-  NodeGate,
+  Gate,
   type Passage,
 } from '@spillway/core/node';
 import type { Context, Next } from 'koa';
@@ -54,7 +47,7 @@ export function spillway(
   const { trustProxy, ipv6Prefix, onRefused } = options;
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
   const trust = compileTrust(trustProxy);
-  const gate = new NodeGate<Context>(limiters, options);
+  const gate = new Gate<Context>(limiters, options);
 
   const apply = (passage: Passage, ctx: Context, next: Next): unknown => {
     if (passage === 'gone') return undefined;

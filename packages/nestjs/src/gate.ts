@@ -1,17 +1,14 @@
 /** What the guard and the interceptor share: asks the core guard of a handler, and applies what it says. */
 
 import { type ExecutionContext, Inject } from '@nestjs/common';
+import { type Admission, type Limiter, SpillwayError, type Store } from '@spillway/core';
 import {
-  type Admission,
   checkIpv6Prefix,
   compileTrust,
-  type Limiter,
   rememberAdmission,
-  SpillwayError,
-  type Store,
   type Trust,
   tellFault,
-} from '@spillway/core';
+} from '@spillway/core/adapter';
 import { releaseOnClose } from '@spillway/core/node';
 import { SpillwayException } from './exception.js';
 import { type Exchange, nodeRequest, nodeResponse, type PlatformResponse } from './exchange.js';

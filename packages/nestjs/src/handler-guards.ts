@@ -7,8 +7,8 @@ import {
   type GuardOptions,
   type Limiter,
   SpillwayError,
-  sameRule,
 } from '@spillway/core';
+import { sameRule } from '@spillway/core/store';
 import { type Declaration, declarationsOn, skipsOn } from './metadata.js';
 
 type NestGuard = Guard<ExecutionContext>;

@@ -9,7 +9,8 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
-import { checkStore, memoryStore } from '@spillway/core';
+import { memoryStore } from '@spillway/core';
+import { checkStore } from '@spillway/core/adapter';
 import { checkHandlers, checkRegistration } from './check-app.js';
 import { Gate } from './gate.js';
 import { SpillwayGuard } from './guard.js';

@@ -1,6 +1,7 @@
 /** What an admission does to a response of either platform. */
 
-import { type Admission, mergeFields } from '@spillway/core';
+import type { Admission } from '@spillway/core';
+import { mergeFields } from '@spillway/core/adapter';
 import { endRefused, writeHead } from '@spillway/core/node';
 import { isFastify, type PlatformResponse } from './exchange.js';
 

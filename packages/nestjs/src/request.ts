@@ -1,7 +1,8 @@
 /** A call as limiters see it, whatever it came by. */
 
 import type { ExecutionContext } from '@nestjs/common';
-import { canonicalAddress, clientAddress, type LimitRequest, type Trust } from '@spillway/core';
+import { canonicalAddress, type LimitRequest } from '@spillway/core';
+import { clientAddress, type Trust } from '@spillway/core/adapter';
 import type { Exchange } from './exchange.js';
 
 export class NestRequest implements LimitRequest<ExecutionContext> {

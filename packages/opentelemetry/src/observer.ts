@@ -1,13 +1,8 @@
 /** An observer whose counts a Meter of OpenTelemetry collects. */
 
 import { type Histogram, type Meter, metrics, type ObservableResult } from '@opentelemetry/api';
-import {
-  type Observer,
-  type Sample,
-  type StoreCallEvent,
-  Tally,
-  type Watched,
-} from '@spillway/core';
+import type { Observer, StoreCallEvent } from '@spillway/core';
+import { type Gauges, type Sample, Tally } from '@spillway/core/adapter';
 
 export interface OpenTelemetryOptions {
   /**
@@ -19,7 +14,7 @@ export interface OpenTelemetryOptions {
 
 export interface OpenTelemetryObserver extends Observer {
   /** Adds guards, shedders and signals whose gauges are read at each collection. */
-  watch(what: Watched): void;
+  watch(what: Gauges): void;
 }
 
 /** From half a millisecond to a second: a store is near, or it is waited for 50 ms, unless you say otherwise. */
@@ -111,9 +106,9 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
       (result) => observe(result, this.shedAmounts()),
     );
     this.gauge(
-      'spillway.guard.fraction',
-      'The fraction of requests that the guard refuses.',
-      (result) => observe(result, this.guardFractions()),
+      'spillway.brake.fraction',
+      'The fraction of requests that the brake refuses.',
+      (result) => observe(result, this.brakeFractions()),
     );
     this.gauge('spillway.signal.value', 'Load: 0 is idle, 1 is at the mark.', (result) =>
       observe(result, this.signalValues()),

@@ -70,7 +70,7 @@ describe('the observer for OpenTelemetry', () => {
     const observer = openTelemetryObserver({ meter: provider.getMeter('test') });
     observer.watch({
       guards: [{ inProgress: 3 }],
-      shedders: [{ name: 'workers', shedAmount: 0.5, guardFraction: 0.1 }],
+      shedders: [{ name: 'workers', shedAmount: 0.5, brakeFraction: 0.1 }],
       signals: [{ name: 'pool', read: () => ({ value: 0.5, ageMs: 0 }) }],
     });
     observer.onFault?.({ limiter: 'hourly', source: 'key', error: new Error('no key') });
@@ -86,7 +86,7 @@ describe('the observer for OpenTelemetry', () => {
       'spillway.breaker.open': '',
       'spillway.permits.in_progress': '',
       'spillway.shed.amount': '',
-      'spillway.guard.fraction': '',
+      'spillway.brake.fraction': '',
       'spillway.signal.value': '',
     });
   });

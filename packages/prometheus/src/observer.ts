@@ -1,13 +1,7 @@
 /** An observer whose counts prom-client collects. */
 
-import {
-  type Observer,
-  type Sample,
-  SpillwayError,
-  type StoreCallEvent,
-  Tally,
-  type Watched,
-} from '@spillway/core';
+import { type Observer, SpillwayError, type StoreCallEvent } from '@spillway/core';
+import { type Gauges, type Sample, Tally } from '@spillway/core/adapter';
 import { Counter, register as defaultRegistry, Gauge, Histogram, type Registry } from 'prom-client';
 
 export interface PrometheusOptions {
@@ -19,7 +13,7 @@ export interface PrometheusOptions {
 
 export interface PrometheusObserver extends Observer {
   /** Adds guards, shedders and signals whose gauges are read at each scrape. */
-  watch(what: Watched): void;
+  watch(what: Gauges): void;
 }
 
 /** From half a millisecond to a second: a store is near, or it is waited for 50 ms, unless you say otherwise. */
@@ -121,10 +115,10 @@ class TallyObserver extends Tally implements PrometheusObserver {
       this.shedAmounts(),
     );
     this.gauge(
-      'guard_fraction',
-      'The fraction of requests that the guard refuses.',
+      'brake_fraction',
+      'The fraction of requests that the brake refuses.',
       ['limiter'],
-      () => this.guardFractions(),
+      () => this.brakeFractions(),
     );
     this.gauge('signal_value', 'Load: 0 is idle, 1 is at the mark.', ['signal'], () =>
       this.signalValues(),

@@ -116,7 +116,7 @@ describe('the observer for prom-client', () => {
     let load: typeof reading | undefined = reading;
     const signal = { name: 'pool', read: () => load };
     observer.watch({ guards: [{ inProgress: 3 }, { inProgress: 4 }], signals: [signal] });
-    observer.watch({ shedders: [{ name: 'workers', shedAmount: 0.5, guardFraction: 0.1 }] });
+    observer.watch({ shedders: [{ name: 'workers', shedAmount: 0.5, brakeFraction: 0.1 }] });
     expect(await gauges()).toEqual([
       'spillway_permits_in_progress 7',
       'spillway_shed_amount{limiter="workers"} 0.5',
@@ -138,7 +138,7 @@ describe('the observer for prom-client', () => {
   it('adds up the permits of the workers of a cluster, and shows the worst of their loads', async () => {
     const workers = [0.2, 0.6].map((shedAmount) => {
       const { register, observer } = setUp();
-      const shedder = { name: 'workers', shedAmount, guardFraction: 0 };
+      const shedder = { name: 'workers', shedAmount, brakeFraction: 0 };
       observer.watch({ guards: [{ inProgress: 3 }], shedders: [shedder] });
       return register.getMetricsAsJSON();
     });

@@ -2,31 +2,34 @@
 
 import {
   type Answer,
-  type ApplyOptions,
   type Clock,
-  countOf,
   type Logger,
-  MAX_STEPS,
-  type Rule,
   SpillwayError,
   type Step,
   type Store,
+} from '@spillway/core';
+import {
+  type ApplyOptions,
+  countOf,
+  MAX_STEPS,
+  type Rule,
   spread,
   tooLarge,
   uniqueGroup,
-} from '@spillway/core';
+} from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
-import { Batches } from './batches.js';
-import { Caller } from './caller.js';
-import { asRedisClient, type RedisClient } from './client.js';
+import { Batches } from './calls/batches.js';
+import { askSlots } from './calls/cross-slot.js';
+import { ReadyQueue } from './calls/ready-queue.js';
+import { ScriptCalls } from './calls/script-calls.js';
+import { Silence } from './calls/silence.js';
+import { asRedisClient } from './clients/as-redis-client.js';
+import type { RedisClient } from './clients/client.js';
+import type { IoredisClient } from './clients/ioredis.js';
+import { type KeyNamer, keyNamer } from './codec/keys.js';
+import { productionScript, type Script } from './codec/script.js';
 import { Registry } from './control/registry.js';
 import { Scripts } from './control/scripts.js';
-import { askSlots } from './cross-slot.js';
-import { Gate } from './gate.js';
-import type { IoredisClient } from './ioredis.js';
-import { type KeyNamer, keyNamer } from './keys.js';
-import { productionScript, type Script } from './script.js';
-import { Silence } from './silence.js';
 
 /** How long a refusal is remembered on a Cluster. */
 const REFUSALS_LAST_US = 1_000_000;
@@ -132,8 +135,8 @@ export class Redis implements RedisStore {
     }
     this.registry = new Registry(new Scripts(client), options.logger);
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
-    const caller = new Caller(client, script, silence, testClock);
-    const gate = new Gate(client, caller);
+    const caller = new ScriptCalls(client, script, silence, testClock);
+    const gate = new ReadyQueue(client, caller);
     this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
   }
 

@@ -1,10 +1,11 @@
 /** The store for tests of code that uses Spillway on a real Redis: time moves only when told. */
 
 import type { Clock } from '@spillway/core';
-import { asRedisClient, type RedisClient } from './client.js';
-import type { IoredisClient } from './ioredis.js';
+import { asRedisClient } from './clients/as-redis-client.js';
+import type { RedisClient } from './clients/client.js';
+import type { IoredisClient } from './clients/ioredis.js';
+import { testScript } from './codec/script.js';
 import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
-import { testScript } from './script.js';
 
 /**
  * {@link redisStore}, but by `clock` instead of Redis's own. Keys expire after ten real minutes, whatever `clock` says.

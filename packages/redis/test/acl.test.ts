@@ -1,7 +1,8 @@
 /** The store works as the least privileged user that docs/operations.md tells to make, and that user can do nothing else. */
 
 import { storeConformance } from '@spillway/conformance';
-import { createLimiter, type LogAnswer, makeRule, type Step } from '@spillway/core';
+import { createLimiter, type Step } from '@spillway/core';
+import { type LogAnswer, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';

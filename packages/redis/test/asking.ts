@@ -1,7 +1,7 @@
 /** Asking a store as a guard does, and a network that is slow. */
 
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
-import { systemClock, withDeadline } from '@spillway/core';
+import { systemClock, withDeadline } from '@spillway/core/store';
 import { onTestFinished } from 'vitest';
 import type { RedisStore } from '../src/index.js';
 import { delay, freePort, take } from './redis.js';

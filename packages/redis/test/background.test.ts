@@ -1,6 +1,7 @@
 /** Calls that no request waits for: apart from those that some request does, and sent once. */
 
-import { makeLeasesRule, type Step, systemClock } from '@spillway/core';
+import type { Step } from '@spillway/core';
+import { makeLeasesRule, systemClock } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 

@@ -1,12 +1,10 @@
+import { createGuard, rateLimit, type Step } from '@spillway/core';
 import {
   type BucketAnswer,
-  createGuard,
   makeLeasesRule,
   makeRule,
-  rateLimit,
-  type Step,
   type WindowAnswer,
-} from '@spillway/core';
+} from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';

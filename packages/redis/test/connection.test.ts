@@ -1,4 +1,4 @@
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeText, keyNamer } from '../src/keys.js';
+import { encodeText, keyNamer } from '../src/codec/keys.js';
 
 /** What Redis Cluster hashes: the text between the first brace and the next closing one. */
 function hashTag(name: string): string {

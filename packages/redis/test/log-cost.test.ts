@@ -1,6 +1,7 @@
 /** No step on a sliding log of 100,000 entries keeps Redis for a millisecond, whatever cost a client chooses. */
 
-import { makeRule, type Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

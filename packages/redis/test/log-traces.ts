@@ -1,6 +1,7 @@
 /** Long traces of one sliding log: thousands of entries, large costs, records, refunds in any order, a clock that jumps. */
 
-import type { LogAnswer, LogRule, Op, Receipt, Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
+import type { LogAnswer, LogRule, Op, Receipt } from '@spillway/core/store';
 
 /** Numbers from 0 to 1, the same for each seed (mulberry32). */
 export function randomFrom(seed: number): () => number {

@@ -1,19 +1,13 @@
 /** A long sliding log in Redis decides as one in memory does, whatever happened to its chunks. */
 
-import {
-  type LogAnswer,
-  type LogRule,
-  makeRule,
-  memoryStore,
-  type Step,
-  type Store,
-} from '@spillway/core';
+import { memoryStore, type Step, type Store } from '@spillway/core';
+import { type LogAnswer, type LogRule, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { asRedisClient } from '../src/client.js';
+import { asRedisClient } from '../src/clients/as-redis-client.js';
+import { scriptOf, testScript } from '../src/codec/script.js';
 import { Redis } from '../src/redis-store.js';
-import { scriptOf, testScript } from '../src/script.js';
 import { redisStoreAt } from '../src/testing.js';
 import { LogTrace } from './log-traces.js';
 import { redisServer, type Server, startServer } from './redis.js';

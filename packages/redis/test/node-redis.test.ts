@@ -1,4 +1,5 @@
-import { type Algorithm, makeRule, systemClock } from '@spillway/core';
+import type { Algorithm } from '@spillway/core';
+import { makeRule, systemClock } from '@spillway/core/store';
 import { createClient, RESP_TYPES } from 'redis';
 import { createClient as createClient5 } from 'redis5';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';

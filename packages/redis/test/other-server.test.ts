@@ -1,4 +1,4 @@
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { take } from './redis.js';

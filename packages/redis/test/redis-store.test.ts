@@ -1,11 +1,5 @@
-import {
-  type Algorithm,
-  type Answer,
-  makeRule,
-  measure,
-  type Step,
-  systemClock,
-} from '@spillway/core';
+import type { Algorithm, Answer, Step } from '@spillway/core';
+import { makeRule, measure, systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';

@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeRule, type Rule, type Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
+import { makeRule, type Rule } from '@spillway/core/store';
 import { inject } from 'vitest';
 
 /** The shared test server; null where there is none. */

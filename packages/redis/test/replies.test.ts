@@ -2,19 +2,13 @@
  * What comes back is checked before anything is made of it: junk is an error of that call, and nothing learns from it.
  */
 
-import {
-  createGuard,
-  createLimiter,
-  makeLeasesRule,
-  makeRule,
-  rateLimit,
-  type Step,
-} from '@spillway/core';
+import { createGuard, createLimiter, rateLimit, type Step } from '@spillway/core';
+import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Ioredis } from '../src/clients/ioredis.js';
 import { type RedisClient, redisStore } from '../src/index.js';
-import { Ioredis } from '../src/ioredis.js';
 import { redisServer, type Server, startServer, take } from './redis.js';
 
 type Change = (reply: unknown[]) => unknown;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { productionScript, testScript } from '../src/script.js';
+import { productionScript, testScript } from '../src/codec/script.js';
 
 describe('the script', () => {
   const production = productionScript();

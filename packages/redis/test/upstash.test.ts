@@ -1,4 +1,5 @@
-import { type Algorithm, makeRule } from '@spillway/core';
+import type { Algorithm } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { Redis as Upstash } from '@upstash/redis';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,14 +1,14 @@
 /** Checks of what must hold over time: envelopes, and clocks that jump. */
 
+import type { Algorithm } from '@spillway/core';
 import {
-  type Algorithm,
   type BucketRule,
   type LogRule,
   makeLeasesRule,
   makeRule,
   type RateRule,
   type Rule,
-} from '@spillway/core';
+} from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, lease, type Probe } from '../probe.js';

@@ -1,13 +1,7 @@
 /** Checks of rules that meet on one limiter and key: which share a count, and what a group may ask of one. */
 
-import {
-  type Algorithm,
-  isSpillwayError,
-  makeLeasesRule,
-  makeRule,
-  type Rule,
-  type Step,
-} from '@spillway/core';
+import { type Algorithm, isSpillwayError, type Step } from '@spillway/core';
+import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, lease, type Probe, step } from '../probe.js';
@@ -50,7 +44,7 @@ function bucket(limit: number, seconds: number, burst = limit): Rule {
 }
 
 function atOnce(rule: Rule): number {
-  return rule.machine === 'gcra' ? rule.burst : rule.limit;
+  return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
 /** Asked in turns at one instant, refused ones too, each admits what it promises. */

@@ -1,6 +1,6 @@
 /** Checks of groups: all or nothing, shadow steps, the same count twice, hundreds of steps. */
 
-import { makeRule, type Rule } from '@spillway/core';
+import { makeRule, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';

@@ -1,6 +1,6 @@
 /** Checks that keys cannot be forged: whatever two strings differ in, they are counted apart. */
 
-import { makeRule } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe } from '../probe.js';
 import { ALGORITHMS } from '../rules.js';

@@ -1,6 +1,6 @@
 /** Checks of leases: who holds a permit, for how long, and what is kept for the critical ones. */
 
-import { makeLeasesRule, makeRule } from '@spillway/core';
+import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, lease, type Probe, step } from '../probe.js';

@@ -1,6 +1,6 @@
 /** Checks of the sliding window log alone: many entries, refunds by instant, and the edges of time. */
 
-import { makeRule } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';
 import { forAll } from '../property.js';

@@ -1,6 +1,7 @@
 /** Checks of the operations beside take: record, put, reset. */
 
-import { type Algorithm, makeRule } from '@spillway/core';
+import type { Algorithm } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';

@@ -1,6 +1,7 @@
 /** Checks of single promises: the wait that is told, what a refusal costs, what a cost weighs. */
 
-import { type Algorithm, capacityOf, makeRule, type RateRule } from '@spillway/core';
+import type { Algorithm } from '@spillway/core';
+import { capacityOf, makeRule, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, type Probe } from '../probe.js';

@@ -1,6 +1,7 @@
 /** Checks that replay generated traces against the oracle. */
 
-import { type Algorithm, makeRule, type Rule } from '@spillway/core';
+import type { Algorithm } from '@spillway/core';
+import { makeRule, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { Oracle, type Subject, type Verdict } from '../oracle.js';

@@ -1,6 +1,6 @@
 /** The oracle's token bucket: one exact instant at which the bucket is full again. */
 
-import type { BucketRule } from '@spillway/core';
+import type { BucketRule } from '@spillway/core/store';
 import { Fraction, gcd, greater, lesser, ZERO } from './fraction.js';
 import { larger, type Machine } from './machine.js';
 

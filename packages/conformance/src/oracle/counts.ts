@@ -1,6 +1,7 @@
 /** The oracle's counts: which rules of one limiter and key share one, and where each is kept. */
 
-import type { Rule, Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
+import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
 import { leasesMachine } from './leases.js';
 import { logMachine } from './log.js';
@@ -11,7 +12,7 @@ import { windowMachine } from './window.js';
 export type Subject = Pick<Step, 'limiter' | 'key' | 'rule'>;
 
 const machines = {
-  gcra: bucketMachine,
+  bucket: bucketMachine,
   window: windowMachine,
   log: logMachine,
   leases: leasesMachine,

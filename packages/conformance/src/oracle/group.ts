@@ -1,10 +1,11 @@
 /** The oracle's groups: which steps are one question, and which groups have no meaning. */
 
-import { type Rule, SpillwayError, type Step } from '@spillway/core';
+import { SpillwayError, type Step } from '@spillway/core';
+import type { Rule } from '@spillway/core/store';
 import { sharesCount } from './counts.js';
 
 /** A step and those that ask the same of the same count in the same group: one question for their summed cost. */
-export interface Question {
+export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
   readonly binding: boolean;
@@ -29,7 +30,7 @@ function isSame(a: Step, b: Step): boolean {
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two cannot be one.
  */
-export function questionsOf(steps: readonly Step[]): Question[] {
+export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const [at, step] of steps.entries()) {
     for (const other of steps.slice(0, at)) if (isOneCount(other, step)) checkPair(other, step);
   }
@@ -42,7 +43,7 @@ export function questionsOf(steps: readonly Step[]): Question[] {
 }
 
 /** Which of the questions of `steps` each step is part of. */
-export function placesOf(steps: readonly Step[], questions: readonly Question[]): number[] {
+export function placesOf(steps: readonly Step[], questions: readonly MergedStep[]): number[] {
   return steps.map((step) => questions.findIndex((question) => isSame(question.step, step)));
 }
 

@@ -1,6 +1,6 @@
 /** The oracle's leases: who holds a permit, until when. */
 
-import type { Lease, LeasesRule } from '@spillway/core';
+import type { Lease, LeasesRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
 
 interface Held {

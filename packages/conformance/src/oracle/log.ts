@@ -1,6 +1,6 @@
 /** The oracle's sliding window log: the units that were admitted at each instant. */
 
-import type { LogRule } from '@spillway/core';
+import type { LogRule } from '@spillway/core/store';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 
 interface Entry {

@@ -1,6 +1,7 @@
 /** What the oracle asks of an algorithm: pure steps over states that never change. */
 
-import type { Answer, Lease, Receipt, Rule } from '@spillway/core';
+import type { Answer } from '@spillway/core';
+import type { Lease, Receipt, Rule } from '@spillway/core/store';
 
 /** The numbers of a decision in whole microseconds, undefined where nobody can know them. */
 export interface ExactNumbers {

@@ -1,6 +1,6 @@
 /** The oracle's fixed window and sliding window counter: two counts and the start of the newest window charged. */
 
-import type { WindowRule } from '@spillway/core';
+import type { WindowRule } from '@spillway/core/store';
 import { Fraction } from './fraction.js';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 

@@ -1,10 +1,11 @@
 /** Checks a live change before it is made: what a limiter could not be declared with cannot be set either. */
 
-import { type Duration, parseDuration } from '../duration.js';
-import { SpillwayError, show } from '../errors.js';
-import type { Mode } from '../limit/limiter.js';
-import { checkName, ruleFrom } from '../limit/options.js';
-import type { LimiterSettings, LiveLimits } from './control.js';
+import { checkName } from '../base/checks.js';
+import { type Duration, parseDuration } from '../base/duration.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { LimiterSettings, LiveLimits } from '../contract/control.js';
+import type { Mode } from '../contract/mode.js';
+import { ruleFrom } from '../limits/rule-options.js';
 import {
   type ChangeNote,
   type CheckedChange,

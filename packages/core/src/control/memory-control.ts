@@ -1,10 +1,10 @@
 /** The control of one process, in memory. */
 
-import { type Clock, systemClock } from '../clock.js';
-import { Board } from './board.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
+import { ActiveOverrides } from './active-overrides.js';
 import { checkClear, checkKeyRuling, checkSet } from './check.js';
-import type { Control, KeyRuling, LimiterSettings } from './control.js';
-import { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './limits.js';
+import { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './most-overrides.js';
 import {
   type Change,
   type ChangeNote,
@@ -68,11 +68,11 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
 }
 
 class InMemory implements MemoryControl {
-  private readonly board: Board;
+  private readonly board: ActiveOverrides;
   private changes: Change[] = [];
 
   constructor(private readonly clock: Clock) {
-    this.board = new Board(() => this.nowMs());
+    this.board = new ActiveOverrides(() => this.nowMs());
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {

@@ -1,8 +1,8 @@
 /** What operators set live, who set it, why, and until when. */
 
-import type { Duration } from '../duration.js';
-import type { Mode } from '../limit/limiter.js';
-import type { LiveLimits } from './control.js';
+import type { Duration } from '../base/duration.js';
+import type { LiveLimits } from '../contract/control.js';
+import type { Mode } from '../contract/mode.js';
 
 /** The limiter `*` stands for every limiter that has no setting of that kind of its own. */
 export const EVERY_LIMITER = '*';

@@ -3,15 +3,15 @@
  * something.
  */
 
-import { SpillwayError } from '../errors.js';
-import type { Admission } from '../guard/admission.js';
-import { tellFault } from '../guard/faults.js';
-import { Junk } from '../limit/junk.js';
-import type { Fault } from '../limit/limiter.js';
-import type { LimitRequest } from '../limit/request.js';
+import { SpillwayError } from '../base/errors.js';
+import type { Logger } from '../base/host.js';
+import { Junk } from '../base/junk.js';
+import type { Admission } from '../contract/admission.js';
+import type { Fault } from '../contract/fault.js';
+import type { LimitRequest } from '../contract/request.js';
 import { canonicalAddress, checkIpv6Prefix } from '../net/address.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from '../net/trust.js';
-import type { Logger } from '../resilience/stack.js';
+import { tellFault } from '../observe/faults.js';
 
 /** How the client's address is found. */
 export interface AddressOptions<Args extends readonly unknown[]> {

@@ -1,15 +1,15 @@
 /** The guard of a fetch handler: `Request` in, `Response` or nothing out. */
 
-import type { Admission } from '../guard/admission.js';
-import { admissionBefore, rememberAdmission } from '../guard/admissions.js';
+import { isLater } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
+import type { Limiter } from '../contract/limiter.js';
 import { createGuard } from '../guard/guard.js';
-import { Notices } from '../guard/notices.js';
 import type { Guard, GuardOptions } from '../guard/options.js';
-import { isLater } from '../host.js';
-import type { Limiter } from '../limit/limiter.js';
 import type { TrustProxy } from '../net/trust.js';
+import { Notices } from '../observe/notices.js';
+import { admissionBefore, rememberAdmission } from '../passage/admissions.js';
 import { AddressedRequest, AddressFinder, type AddressOptions } from './address.js';
-import { type Permit, PermitOffice } from './permit.js';
+import { type Permit, ResponsePermits } from './permit.js';
 import { goneResponse, refusalResponse, withFields } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
@@ -97,7 +97,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   implements FetchGuard<Req, Rest>
 {
   private readonly guard: Guard<Req>;
-  private readonly permits: PermitOffice;
+  private readonly permits: ResponsePermits;
   /** Requests that are being decided on. */
   private readonly underWay = new WeakMap<Req, Promise<Admission>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
@@ -108,7 +108,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     private readonly options: FetchGuardOptions<Req, Rest>,
   ) {
     this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
-    this.permits = new PermitOffice(options.onFault, options.logger);
+    this.permits = new ResponsePermits(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
     this.notices = new Notices(options);
   }

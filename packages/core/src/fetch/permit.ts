@@ -3,18 +3,19 @@
  * gone.
  */
 
-import type { Admission } from '../guard/admission.js';
-import { tellFault } from '../guard/faults.js';
-import type { Fault, RequestOutcome } from '../limit/limiter.js';
-import type { Logger } from '../resilience/stack.js';
-import { Watched } from './watched.js';
+import type { Logger } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
+import type { Fault } from '../contract/fault.js';
+import type { RequestOutcome } from '../contract/limiter.js';
+import { tellFault } from '../observe/faults.js';
+import { ObservedBody } from './observed-body.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
 
 /** Takes a promise that the platform should wait for though the response is complete. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
 
 /** Holds what admissions of one guard have to give back; for adapters. */
-export class PermitOffice {
+export class ResponsePermits {
   /** Where another middleware throws a response away unread, nothing else would tell. */
   private readonly losses: FinalizationRegistry<Permit> | undefined;
 
@@ -105,7 +106,7 @@ export class Permit {
   private watch<Res extends WebResponse>(response: Res, body: object): Res {
     const { status } = response;
     const { Response, ReadableStream } = webClasses();
-    const watched = new Watched(body, (aborted) => this.release({ status, aborted }));
+    const watched = new ObservedBody(body, (aborted) => this.release({ status, aborted }));
     // What reads the stream holds its source, whatever becomes of the objects around it.
     this.losses?.register(watched, this, this);
     const stream = new ReadableStream(watched, { highWaterMark: 0 }); // reads nothing ahead

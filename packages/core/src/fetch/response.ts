@@ -1,7 +1,8 @@
 /** What an admission does to a fetch response: fields added to it, or a whole one for a refused request. */
 
-import type { Admission } from '../guard/admission.js';
-import { type Field, mergeFields } from '../http/fields.js';
+import type { Admission } from '../contract/admission.js';
+import type { Field } from '../contract/field.js';
+import { mergeFields } from '../http/fields.js';
 import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
 
 /** The response with the fields set: itself, or a copy where its headers cannot be changed (one that was fetched). */

@@ -1,10 +1,10 @@
 /** What a guard tells its store and its control of its limiters. */
 
-import type { Control } from '../control/control.js';
-import type { Limiter, StoredLimiter } from '../limit/limiter.js';
-import { claimName } from '../limit/names.js';
-import type { Rule } from '../rule.js';
-import type { Store } from '../store.js';
+import type { Control } from '../contract/control.js';
+import type { Limiter, StoredLimiter } from '../contract/limiter.js';
+import type { Rule } from '../contract/rule.js';
+import type { Store } from '../contract/store.js';
+import { claimName } from '../stores/names.js';
 
 /**
  * To be told of each rule that is not the declared one: a function or a live change made it, and perhaps another count.

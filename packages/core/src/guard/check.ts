@@ -1,10 +1,10 @@
 /** What a guard asks of its list of limiters. */
 
-import { SpillwayError, show } from '../errors.js';
-import type { Limiter } from '../limit/limiter.js';
-import { checkName } from '../limit/options.js';
-import type { Store } from '../store.js';
-import { checkStore } from './check-store.js';
+import { checkName } from '../base/checks.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { Limiter } from '../contract/limiter.js';
+import type { Store } from '../contract/store.js';
+import { checkStore } from '../stores/check-store.js';
 
 /**
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`,

@@ -1,8 +1,8 @@
 /** Which requests no limiter of a guard sees. */
 
-import { isTrue } from '../limit/junk.js';
-import type { StepContext } from '../limit/limiter.js';
-import type { LimitRequest } from '../limit/request.js';
+import { isTrue } from '../base/junk.js';
+import type { StepContext } from '../contract/limiter.js';
+import type { LimitRequest } from '../contract/request.js';
 import type { GuardOptions } from './options.js';
 
 /** Whether a request is a preflight that passes, or one that the app skips. */

@@ -1,34 +1,34 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
-import type { Control } from '../control/control.js';
-import { steadyControl } from '../control/steady-control.js';
-import { isLater } from '../host.js';
-import { UNKNOWN_ADDRESS } from '../limit/callbacks.js';
-import type { Limiter, RequestOutcome, StepContext, StoredLimiter } from '../limit/limiter.js';
-import { checkWord } from '../limit/options.js';
-import type { LimitRequest } from '../limit/request.js';
+import { checkWord } from '../base/checks.js';
+import { isLater } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
+import type { Control } from '../contract/control.js';
+import type { Limiter, RequestOutcome, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Observer } from '../contract/observer.js';
+import type { LimitRequest } from '../contract/request.js';
+import { skippedDecision } from '../contract/skipped.js';
+import type { Answer, Step, Store } from '../contract/store.js';
+import { checkedControl } from '../control/checked-control.js';
+import { ResponseWriter } from '../http/response-writer.js';
+import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
-import type { AnsweringStore } from '../resilience/fallback.js';
-import { type Policies, resilient } from '../resilience/stack.js';
-import { standInOf } from '../resilience/stand-in.js';
-import type { Answer, Step, Store } from '../store.js';
-import type { Admission } from './admission.js';
+import { Observers } from '../observe/observers.js';
+import { voiceFor } from '../observe/voice.js';
+import type { AnsweringStore } from '../stores/fallback.js';
+import { type Refusals, refusalsOf } from '../stores/refusals.js';
+import { Resets } from '../stores/resets.js';
+import { type Policies, resilient } from '../stores/stack.js';
+import { standInOf } from '../stores/stand-in.js';
 import { announce, type NoteRule } from './announce.js';
-import { Audience } from './audience.js';
 import { checkLimiters } from './check.js';
-import { brokenDecision, decideLocally, decideStored } from './decide.js';
-import { type Denials, denialsOf } from './denials.js';
 import { isExempt } from './exempt.js';
-import { type Asked, Judgement } from './judgement.js';
-import { LeaseKeeper } from './lease-keeper.js';
+import { GuardAdmission, type LimiterTurn } from './guard-admission.js';
+import { brokenDecision, decideLocally, decideStored } from './limiter-turn.js';
 import { roomOf } from './lost-releases.js';
 import { Modes } from './modes.js';
-import type { Observer } from './observer.js';
 import type { Guard, GuardOptions } from './options.js';
-import { Presenter } from './presenter.js';
-import { Resets } from './resets.js';
-import { skippedDecision } from './skipped.js';
-import { voiceFor } from './voice.js';
+import { Permits } from './permits.js';
 
 /**
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
@@ -60,17 +60,17 @@ export function createGuard<Raw = unknown>(
 class ListGuard<Raw> implements Guard<Raw> {
   private readonly store: AnsweringStore;
   private readonly noteRule: NoteRule<Raw>;
-  private readonly presenter: Presenter;
+  private readonly presenter: ResponseWriter;
   private readonly context: StepContext;
   /** One for each limiter. */
   private readonly contexts: readonly StepContext[];
-  private readonly keeper: LeaseKeeper;
+  private readonly keeper: Permits;
   /** Those on their way to the store. */
   private readonly releases = new Set<Promise<void>>();
-  private readonly audience: Audience;
+  private readonly audience: Observers;
   private readonly control: Control | undefined;
   private readonly modes: Modes<Raw>;
-  private readonly denials: Denials | undefined;
+  private readonly refusals: Refusals | undefined;
 
   constructor(
     private readonly limiters: readonly Limiter<Raw>[],
@@ -82,14 +82,17 @@ class ListGuard<Raw> implements Guard<Raw> {
     const store = options.store ?? (memory as SharedMemory).store;
     const own: Observer = { onBreaker: (event) => this.keeper.onBreaker(event) };
     const observers = [options, ...(options.observers ?? []), own];
-    this.audience = new Audience(observers, voiceFor(options, store));
+    this.audience = new Observers(observers, voiceFor(options, store));
     this.audience.store(store);
     this.store = resilient(store, options, this.audience, policiesOf(limiters, options));
-    this.denials = store.sync ? undefined : denialsOf(store);
-    this.keeper = new LeaseKeeper(this.store, roomOf(store));
+    this.refusals = store.sync ? undefined : refusalsOf(store);
+    this.keeper = new Permits(this.store, roomOf(store));
     const nameOf = (limiter: Limiter<Raw>) => memory?.nameOf(limiter) ?? limiter.name;
     this.noteRule = announce(limiters, store, options.control, nameOf);
-    this.presenter = new Presenter(options.headers ?? ['draft-11'], options.blockedStatus ?? 403);
+    this.presenter = new ResponseWriter(
+      options.headers ?? ['draft-11'],
+      options.blockedStatus ?? 403,
+    );
     this.context = {
       onStoreError: options.onStoreError ?? 'local',
       fault: (fault) => this.audience.fault(fault),
@@ -106,8 +109,8 @@ class ListGuard<Raw> implements Guard<Raw> {
   /** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
   private followed(control: Control, store: Store): Control {
     const resets = new Resets(control, standInOf(store));
-    return steadyControl(control, this.context, (limiter) => {
-      this.denials?.clear();
+    return checkedControl(control, this.context, (limiter) => {
+      this.refusals?.clear();
       try {
         resets.follow(limiter);
       } catch (error) {
@@ -121,7 +124,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   }
 
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
-    const asked: Asked<Raw>[] = [];
+    const asked: LimiterTurn<Raw>[] = [];
     const steps: Step[] = [];
     const ceiling = isExempt(request, this.options, this.context)
       ? 'off'
@@ -130,7 +133,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     for (let index = 0; index < this.limiters.length; index += 1) {
       const limiter = this.limiters[index] as Limiter<Raw>;
       const mode = this.modes.of(limiter, request, ceiling);
-      const one: Asked<Raw> = { limiter, mode };
+      const one: LimiterTurn<Raw> = { limiter, mode };
       asked.push(one);
       if (mode === 'off') continue;
       if (limiter.kind === 'local')
@@ -142,7 +145,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     // What this process refuses by itself costs the store nothing.
     if (refused || steps.length === 0) return this.judge(request, asked, undefined, 0);
     this.keeper.keepUp();
-    const askedUs = this.denials?.now() ?? 0;
+    const askedUs = this.refusals?.now() ?? 0;
     const answers = this.store.apply(steps, undefined, request);
     return isLater(answers)
       ? answers.then((value) => this.judge(request, asked, value, askedUs))
@@ -151,7 +154,7 @@ class ListGuard<Raw> implements Guard<Raw> {
 
   private judge(
     request: LimitRequest<Raw>,
-    asked: Asked<Raw>[],
+    asked: LimiterTurn<Raw>[],
     answers: readonly Answer[] | undefined,
     askedUs: number,
   ): Admission {
@@ -160,8 +163,8 @@ class ListGuard<Raw> implements Guard<Raw> {
       if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
         const limiter = one.limiter as StoredLimiter<Raw>;
-        one.decision = decideStored(limiter, one, this.context, this.denials, askedUs);
-        const error = (one as Asked<Raw>).answer?.failure;
+        one.decision = decideStored(limiter, one, this.context, this.refusals, askedUs);
+        const error = (one as LimiterTurn<Raw>).answer?.failure;
         if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
       }
       one.decision ??= skippedDecision(one.limiter.name);
@@ -169,7 +172,7 @@ class ListGuard<Raw> implements Guard<Raw> {
         this.audience.decision(one.decision, one.mode, one.step?.key);
       }
     }
-    const judgement = new Judgement(
+    const judgement = new GuardAdmission(
       asked,
       this.presenter,
       (list, outcome) => this.settle(request, list, outcome),
@@ -189,7 +192,7 @@ class ListGuard<Raw> implements Guard<Raw> {
 
   /** Puts a stored limiter's question into `one`, or its decision where that is known without the store. */
   private askStored(
-    one: Asked<Raw>,
+    one: LimiterTurn<Raw>,
     limiter: StoredLimiter<Raw>,
     request: LimitRequest<Raw>,
     context: StepContext,
@@ -212,7 +215,7 @@ class ListGuard<Raw> implements Guard<Raw> {
    * into shadow. Throws only what an adapter is to throw: that an address is needed, and nobody said how to find it.
    */
   private answerAlone(
-    one: Asked<Raw>,
+    one: LimiterTurn<Raw>,
     limiter: StoredLimiter<Raw>,
     step: Step,
     request: LimitRequest<Raw>,
@@ -228,7 +231,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       one.decision ??= this.modes.refused(limiter.name, one.mode, 'never', Infinity);
     if (one.mode !== 'enforce' || one.decision) return;
     if (step.key === UNKNOWN_ADDRESS) request.missesAddress?.();
-    const known = this.options.denialCache === false ? undefined : this.denials?.find(step);
+    const known = this.options.denialCache === false ? undefined : this.refusals?.find(step);
     if (!known) return;
     one.answer = known;
     one.decision = decideStored(limiter, one, this.context);
@@ -237,7 +240,7 @@ class ListGuard<Raw> implements Guard<Raw> {
   /** Gives back what limiters want given back; never awaited by the response. */
   private settle(
     request: LimitRequest<Raw>,
-    asked: readonly Asked<Raw>[],
+    asked: readonly LimiterTurn<Raw>[],
     outcome: RequestOutcome,
   ): Promise<void> | undefined {
     const steps: Step[] = [];
@@ -253,14 +256,14 @@ class ListGuard<Raw> implements Guard<Raw> {
         this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
       }
     }
-    for (const back of refunds) this.denials?.forget(back);
+    for (const back of refunds) this.refusals?.forget(back);
     steps.push(...refunds);
     if (steps.length === 0) return undefined;
     // The store's decorators answer for it: this neither throws nor rejects.
     const answers = this.store.apply(steps, this.keeper.options);
     if (!isLater(answers)) return undefined;
     const release = answers.then((given) => {
-      for (const back of refunds) this.denials?.forget(back);
+      for (const back of refunds) this.refusals?.forget(back);
       this.keeper.noteLost(steps, given);
       this.releases.delete(release);
     });

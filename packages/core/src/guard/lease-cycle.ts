@@ -1,8 +1,8 @@
 /** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
 
-import type { Clock } from '../clock.js';
-import { afterIdly, isLater } from '../host.js';
-import type { Answer, ApplyOptions, Step, Store } from '../store.js';
+import type { Clock } from '../base/clock.js';
+import { afterIdly, isLater } from '../base/host.js';
+import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
 import { LostReleases, type Room } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 

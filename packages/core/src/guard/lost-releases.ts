@@ -1,6 +1,6 @@
 /** Releases that did not reach the store: kept, within a bound, to be sent again while their leases may still last. */
 
-import type { Step, Store } from '../store.js';
+import type { Step, Store } from '../contract/store.js';
 
 /** What all of one store may take, in bytes: a million permits could end while it is away. */
 const MOST_BYTES = 16 * 1024 * 1024;

@@ -1,12 +1,13 @@
 /** How far each limiter of a guard goes for a request: what was declared, what is set live, and for whom. */
 
-import type { Control, KeyRuling } from '../control/control.js';
-import type { Decision } from '../decision.js';
-import { Junk } from '../limit/junk.js';
-import type { Limiter, Mode, StepContext, StoredLimiter } from '../limit/limiter.js';
-import type { LimitRequest, Per } from '../limit/request.js';
+import { Junk } from '../base/junk.js';
+import type { Control, KeyRuling } from '../contract/control.js';
+import type { Decision } from '../contract/decision.js';
+import type { Limiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import { skippedDecision } from '../contract/skipped.js';
 import { isInShare } from './share.js';
-import { skippedDecision } from './skipped.js';
 
 /** From the weakest on. */
 const ORDER: readonly Mode[] = ['off', 'shadow', 'enforce'];

@@ -1,13 +1,14 @@
 /** What a guard is, and what can be asked of it. */
 
-import type { Control } from '../control/control.js';
-import type { Fault, Mode } from '../limit/limiter.js';
-import type { LimitRequest, Per } from '../limit/request.js';
-import type { ResilienceOptions } from '../resilience/stack.js';
-import type { Store } from '../store.js';
-import type { Admission } from './admission.js';
-import type { DecisionEvent, Observer } from './observer.js';
-import type { HeaderStyle } from './presenter.js';
+import type { Admission } from '../contract/admission.js';
+import type { Control } from '../contract/control.js';
+import type { Fault } from '../contract/fault.js';
+import type { Mode } from '../contract/mode.js';
+import type { DecisionEvent, Observer } from '../contract/observer.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import type { Store } from '../contract/store.js';
+import type { HeaderStyle } from '../http/response-writer.js';
+import type { ResilienceOptions } from '../stores/stack.js';
 
 export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /**

@@ -1,6 +1,6 @@
 /** Which keys a limit is enforced for while it is rolled out. */
 
-import { fingerprint } from '../memory/fingerprint.js';
+import { fingerprint } from '../base/fingerprint.js';
 
 /** The same everywhere and for ever: a key must not change sides with a process or a deploy. */
 const SEED = { lo: 0x73706c77, hi: 0x73686172 };

@@ -3,11 +3,9 @@
  * `X-RateLimit-*`.
  */
 
-import type { Decision, Policy } from '../decision.js';
+import type { Decision, Policy } from '../contract/decision.js';
+import type { Field } from '../contract/field.js';
 import { integerItem, stringItem } from './structured.js';
-
-/** A response field: its name and its value. */
-export type Field = readonly [name: string, value: string];
 
 /** Seconds until the same cost passes, rounded up, at least 1: what `Retry-After` says. */
 export function retryAfterSeconds(retryAfterMs: number): number {

@@ -1,13 +1,13 @@
 /** The answer to a refusal by its reason: the status, and the body, an RFC 9457 problem that says what to do. */
 
-import type { Decision, Reason } from '../decision.js';
+import type { Decision, Reason } from '../contract/decision.js';
+import { statusOf } from '../contract/status.js';
 import { retryAfterSeconds } from './fields.js';
 
 /** Media type of {@link problemBody}. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
 interface Problem {
-  readonly status: 403 | 429 | 503;
   readonly type: string;
   readonly title: string;
 }
@@ -15,16 +15,14 @@ interface Problem {
 const IANA = 'https://iana.org/assignments/http-problem-types#';
 
 /** The caller did too much. */
-const QUOTA: Problem = { status: 429, type: `${IANA}quota-exceeded`, title: 'Quota exceeded' };
+const QUOTA: Problem = { type: `${IANA}quota-exceeded`, title: 'Quota exceeded' };
 /** We cannot serve now. */
 const FULL: Problem = {
-  status: 503,
   type: `${IANA}temporary-reduced-capacity`,
   title: 'Temporarily reduced capacity',
 };
 /** An operator has decided so. */
 const BLOCKED: Problem = {
-  status: 403,
   type: 'https://github.com/spillway/spillway/blob/main/docs/errors.md#blocked',
   title: 'Blocked',
 };
@@ -42,11 +40,6 @@ const PROBLEMS: Readonly<Record<Reason, Problem>> = {
 
 function problemOf({ reason }: Decision): Problem {
   return PROBLEMS[reason as Reason] ?? FULL; // a limiter of the user's own may name none
-}
-
-/** The status of a refusal. */
-export function statusOf(decision: Decision): 403 | 429 | 503 {
-  return problemOf(decision).status;
 }
 
 /** The problem document of a refusal. It names policies, never keys. */

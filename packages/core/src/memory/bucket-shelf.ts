@@ -1,11 +1,11 @@
 /** Buckets by limiter, code and key: fingerprints in a flat table, with a small map in front for hot keys. */
 
-import { type BucketState, mayWrite, stepBucket } from '../machines/bucket.js';
-import type { BucketRule } from '../rule.js';
-import type { BucketAnswer, Step } from '../store.js';
+import { type BucketState, mayWrite, stepBucket } from '../algorithms/bucket.js';
+import { detached, type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
+import type { BucketRule } from '../contract/rule.js';
+import type { BucketAnswer, Step } from '../contract/store.js';
 import { BucketTable } from './bucket-table.js';
 import { ByCount } from './by-count.js';
-import { detached, type Fingerprint, fingerprint, randomSeed } from './fingerprint.js';
 
 /** How many keys the map in front holds at most, and how long they may be: about 2 MB. */
 const HOT_KEYS = 16_384;

@@ -3,7 +3,7 @@
  * collector nothing. It grows by moving a few slots per call; entries that equal a full bucket are dropped on the way.
  */
 
-import type { BucketState } from '../machines/bucket.js';
+import type { BucketState } from '../algorithms/bucket.js';
 
 /** Slots of a table, all in one buffer: [fingerprint lo, fingerprint hi | instant], with the fractions apart. */
 interface Slots {

@@ -1,7 +1,7 @@
 /** States kept by limiter, code and key in plain maps: windows, logs and leases. */
 
+import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import { ByCount } from './by-count.js';
-import { detached, type Fingerprint, randomSeed, shortened } from './fingerprint.js';
 
 /** The least that a kept state tells: when it will equal no state at all. */
 export interface Expiring {

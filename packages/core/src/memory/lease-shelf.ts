@@ -6,9 +6,9 @@ import {
   type LeasesView,
   noLeases,
   stepLeases,
-} from '../machines/leases.js';
-import type { LeasesRule } from '../rule.js';
-import type { LeasesAnswer, Step } from '../store.js';
+} from '../algorithms/leases.js';
+import type { LeasesRule } from '../contract/rule.js';
+import type { LeasesAnswer, Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
 const NOBODY: LeasesView = { used: 0, critical: 0 };

@@ -1,9 +1,9 @@
 /** The logs of a memory store. */
 
-import { Entries } from '../machines/entries.js';
-import { type LogView, stepLog } from '../machines/log.js';
-import type { LogRule } from '../rule.js';
-import type { LogAnswer, Step } from '../store.js';
+import { Entries } from '../algorithms/entries.js';
+import { type LogView, stepLog } from '../algorithms/log.js';
+import type { LogRule } from '../contract/rule.js';
+import type { LogAnswer, Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
 export class StoredLog extends Entries implements Expiring {

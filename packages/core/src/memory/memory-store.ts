@@ -1,10 +1,10 @@
 /** The store in this process's memory: synchronous, without timers, capped. */
 
-import { type Clock, systemClock } from '../clock.js';
-import { SpillwayError, show } from '../errors.js';
-import { spread, uniqueGroup } from '../group.js';
-import { KnownCounts } from '../known-counts.js';
-import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../rule.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { SpillwayError, show } from '../base/errors.js';
+import { spread, uniqueGroup } from '../contract/group.js';
+import { KnownCounts } from '../contract/known-counts.js';
+import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
 import type {
   Answer,
   BucketAnswer,
@@ -14,7 +14,7 @@ import type {
   Store,
   SyncStore,
   WindowAnswer,
-} from '../store.js';
+} from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
 export interface MemoryStoreOptions {
@@ -126,7 +126,7 @@ class Memory implements MemoryStore {
 
   private performOne(step: Step, nowUs: number, charge: boolean): Answer {
     switch (step.rule.machine) {
-      case 'gcra':
+      case 'bucket':
         return this.performBucket(step, step.rule, nowUs, charge);
       case 'window':
         return this.performWindow(step, step.rule, nowUs, charge);

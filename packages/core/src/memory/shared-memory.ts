@@ -3,7 +3,7 @@
  * itself.
  */
 
-import { type Clock, systemClock } from '../clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import { type MemoryStore, memoryStore } from './memory-store.js';
 
 export class SharedMemory {

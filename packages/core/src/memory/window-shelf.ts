@@ -1,8 +1,8 @@
 /** The windows of a memory store. */
 
-import { stepWindow, type WindowState } from '../machines/window.js';
-import type { WindowRule } from '../rule.js';
-import type { Step, WindowAnswer } from '../store.js';
+import { stepWindow, type WindowState } from '../algorithms/window.js';
+import type { WindowRule } from '../contract/rule.js';
+import type { Step, WindowAnswer } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
 export type StoredWindow = WindowState & Expiring;

@@ -1,6 +1,6 @@
 /** Turns an address into the one text that stands for its client. */
 
-import { SpillwayError, show } from '../errors.js';
+import { SpillwayError, show } from '../base/errors.js';
 import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
 
 const DEFAULT_IPV6_PREFIX = 64;
@@ -59,7 +59,7 @@ export function canonicalAddress(
  *
  * @example
  * ```ts
- * import { checkIpv6Prefix } from '@spillway/core';
+ * import { checkIpv6Prefix } from '@spillway/core/adapter';
  *
  * checkIpv6Prefix(56);
  * ```

@@ -1,6 +1,6 @@
 /** Decides which address is the client's, believing only what trusted proxies wrote. */
 
-import { SpillwayError, show } from '../errors.js';
+import { SpillwayError, show } from '../base/errors.js';
 import { type AddressRange, inRange, parseRange } from './cidr.js';
 import { forwardedAddresses } from './forwarded.js';
 import { parseAddress } from './parse.js';
@@ -29,7 +29,7 @@ export type Trust =
  *
  * @example
  * ```ts
- * import { clientAddress, compileTrust } from '@spillway/core';
+ * import { clientAddress, compileTrust } from '@spillway/core/adapter';
  *
  * const trust = compileTrust(['loopback', '10.0.0.0/8']);
  * clientAddress(trust, '10.0.0.7', '6.6.6.6, 192.0.2.1, 10.0.0.9'); // '192.0.2.1'
@@ -70,7 +70,7 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
  *
  * @example
  * ```ts
- * import { clientAddress, compileTrust } from '@spillway/core';
+ * import { clientAddress, compileTrust } from '@spillway/core/adapter';
  *
  * clientAddress(compileTrust(1), '10.0.0.7', '6.6.6.6, 192.0.2.1'); // '192.0.2.1'
  * clientAddress(compileTrust(1), '10.0.0.7', 'unknown'); // undefined

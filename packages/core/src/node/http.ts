@@ -1,13 +1,13 @@
 /** The adapter for plain node:http: a function that a request listener asks first. */
 
-import type { Admission } from '../guard/admission.js';
-import { type GuardHandle, showGuard } from '../guard/handle.js';
+import { isLater } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
+import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
-import { isLater } from '../host.js';
-import type { Limiter } from '../limit/limiter.js';
 import { checkIpv6Prefix } from '../net/address.js';
 import { compileTrust } from '../net/trust.js';
-import { NodeGate, type Passage } from './gate.js';
+import { Gate, type Passage } from '../passage/gate.js';
+import { type GuardHandle, showGuard } from '../passage/handle.js';
 import { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './request.js';
 import { answerOwn, endRefused, type NodeResponse } from './response.js';
 
@@ -62,7 +62,7 @@ export function nodeGuard<
   const { trustProxy, ipv6Prefix, onRefused } = options;
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
   const trust = compileTrust(trustProxy);
-  const gate = new NodeGate<Req>(limiters, options);
+  const gate = new Gate<Req>(limiters, options);
 
   const settle = (passage: Passage, req: Req, res: Res): boolean | Promise<boolean> => {
     if (passage === 'pass') return true;

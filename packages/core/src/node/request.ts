@@ -1,6 +1,6 @@
 /** A request of node:http as limiters see it; adapters of frameworks above it refine this. */
 
-import type { LimitRequest } from '../limit/request.js';
+import type { LimitRequest } from '../contract/request.js';
 import { canonicalAddress } from '../net/address.js';
 import { clientAddress, type Trust, type TrustProxy } from '../net/trust.js';
 import type { NodeRequest } from './response.js';

@@ -1,7 +1,7 @@
 /** What an admission does to a response of node:http: fields, the answer to a refused request, release at its end. */
 
-import type { Admission } from '../guard/admission.js';
-import { isThenable } from '../host.js';
+import { isThenable } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
 import { mergeFields } from '../http/fields.js';
 
 interface Emitter {

@@ -7,7 +7,7 @@ import { type EventLoopWaitOptions, eventLoopWaitSignal, type TimedSignal } from
 
 const PERIOD_MS = 1000;
 
-/** Utilization of the event loop, with its wait for the guard. */
+/** Utilization of the event loop, with its wait for the brake. */
 export interface EventLoopSignal extends TimedSignal {
   readonly wait: TimedSignal;
 }

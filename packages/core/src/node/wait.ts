@@ -1,8 +1,8 @@
-/** The signal of the guard: how long work waits for the event loop. */
+/** The signal of the brake: how long work waits for the event loop. */
 
-import { type Duration, toMicroseconds } from '../duration.js';
-import { SpillwayError, show } from '../errors.js';
-import { afterPendingInput } from '../host.js';
+import { type Duration, toMicroseconds } from '../base/duration.js';
+import { SpillwayError, show } from '../base/errors.js';
+import { afterPendingInput } from '../base/host.js';
 import type { Reading, Signal } from '../shed/signal.js';
 import { loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
@@ -12,7 +12,7 @@ import { WaitMeter } from './wait-meter.js';
 const PERIOD_MS = 20;
 
 export interface EventLoopWaitOptions {
-  /** The wait that counts as 1, the mark at which the guard holds the loop. Default `'20ms'`. */
+  /** The wait that counts as 1, the mark at which the brake holds the loop. Default `'20ms'`. */
   readonly target?: Duration;
 }
 
@@ -35,7 +35,7 @@ export interface TimedSignal extends Signal {
  * import { workerShedder } from '@spillway/core';
  * import { eventLoopWaitSignal } from '@spillway/core/node';
  *
- * workerShedder({ name: 'guard', ladder: false, guard: { signal: eventLoopWaitSignal({ target: '25ms' }) } });
+ * workerShedder({ name: 'brake', ladder: false, brake: { signal: eventLoopWaitSignal({ target: '25ms' }) } });
  * ```
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {

@@ -1,8 +1,8 @@
 /** The fleet usage load shedder: a share of the fleet is kept for critical requests. */
 
-import { SpillwayError, show } from '../errors.js';
-import { LeaseLimiter, type LeaseOptions } from '../limit/lease-limiter.js';
-import type { StoredLimiter } from '../limit/limiter.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { StoredLimiter } from '../contract/limiter.js';
+import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
 
 export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Raw>, 'share'> {

@@ -1,14 +1,14 @@
 /** What a worker shedder can be told, with its defaults. */
 
-import type { Clock } from '../clock.js';
-import { SpillwayError, show } from '../errors.js';
-import type { HintOptions } from '../limit/hint.js';
-import type { Mode } from '../limit/limiter.js';
-import type { Per } from '../limit/request.js';
+import type { Clock } from '../base/clock.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { HintOptions } from '../base/hint.js';
+import type { Mode } from '../contract/mode.js';
+import type { Per } from '../contract/request.js';
 import type { Priority } from './priority.js';
 import type { Signal } from './signal.js';
 
-/** A signal that brings along the one for the guard, as `eventLoopSignal()` of `@spillway/core/node` does. */
+/** A signal that brings along the one for the brake, as `eventLoopSignal()` of `@spillway/core/node` does. */
 export interface LoopSignal extends Signal {
   /** The event loop's wait: 1 is at the mark. */
   readonly wait?: Signal;
@@ -17,12 +17,12 @@ export interface LoopSignal extends Signal {
 export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
-  /** The ladder's signal, and in its `wait` the guard's: `eventLoopSignal()` has both. */
+  /** The ladder's signal, and in its `wait` the brake's: `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal;
   /** The slow loop: with a signal of its own, or false for none. Default: on, with `signal`. */
   readonly ladder?: { readonly signal: Signal } | false;
   /** The fast loop: with a signal of its own, or false for none. Default: on, with `signal.wait`. */
-  readonly guard?: { readonly signal: Signal } | false;
+  readonly brake?: { readonly signal: Signal } | false;
   /** Classes, from critical to the one shed first. Default: by method, into `critical`, `post`, `get` and `test`. */
   readonly priority?: Priority<Raw>;
   /** Whether critical requests are shed too, as the last stage. Default false. */
@@ -36,18 +36,18 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
 /** The signals of the two loops, undefined where one is off. */
 export interface Signals {
   readonly ladder: Signal | undefined;
-  readonly guard: Signal | undefined;
+  readonly brake: Signal | undefined;
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
-  const { signal, ladder, guard } = options;
+  const { signal, ladder, brake } = options;
   const signals = {
     ladder: chosen('ladder', ladder, signal, 'signal: eventLoopSignal()'),
-    guard: chosen('guard', guard, signal?.wait, 'guard: { signal: eventLoopWaitSignal() }'),
+    brake: chosen('brake', brake, signal?.wait, 'brake: { signal: eventLoopWaitSignal() }'),
   };
-  if (!signals.ladder && !signals.guard) {
-    throw invalid('ladder and guard must not both be false: such a shedder sheds nothing');
+  if (!signals.ladder && !signals.brake) {
+    throw invalid('ladder and brake must not both be false: such a shedder sheds nothing');
   }
   return signals;
 }

@@ -1,9 +1,9 @@
 /** Which class a request belongs to, and so when it is shed. */
 
-import { SpillwayError, show } from '../errors.js';
-import { isThenable } from '../host.js';
-import { Junk } from '../limit/junk.js';
-import type { LimitRequest } from '../limit/request.js';
+import { SpillwayError, show } from '../base/errors.js';
+import { isThenable } from '../base/host.js';
+import { Junk } from '../base/junk.js';
+import type { LimitRequest } from '../contract/request.js';
 
 /** The classes, from the one shed last to the one shed first. */
 export const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];

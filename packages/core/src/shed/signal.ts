@@ -24,7 +24,7 @@ export interface Reading {
  *
  * const pool = { busy: 3, size: 10 };
  * const poolSignal: Signal = { name: 'pool', read: () => ({ value: pool.busy / pool.size, ageMs: 0 }) };
- * workerShedder({ name: 'pool', signal: poolSignal, guard: false });
+ * workerShedder({ name: 'pool', signal: poolSignal, brake: false });
  * ```
  */
 export interface Signal {

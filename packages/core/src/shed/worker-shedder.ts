@@ -1,19 +1,19 @@
 /** The worker shedder: what this process refuses because it is itself overloaded. */
 
-import { type Clock, systemClock } from '../clock.js';
-import type { Decision } from '../decision.js';
-import { checkMode } from '../limit/callbacks.js';
-import { hints, randomOf } from '../limit/hint.js';
-import type { LocalLimiter, Mode, StepContext } from '../limit/limiter.js';
-import { checkName } from '../limit/options.js';
-import type { LimitRequest, Per } from '../limit/request.js';
+import { checkName } from '../base/checks.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { hints, randomOf } from '../base/hint.js';
+import type { Decision } from '../contract/decision.js';
+import type { LocalLimiter, StepContext } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import { checkMode } from '../limits/callbacks.js';
 import {
   advanceController,
   type ControllerState,
   restingController,
   TICK_US,
 } from './controller.js';
-import { Follower } from './follower.js';
 import {
   advanceLadder,
   LADDER_PERIOD_US,
@@ -26,14 +26,15 @@ import { Mix } from './mix.js';
 import { checkRest, signalsOf, type WorkerShedderOptions } from './options.js';
 import { Ranking } from './priority.js';
 import type { Signal } from './signal.js';
+import { SignalLoop } from './signal-loop.js';
 
 /** A shedder with its gauges. */
 export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
   decide(request: LimitRequest<Raw>, context?: StepContext): Decision;
   /** How far up the classes the ladder sheds: 0 is nothing, 1 is everything that may be shed. */
   readonly shedAmount: number;
-  /** The fraction of all requests that the guard means to refuse, 0 to 0.97. */
-  readonly guardFraction: number;
+  /** The fraction of all requests that the brake means to refuse, 0 to 0.97. */
+  readonly brakeFraction: number;
 }
 
 /**
@@ -41,7 +42,7 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
  * loops: the
  * ladder takes classes off for minutes (Stripe's worker utilization load shedder, P. Tarjan, "Scaling your API with
  * rate
- * limiters", 2017), the guard holds the event loop's wait at its mark within a second.
+ * limiters", 2017), the brake holds the event loop's wait at its mark within a second.
  *
  * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
  * @example
@@ -70,8 +71,8 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   readonly name: string;
   readonly mode: Per<Raw, Mode>;
   private readonly ranking: Ranking<Raw>;
-  private readonly ladder: Follower<LadderState> | undefined;
-  private readonly guard: Follower<ControllerState> | undefined;
+  private readonly ladder: SignalLoop<LadderState> | undefined;
+  private readonly brake: SignalLoop<ControllerState> | undefined;
   private readonly mix: Mix;
   /** Ranks below this may be shed. */
   private readonly sheddable: number;
@@ -106,36 +107,37 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
         priority,
       }),
     );
-    const { ladder, guard } = signalsOf(options);
+    const { ladder, brake } = signalsOf(options);
     this.ladder =
-      ladder && new Follower(ladder, clock, LADDER_PERIOD_US, restingLadder, advanceLadder);
-    this.guard = guard && new Follower(guard, clock, TICK_US, restingController, advanceController);
+      ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, advanceLadder);
+    this.brake =
+      brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
   }
 
   get shedAmount(): number {
     return this.ladder ? shedAmountOf(this.ladder.peek(this.clock.nowUs())) : 0;
   }
 
-  get guardFraction(): number {
-    return this.guard?.peek(this.clock.nowUs()).fraction ?? 0;
+  get brakeFraction(): number {
+    return this.brake?.peek(this.clock.nowUs()).fraction ?? 0;
   }
 
   decide(request: LimitRequest<Raw>, context?: StepContext): Decision {
     const nowUs = this.clock.nowUs();
     const ladder = this.ladder?.at(nowUs);
-    const fraction = this.guard?.at(nowUs).fraction ?? 0;
+    const fraction = this.brake?.at(nowUs).fraction ?? 0;
     const rank = this.ranking.rankOf(request, (error) =>
       context?.fault({ limiter: this.name, source: 'priority', error }),
     );
-    if (this.guard) this.mix.add(rank, nowUs);
+    if (this.brake) this.mix.add(rank, nowUs);
     if (rank >= this.sheddable) return this.decision(rank, undefined);
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
     if (slow === 0 && fast === 0) return this.decision(rank, undefined);
-    // One draw for both: the guard's fraction is of all requests, those that the ladder refuses included.
+    // One draw for both: the brake's fraction is of all requests, those that the ladder refuses included.
     const drawn = this.random();
     if (drawn < slow) return this.decision(rank, this.ladder?.signal);
-    return this.decision(rank, drawn < fast ? this.guard?.signal : undefined);
+    return this.decision(rank, drawn < fast ? this.brake?.signal : undefined);
   }
 
   private decision(rank: number, refusedBy: Signal | undefined): Decision {

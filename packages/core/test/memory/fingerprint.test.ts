@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Fingerprint, fingerprint } from '../../src/memory/fingerprint.js';
+import { type Fingerprint, fingerprint } from '../../src/base/fingerprint.js';
 
 /** HalfSipHash with a 64-bit output, byte by byte as its authors wrote it, for any number of rounds. */
 function halfSipHash(bytes: readonly number[], key: Fingerprint, perWord: number, atEnd: number) {

@@ -2,7 +2,8 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { makeLeasesRule, makeRule, memoryStore, type Step } from '@spillway/core';
+import { memoryStore, type Step } from '@spillway/core';
+import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 const HOUR = 3_600_000_000;

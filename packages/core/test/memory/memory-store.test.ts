@@ -1,4 +1,5 @@
-import { type Answer, type BucketAnswer, makeRule, memoryStore, type Step } from '@spillway/core';
+import { type Answer, memoryStore, type Step } from '@spillway/core';
+import { type BucketAnswer, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 

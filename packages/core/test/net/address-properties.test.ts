@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress } from '../../src/net/index.js';
+import { canonicalAddress } from '../../src/net/address.js';
 import { nearlyAddress, pick, randomGroups, randomIPv4, seeded, spell } from './random.js';
 
 describe('canonicalAddress', () => {

@@ -1,7 +1,7 @@
 /** One client has one text, and two clients have two, however their addresses are spelled. */
 
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress } from '../../src/net/index.js';
+import { canonicalAddress } from '../../src/net/address.js';
 
 const CANONICAL: readonly [text: string, prefix: number, canonical: string][] = [
   ['192.0.2.1', 64, '192.0.2.1'],

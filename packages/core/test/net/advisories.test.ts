@@ -1,7 +1,8 @@
 /** Mistakes that other limiters had to publish an advisory for, each kept out by a test. */
 
 import { expect, it } from 'vitest';
-import { canonicalAddress, clientAddress, compileTrust } from '../../src/net/index.js';
+import { canonicalAddress } from '../../src/net/address.js';
+import { clientAddress, compileTrust } from '../../src/net/trust.js';
 
 it('CVE-2026-30827: IPv4 clients of a dual-stack socket do not share one masked bucket', () => {
   for (const prefix of [32, 48, 56, 64, 96, 128]) {

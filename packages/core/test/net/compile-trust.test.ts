@@ -1,7 +1,7 @@
 /** A wrong `trustProxy` is a mistake at start-up, not a surprise under attack. */
 
 import { describe, expect, it } from 'vitest';
-import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/index.js';
+import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/trust.js';
 
 describe('compileTrust', () => {
   it.each([[undefined], [false], [0], [[]]] as const)('trusts no proxy when given %j', (given) => {

@@ -1,12 +1,8 @@
 /** With trusted networks, the client is the first hop from the right that is in none of them. */
 
 import { describe, expect, it } from 'vitest';
-import {
-  canonicalAddress,
-  clientAddress,
-  compileTrust,
-  type TrustProxy,
-} from '../../src/net/index.js';
+import { canonicalAddress } from '../../src/net/address.js';
+import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/trust.js';
 import { nearlyAddress, pick, randomIPv4, seeded } from './random.js';
 
 /** The client's address under a freshly compiled trust. */

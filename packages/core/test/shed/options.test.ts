@@ -4,19 +4,19 @@ import { StubSignal } from './stubs.js';
 
 describe('options of a worker shedder', () => {
   const signal = new StubSignal();
-  const good = { name: 'w', signal, guard: false } as const;
+  const good = { name: 'w', signal, brake: false } as const;
 
-  it('may leave out either loop, and bring the guard along with the signal', () => {
+  it('may leave out either loop, and bring the brake along with the signal', () => {
     expect(() => workerShedder(good)).not.toThrow();
-    expect(() => workerShedder({ name: 'w', ladder: false, guard: { signal } })).not.toThrow();
+    expect(() => workerShedder({ name: 'w', ladder: false, brake: { signal } })).not.toThrow();
     const both = { name: 'own', read: () => undefined, wait: signal };
     expect(() => workerShedder({ name: 'w', signal: both })).not.toThrow();
   });
 
   it.each<[string, object]>([
     ['no signal', { name: 'w' }],
-    ['a signal without wait, and the guard on', { name: 'w', signal }],
-    ['neither loop', { name: 'w', ladder: false, guard: false }],
+    ['a signal without wait, and the brake on', { name: 'w', signal }],
+    ['neither loop', { name: 'w', ladder: false, brake: false }],
     ['a signal without read', { ...good, signal: { name: 'x' } }],
     ['a signal without a name', { ...good, signal: { read: () => undefined } }],
     ['ladder: true', { ...good, ladder: true }],

@@ -11,9 +11,9 @@ function setUp(options: Partial<WorkerShedderOptions> = {}) {
   const signal = new StubSignal('utilization');
   const wait = new StubSignal('wait');
   const random = seeded(1).uniform;
-  const base = { name: 'workers', ladder: { signal }, guard: { signal: wait }, priority };
+  const base = { name: 'workers', ladder: { signal }, brake: { signal: wait }, priority };
   const shedder = workerShedder({ ...base, clock, random, ...options });
-  /** One second at a time, ladder and guard told of each. */
+  /** One second at a time, ladder and brake told of each. */
   const load = (seconds: number, utilization: number, waits = 0): void => {
     for (let second = 0; second < seconds; second++) {
       clock.advance('1s');
@@ -46,7 +46,7 @@ describe('a worker shedder', () => {
       priority: 'get',
     });
     expect(refused('/test')).toBe(0);
-    expect(shedder).toMatchObject({ kind: 'local', shedAmount: 0, guardFraction: 0 });
+    expect(shedder).toMatchObject({ kind: 'local', shedAmount: 0, brakeFraction: 0 });
   });
 
   it('refuses for the ladder 28 s after full utilization began, the lowest class first', () => {
@@ -79,12 +79,12 @@ describe('a worker shedder', () => {
     expect(refused('/critical')).toBe(1000);
   });
 
-  it('refuses for the guard within seconds, and names its signal', () => {
+  it('refuses for the brake within seconds, and names its signal', () => {
     const { shedder, load, refused } = setUp();
     refused('/get');
     load(2, 0.5, 3);
     expect(shedder.shedAmount).toBe(0);
-    expect(shedder.guardFraction).toBeGreaterThan(0.5);
+    expect(shedder.brakeFraction).toBeGreaterThan(0.5);
     expect(shedder.decide(request('GET', '/test'))).toMatchObject({ signal: 'wait' });
     expect(refused('/critical')).toBe(0);
   });
@@ -122,7 +122,7 @@ describe('a worker shedder', () => {
   it('asks a signal that cannot be watched at requests; one request a minute is no evidence', () => {
     const clock = new ManualClock();
     const signal: Signal = { name: 'own', read: () => ({ value: 1, ageMs: 0 }) };
-    const shedder = workerShedder({ name: 'w', signal, guard: false, clock, random: () => 0 });
+    const shedder = workerShedder({ name: 'w', signal, brake: false, clock, random: () => 0 });
     for (let minute = 0; minute < 10; minute++) {
       expect(shedder.decide(request('GET')).allowed).toBe(true);
       clock.advance('1m');
@@ -140,7 +140,7 @@ describe('a worker shedder', () => {
       throw new Error('broken');
     };
     const signal: Signal = { name: 'broken', read: fail, watch: fail };
-    const shedder = workerShedder({ name: 'w', signal, guard: false });
+    const shedder = workerShedder({ name: 'w', signal, brake: false });
     expect(shedder.decide(request('GET')).allowed).toBe(true);
   });
 

@@ -1,6 +1,6 @@
 /** Writes into Redis which limiters a process has: soon after it has another, and again and again while it lives. */
 
-import { systemClock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
 import { afterIdly } from '../host.js';
 import { ANNOUNCED_EVERY_MS, type Announced, encodeAnnouncement } from './known-limiter.js';
 import type { Scripts } from './scripts.js';

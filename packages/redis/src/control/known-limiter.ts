@@ -1,6 +1,7 @@
 /** What processes announce of their limiters, and how it is written in Redis. */
 
-import { type Algorithm, countOf, MAX_CODES, MAX_LIMITERS, type Rule } from '@spillway/core';
+import type { Algorithm } from '@spillway/core';
+import { countOf, MAX_CODES, MAX_LIMITERS, type Rule } from '@spillway/core/store';
 
 /** The numbers that a limiter was declared with. */
 export interface DeclaredNumbers {
@@ -130,7 +131,7 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
 /** After so long without a request, a count of the rule equals that of a key that was never used. */
 function restMsOf(rule: Rule): number {
   switch (rule.machine) {
-    case 'gcra':
+    case 'bucket':
       return Math.ceil((rule.tolUs + 1) / 1000);
     case 'window':
       return Math.ceil((2 * rule.windowUs) / 1000);

@@ -9,14 +9,11 @@ import {
   type Fault,
   type KeyRuling,
   type LimiterSettings,
-  MAX_LIMITERS,
   type Override,
   type OverrideNote,
-  type Rule,
   SpillwayError,
-  tellFault,
-  toMicroseconds,
 } from '@spillway/core';
+import { tellFault } from '@spillway/core/adapter';
 import {
   type CheckedChange,
   checkClear,
@@ -24,14 +21,16 @@ import {
   checkSet,
   tooMany,
 } from '@spillway/core/control';
-import { asRedisClient, type RedisClient } from '../client.js';
-import type { IoredisClient } from '../ioredis.js';
-import { keyHasher } from '../keys.js';
+import { MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
+import { asRedisClient } from '../clients/as-redis-client.js';
+import type { RedisClient } from '../clients/client.js';
+import type { IoredisClient } from '../clients/ioredis.js';
+import { keyHasher } from '../codec/keys.js';
 import { Announcer } from './announcer.js';
-import { Follower } from './follower.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
 import { decodeEntry, encodeChange } from './records.js';
 import { Scripts } from './scripts.js';
+import { SettingsPoller } from './settings-poller.js';
 
 /** All optional. */
 export interface RedisControlOptions {
@@ -112,7 +111,7 @@ export function redisControl(
 
 class InRedis implements RedisControl {
   private readonly scripts: Scripts;
-  private readonly follower: Follower;
+  private readonly follower: SettingsPoller;
   private readonly stored: (key: string) => string;
   private readonly announced = new Map<string, Rule | undefined>();
   private readonly announcer: Announcer;
@@ -127,7 +126,7 @@ class InRedis implements RedisControl {
     }
     this.scripts = new Scripts(client);
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
-    this.follower = new Follower((known) => this.scripts.read(known), everyUs, onFault);
+    this.follower = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
     const announced = () =>
       [...this.announced].map(([name, rule]) => {
         return { name, rules: rule ? [rule] : [], isFollowed: true };

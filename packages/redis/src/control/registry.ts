@@ -1,13 +1,7 @@
 /** What a store notes of its limiters in Redis, and what a reset finds there. */
 
-import {
-  countOf,
-  KnownCounts,
-  type Logger,
-  type Rule,
-  type Step,
-  systemClock,
-} from '@spillway/core';
+import type { Logger, Step } from '@spillway/core';
+import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { consoleLogger } from '../host.js';
 import { Announcer } from './announcer.js';
 import { decodeCodes } from './known-limiter.js';

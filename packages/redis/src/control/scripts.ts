@@ -1,16 +1,17 @@
 /// <reference path="../lua.d.ts" />
 /** The control's scripts, the keys that they work on, and how they are run. */
 
-import { SpillwayError, systemClock } from '@spillway/core';
-import type { RedisClient } from '../client.js';
-import { failedCall, isUnknownScript, unavailable } from '../failures.js';
+import { SpillwayError } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
+import { failedCall, isUnknownScript, unavailable } from '../calls/failures.js';
+import type { RedisClient } from '../clients/client.js';
+import { type Script, scriptOf } from '../codec/script.js';
 import { after } from '../host.js';
 import announce from '../lua/control-announce.lua';
 import history from '../lua/control-history.lua';
 import limiters from '../lua/control-limiters.lua';
 import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
-import { type Script, scriptOf } from '../script.js';
 
 /** In one hash slot, and apart from all counts: in the names of those a `%` is never followed by these letters. */
 const SETTINGS = 'spw:{%control}settings';

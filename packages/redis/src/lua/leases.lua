@@ -1,4 +1,4 @@
--- Leases on permits (docs/algorithms.md; twin: packages/core/src/machines/leases.ts).
+-- Leases on permits (docs/algorithms.md; twin: packages/core/src/algorithms/leases.ts).
 --
 -- Stored, format 1: a sorted set of lease ids by the instant at which they expire, in microseconds; negative for
 -- critical

@@ -1,4 +1,4 @@
--- The sliding window log (docs/algorithms.md; twin: packages/core/src/machines/log.ts; why this format: ADR 12).
+-- The sliding window log (docs/algorithms.md; twin: packages/core/src/algorithms/log.ts; why this format: ADR 12).
 --
 -- Stored, format 1: a list of texts, made of records of 11 bytes: an instant (7 bytes) and a count (4 bytes), the units
 -- of all entries up to the end of this one, modulo 2^32. First the chunks, each of up to 64 entries, oldest first; if

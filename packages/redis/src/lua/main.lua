@@ -1,6 +1,6 @@
 -- Decides what is left, any groups of any steps, each group all or nothing.
 
-local makers = { g = gcra, w = window, l = log, p = leases }
+local makers = { g = bucket, w = window, l = log, p = leases }
 local readers = {}
 
 -- What reads a step of a machine from the arguments. Made when first needed: to make all of them costs as much as a

@@ -1,4 +1,4 @@
--- The common case, in a straight line: takes of one bucket each. What gcra.lua does, without what it costs to make it:
+-- The common case, in a straight line: takes of one bucket each. What bucket.lua does, without what it costs to make it:
 -- a function takes as long to make as a decision. Whatever is not such a take, and all after it, is left to main.lua.
 
 local try = redis.pcall

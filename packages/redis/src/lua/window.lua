@@ -1,4 +1,4 @@
--- Window counters, fixed and sliding (docs/algorithms.md; twin: packages/core/src/machines/window.ts).
+-- Window counters, fixed and sliding (docs/algorithms.md; twin: packages/core/src/algorithms/window.ts).
 --
 -- Stored, format 1: a string `start:current:previous`. The length of the window is told by the name of the key.
 

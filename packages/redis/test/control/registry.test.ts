@@ -1,13 +1,7 @@
 /** The registry in Redis: which limiters there are, and all the counts that a reset must find. */
 
-import {
-  capacityOf,
-  createGuard,
-  createLimiter,
-  type Limiter,
-  memoryStore,
-  rateLimit,
-} from '@spillway/core';
+import { createGuard, createLimiter, type Limiter, memoryStore, rateLimit } from '@spillway/core';
+import { capacityOf } from '@spillway/core/store';
 import { describe, expect, it, vi } from 'vitest';
 import { ada } from '../../../core/test/control/any-control.js';
 import { request } from '../../../core/test/guard-set-up.js';

@@ -1,0 +1,63 @@
+/** From a store's answer to a decision: the same for guards and for direct use. */
+
+import type { Decision, Policy, Reason } from '../contract/decision.js';
+import { capacityOf, type Rule } from '../contract/rule.js';
+import type { Answer, Step } from '../contract/store.js';
+import { measure } from './measure.js';
+
+/** The numbers of a rule as they are told to clients. */
+export function policyOf(name: string, rule: Rule): Policy {
+  const { limit } = rule;
+  const burst = capacityOf(rule);
+  return rule.machine === 'leases'
+    ? { name, unit: 'concurrent-requests', limit, windowMs: Infinity, burst }
+    : { name, unit: 'requests', limit, windowMs: rule.windowUs / 1000, burst };
+}
+
+/** The decision of the limiter of that name on one step; `reason` is why it refuses, if it does and not for good. */
+export function decide(
+  limiter: string,
+  step: Step,
+  answer: Answer,
+  policy: Policy | undefined,
+  reason: Reason = 'rate',
+): Decision {
+  const { cost, rule, binding } = step;
+  const local = typeof step.onStoreError === 'object' ? step.onStoreError : undefined;
+  if (answer.failure && !local) {
+    const { allowed } = answer;
+    return {
+      limiter,
+      allowed: allowed || !binding,
+      outcome: 'error',
+      reason: allowed ? null : 'store-error',
+      cost,
+      remaining: Number.NaN,
+      retryAfterMs: allowed ? 0 : Number.NaN,
+      resetMs: Number.NaN,
+      policy,
+    };
+  }
+  const { remaining, retryAfterMs, resetMs } = measure(
+    answer.failure && local ? local : rule,
+    answer,
+    cost,
+  );
+  const passes = answer.allowed;
+  let outcome: Decision['outcome'] = 'allowed';
+  if (answer.failure) outcome = 'error';
+  else if (!passes) outcome = binding ? 'denied' : 'would-deny';
+  let why: Decision['reason'] = null;
+  if (!passes) why = cost > capacityOf(rule) ? 'never' : reason;
+  return {
+    limiter,
+    allowed: passes || !binding,
+    outcome,
+    reason: why,
+    cost,
+    remaining,
+    retryAfterMs,
+    resetMs,
+    policy,
+  };
+}

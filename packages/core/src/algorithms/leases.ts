@@ -1,0 +1,120 @@
+/** Leases on permits: pure steps on their state (docs/algorithms.md; twin: packages/redis/src/lua/leases.lua). */
+
+import { type LeasesRule, MAX_LEASE_US } from '../contract/rule.js';
+import type { Lease, Op } from '../contract/store.js';
+
+interface Held {
+  readonly expiresUs: number;
+  readonly critical: boolean;
+}
+
+/** Who holds permits. */
+export interface LeasesState {
+  /** By id. */
+  readonly held: Map<string, Held>;
+  /** How many of them are critical. */
+  critical: number;
+  /** None of them expires sooner, */
+  soonestUs: number;
+  /** and none later. */
+  lastUs: number;
+}
+
+/** How many permits are held. */
+export interface LeasesView {
+  used: number;
+  critical: number;
+}
+
+/** The state of a key that was never used. */
+export function noLeases(): LeasesState {
+  return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
+}
+
+/**
+ * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. Permits of the same key
+ * that are held
+ * elsewhere are counted as `beside`.
+ */
+export function stepLeases(
+  rule: LeasesRule,
+  state: LeasesState,
+  op: Op,
+  cost: number,
+  lease: Lease | undefined,
+  nowUs: number,
+  charge: boolean,
+  beside: LeasesView,
+): boolean {
+  if (op === 'reset') {
+    state.held.clear();
+    forget(state);
+    return true;
+  }
+  expire(state, nowUs);
+  const holds = lease !== undefined && state.held.has(lease.id);
+  if (op === 'put') {
+    const gives = holds && cost > 0;
+    if (gives) remove(state, lease);
+    return gives;
+  }
+
+  const critical = state.critical + beside.critical;
+  const used = state.held.size + beside.used;
+  const hasRoom = used < rule.limit && used - critical < rule.open;
+  const passes = cost === 0 || holds || lease?.critical === true || hasRoom;
+  if (lease === undefined || cost === 0 || op === 'look') return passes;
+  const takes = passes && (op === 'record' || charge);
+  if (takes || op === 'take') repair(state, nowUs, rule.leaseUs);
+  if (takes) hold(state, lease, nowUs + rule.leaseUs);
+  return passes;
+}
+
+/**
+ * Forgets what has expired. Leases of several lengths lie in no order: all are looked at, but only when one may have
+ * expired.
+ */
+export function expire(state: LeasesState, nowUs: number): void {
+  if (nowUs < state.soonestUs) return;
+  state.soonestUs = Infinity;
+  for (const [id, { expiresUs, critical }] of state.held) {
+    if (expiresUs > nowUs) state.soonestUs = Math.min(state.soonestUs, expiresUs);
+    else {
+      state.held.delete(id);
+      if (critical) state.critical -= 1;
+    }
+  }
+}
+
+/** Cuts leases that end later than the longest one can, for the clock went back: to the length of this rule's. */
+function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
+  const latestUs = nowUs + MAX_LEASE_US;
+  if (state.lastUs <= latestUs) return;
+  state.lastUs = 0;
+  for (const [id, one] of state.held) {
+    const expiresUs = one.expiresUs > latestUs ? nowUs + leaseUs : one.expiresUs;
+    if (expiresUs !== one.expiresUs) state.held.set(id, { ...one, expiresUs });
+    state.soonestUs = Math.min(state.soonestUs, expiresUs);
+    state.lastUs = Math.max(state.lastUs, expiresUs);
+  }
+}
+
+function remove(state: LeasesState, { id }: Lease): void {
+  if (state.held.get(id)?.critical) state.critical -= 1;
+  state.held.delete(id);
+  if (state.held.size === 0) forget(state);
+}
+
+function hold(state: LeasesState, lease: Lease, expiresUs: number): void {
+  if (state.held.get(lease.id)?.critical) state.critical -= 1;
+  state.held.set(lease.id, { expiresUs, critical: lease.critical });
+  if (lease.critical) state.critical += 1;
+  state.soonestUs = Math.min(state.soonestUs, expiresUs);
+  state.lastUs = Math.max(state.lastUs, expiresUs);
+}
+
+function forget(state: LeasesState): void {
+  state.critical = 0;
+  state.soonestUs = Infinity;
+  state.lastUs = 0;
+}

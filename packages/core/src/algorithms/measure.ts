@@ -1,0 +1,117 @@
+/** From a store's answer to the numbers of a decision: the only place that derives them, so that all stores agree. */
+
+import { mulAddDiv, mulDiv } from '../base/exact.js';
+import type { Numbers } from '../contract/decision.js';
+import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
+import type {
+  Answer,
+  BucketAnswer,
+  LeasesAnswer,
+  LogAnswer,
+  WindowAnswer,
+} from '../contract/store.js';
+
+/** Remaining, retryAfterMs and resetMs of a store's answer to a step of `cost` units under `rule`. */
+export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
+  switch (rule.machine) {
+    case 'bucket':
+      return measureBucket(rule, answer as BucketAnswer, cost);
+    case 'window':
+      return measureWindow(rule, answer as WindowAnswer, cost);
+    case 'log':
+      return measureLog(rule, answer as LogAnswer, cost);
+    case 'leases':
+      return measureLeases(rule, answer as LeasesAnswer);
+  }
+}
+
+/** The time that `cost` units take to refill, as whole microseconds and a numerator over `rule.den`. */
+export function refillTime(rule: BucketRule, cost: number): { us: number; num: number } {
+  // A cost that can never pass is one unit over the brim: no need to carry more, and no overflow.
+  if (cost > rule.burst) return { us: rule.tolUs + 1, num: 0 };
+  const { whole, rest } = mulDiv(cost, rule.period, rule.den);
+  return { us: whole, num: rest };
+}
+
+function measureBucket(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
+  const { den } = rule;
+  const full = answer.tatUs < answer.nowUs;
+  const debtUs = full ? 0 : answer.tatUs - answer.nowUs;
+  const debtNum = full ? 0 : answer.tatNum;
+
+  let roomUs = rule.tolUs - debtUs;
+  let roomNum = rule.tolNum - debtNum;
+  if (roomNum < 0) {
+    roomUs -= 1;
+    roomNum += den;
+  }
+  return {
+    remaining: roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period),
+    retryAfterMs: cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs, roomNum) / 1000,
+    resetMs: (debtUs + (debtNum > 0 ? 1 : 0)) / 1000,
+  };
+}
+
+/** Microseconds, rounded up, until the room in the bucket has grown to the refill time of `cost`. */
+function waitForRefill(rule: BucketRule, cost: number, roomUs: number, roomNum: number): number {
+  const refill = refillTime(rule, cost);
+  const us = refill.us - roomUs;
+  const num = refill.num - roomNum;
+  return Math.max(0, num > 0 ? us + 1 : us);
+}
+
+function measureWindow(rule: WindowRule, answer: WindowAnswer, cost: number): Numbers {
+  const { limit, windowUs } = rule;
+  const { startUs, current, previous, nowUs } = answer;
+  const left = windowUs - Math.max(0, nowUs - startUs);
+  const weighed = mulDiv(previous, left, windowUs);
+  const endUs = startUs + windowUs;
+
+  let resetUs = 0;
+  if (current > 0) resetUs = (rule.sliding ? endUs + windowUs : endUs) - nowUs;
+  else if (previous > 0) resetUs = endUs - nowUs;
+  return {
+    remaining: Math.max(0, limit - current - weighed.whole - (weighed.rest > 0 ? 1 : 0)),
+    retryAfterMs:
+      cost > limit ? Infinity : Math.max(0, passesAtUs(rule, answer, cost) - nowUs) / 1000,
+    resetMs: resetUs / 1000,
+  };
+}
+
+/** The first instant at which `cost` passes, if nobody else comes; any instant before now if it passes already. */
+function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): number {
+  const { limit, windowUs } = rule;
+  const { startUs, current, previous } = answer;
+  const room = limit - current - cost;
+  if (cost === 0 || (room >= 0 && previous <= room)) return 0;
+  if (room >= 0) return startUs + fadesAfterUs(previous, room, windowUs);
+  // Not in this window: in the next one, once enough of this one has left the view.
+  return startUs + windowUs + (rule.sliding ? fadesAfterUs(current, limit - cost, windowUs) : 0);
+}
+
+/** Microseconds into a window after which the `count` of the window before it weighs at most `room` units. */
+function fadesAfterUs(count: number, room: number, windowUs: number): number {
+  return count <= room ? 0 : windowUs - mulDiv(room, windowUs, count).whole;
+}
+
+function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numbers {
+  const { used, freesUs, lastUs, nowUs } = answer;
+  let retryAfterMs = 0;
+  if (cost > rule.limit) retryAfterMs = Infinity;
+  else if (cost > 0 && freesUs >= 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
+  return {
+    remaining: Math.max(0, rule.limit - used),
+    retryAfterMs,
+    resetMs: used > 0 ? (lastUs + rule.windowUs - nowUs) / 1000 : 0,
+  };
+}
+
+/** Nobody can know when a holder will be done: no wait is promised, and no reset. */
+function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
+  const { allowed, used, critical } = answer;
+  return {
+    remaining: Math.max(0, Math.min(rule.limit - used, rule.open - (used - critical))),
+    retryAfterMs: allowed ? 0 : Number.NaN,
+    resetMs: Number.NaN,
+  };
+}

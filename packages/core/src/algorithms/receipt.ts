@@ -1,0 +1,30 @@
+/** What a grant is remembered by, so that it can be given back. */
+
+import type { Rule } from '../contract/rule.js';
+import type { Answer, BucketAnswer, LogAnswer, Receipt, WindowAnswer } from '../contract/store.js';
+
+/** In place of an instant: the store has charged nothing. */
+const NOTHING = -1;
+
+/** The receipt of a grant, from the store's answer to it, with that of the stand-in where it charged too. */
+export function receiptFrom(rule: Rule, answer: Answer): Receipt {
+  const { standIn, failure } = answer;
+  if (failure) return { atUs: NOTHING, num: 0, ...(standIn && { standIn }) };
+  const receipt = receiptOf(rule, answer);
+  return standIn ? { ...receipt, standIn } : receipt;
+}
+
+function receiptOf(rule: Rule, answer: Answer): Receipt {
+  switch (rule.machine) {
+    case 'bucket': {
+      const { tatUs, tatNum } = answer as BucketAnswer;
+      return { atUs: tatUs, num: tatNum };
+    }
+    case 'window':
+      return { atUs: (answer as WindowAnswer).startUs, num: 0 };
+    case 'log':
+      return { atUs: (answer as LogAnswer).lastUs, num: 0 };
+    case 'leases':
+      return { atUs: 0, num: 0 };
+  }
+}

@@ -1,0 +1,33 @@
+/** When to come again, where nobody can know: a hint, spread so that not all come back at once. */
+
+import { type Duration, toMicroseconds } from './duration.js';
+import { SpillwayError, show } from './errors.js';
+
+export interface HintOptions {
+  /**
+   * The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default
+   * `'1s'`.
+   */
+  readonly retryAfter?: Duration;
+  /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/**
+ * Makes hints, in milliseconds.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function hints(options: HintOptions): () => number {
+  const random = randomOf(options);
+  const ms = toMicroseconds(options.retryAfter ?? '1s', 'retryAfter') / 1000;
+  return () => ms * (1 + random());
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function randomOf({ random }: HintOptions): () => number {
+  // Looked up at each call, so that a test may replace it.
+  if (random === undefined) return () => Math.random();
+  if (typeof random === 'function') return random;
+  throw new SpillwayError('SPW_OPTION_INVALID', `random must be a function, got ${show(random)}`);
+}

@@ -1,0 +1,59 @@
+/** The little that core takes from its host beside the clock, with what to do where it is missing. */
+
+declare function setTimeout(callback: () => void, ms: number): unknown;
+declare function clearTimeout(timer: unknown): void;
+
+/** Calls back after a time; returns how to call it off. */
+export function after(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}
+
+/** {@link after}, but nothing stays alive for it, where the host can tell. */
+export function afterIdly(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  (timer as { unref?: () => void }).unref?.();
+  return () => clearTimeout(timer);
+}
+
+/** Calls back once the input that has already arrived was handled: after the poll phase on Node, soon elsewhere. */
+export function afterPendingInput(callback: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
+  if (setImmediate) setImmediate(callback);
+  else setTimeout(callback, 0);
+}
+
+/** Whether a value that may come now or later comes later. */
+export function isLater<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown }).then === 'function';
+}
+
+/** Whether anything at all is a promise, of whoever's making. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === 'function'
+  );
+}
+
+/** Nobody waits for `value`: if it is a promise that rejects, that must not end the process. */
+export function disregard(value: unknown): void {
+  if (isThenable(value)) value.then(undefined, () => undefined);
+}
+
+/** Where outages are told. */
+export interface Logger {
+  warn(message: string): void;
+}
+
+const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
+
+/** The console, where there is one: always the same object, so that it can be told apart from others. */
+export function consoleLogger(): Logger {
+  return toConsole;
+}
+
+function globalConsole(): { warn(message: string): void } | undefined {
+  return (globalThis as { console?: { warn(message: string): void } }).console;
+}

@@ -1,0 +1,31 @@
+/** The outcome of a guard for one request: what to answer, and what to do when the response has closed. */
+
+import type { Decision } from './decision.js';
+import type { Field } from './field.js';
+import type { RequestOutcome } from './limiter.js';
+
+/** What {@link Guard.admit} returns. */
+export interface Admission {
+  /** Whether the request may go on. */
+  readonly allowed: boolean;
+  /** One for each limiter, in the order of the guard. */
+  readonly decisions: readonly Decision[];
+  /** Of several refusals the one with the longest wait; undefined if the request is allowed. */
+  readonly binding: Decision | undefined;
+  /** 429, 403 (a key that was blocked) or 503 if refused; 200 if not. */
+  readonly status: number;
+  /** Fields for the response, refused or not. */
+  readonly fields: readonly Field[];
+  /** Body of a refusal, a problem document; empty if allowed. */
+  readonly body: string;
+  /** The guard that said it: by it an adapter knows a guard that is mounted twice. */
+  readonly guard?: object;
+  /** Whether {@link release} has anything to do; if not, an adapter need not watch the response. */
+  readonly pending: boolean;
+  /**
+   * To be called when the response has closed, however. Works once; never throws. A promise, if the store answers
+   * later, is for
+   * platforms that end all work with the response; it never rejects, and no response waits for it.
+   */
+  release(outcome: RequestOutcome): Promise<void> | undefined;
+}

@@ -1,0 +1,85 @@
+/** What every store does with a group of steps before it looks at any key. */
+
+import { SpillwayError, show } from '../base/errors.js';
+import { countOf, sameRule } from './rule.js';
+import type { Answer, Step } from './store.js';
+
+/** A group without repeated counts, and where the answer to each step asked is found in it. */
+export interface UniqueGroup {
+  readonly steps: readonly Step[];
+  /** For each step asked, the index of its merged step; undefined if nothing was merged. */
+  readonly places?: readonly number[];
+}
+
+/**
+ * Merges steps of one count (see {@link countOf}) into one of the summed cost, so that a group cannot pass a limit by
+ * naming a
+ * key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in order.
+ *
+ * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count twice,
+ * or a take of a permit is not the only step of its count.
+ */
+export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
+  if (!repeats(steps)) return { steps };
+  const merged: Step[] = [];
+  const places: number[] = [];
+  const seen = new Map<string, number>();
+  for (const step of steps) {
+    // The lengths keep (a, b:c) and (a:b, c) apart.
+    const code = countOf(step);
+    const id = `${step.limiter.length} ${code.length} ${step.limiter}${code}${step.key}`;
+    const place = seen.get(id);
+    if (place === undefined || staysApart(merged[place] as Step, step)) {
+      if (place === undefined) seen.set(id, merged.length);
+      places.push(merged.length);
+      merged.push(step);
+    } else {
+      merged[place] = merge(merged[place] as Step, step);
+      places.push(place);
+    }
+  }
+  return { steps: merged, places };
+}
+
+/** Two steps of one count that name a permit each, and take none. */
+function staysApart(a: Step, b: Step): boolean {
+  return a.rule.machine === 'leases' && a.op !== 'take' && b.op !== 'take';
+}
+
+function merge(first: Step, step: Step): Step {
+  const { op, rule, limiter } = step;
+  const differ = first.op !== op || !sameRule(first.rule, rule);
+  if (differ || op === 'put' || rule.machine === 'leases') {
+    throw new SpillwayError(
+      'SPW_GROUP_INVALID',
+      `a group names one count of limiter ${show(limiter)} twice and ${
+        differ ? 'asks different things of it' : `cannot ${op} both as one`
+      }: ask in two groups`,
+    );
+  }
+  const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
+  return { ...first, cost, binding: first.binding || step.binding };
+}
+
+function repeats(steps: readonly Step[]): boolean {
+  if (steps.length > 16) return true; // let the map find out
+  for (let i = 1; i < steps.length; i += 1) {
+    const step = steps[i] as Step;
+    for (let j = 0; j < i; j += 1) {
+      const other = steps[j] as Step;
+      if (other.key === step.key && other.limiter === step.limiter && sameCount(other, step)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+function sameCount(a: Step, b: Step): boolean {
+  return a.rule === b.rule || countOf(a) === countOf(b);
+}
+
+/** The answers in the order in which the steps were asked. */
+export function spread(group: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
+  return group.places ? group.places.map((place) => answers[place] as Answer) : answers;
+}

@@ -1,0 +1,16 @@
+/** The decision of a limiter that was not asked. */
+
+import type { Decision } from './decision.js';
+
+export function skippedDecision(limiter: string): Decision {
+  return {
+    limiter,
+    allowed: true,
+    outcome: 'skipped',
+    reason: null,
+    cost: 0,
+    remaining: Number.NaN,
+    retryAfterMs: 0,
+    resetMs: Number.NaN,
+  };
+}

@@ -1,0 +1,142 @@
+/** What the overrides that are in force come to, answered at once for each request. */
+
+import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
+import { EVERY_LIMITER, fieldOf, type Override, type Setting } from './override.js';
+
+type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
+type Ruling = Extract<Override, { what: 'key' }>;
+
+/** Those of one limiter, as long as nothing changes and nothing ends. */
+interface ActiveOverride {
+  readonly settings: LimiterSettings | undefined;
+  readonly rulings: ReadonlyMap<string, Ruling> | undefined;
+  readonly resets: ReadonlyMap<string, number>;
+}
+
+const NONE: ActiveOverride = { settings: undefined, rulings: undefined, resets: new Map() };
+
+/**
+ * Of each field the latest override. A limiter has one settings object until something of it, or of all limiters,
+ * changes:
+ * whoever keeps what followed from it can tell by its identity.
+ */
+export class ActiveOverrides implements Control {
+  private readonly overrides = new Map<string, Override>();
+  /** By limiter: those that are declared and asked for, so they are few. */
+  private readonly standings = new Map<string, ActiveOverride>();
+  private nextEndMs = Infinity;
+
+  /** Instants are in milliseconds since the epoch, of the clock that judges when overrides end. */
+  constructor(private readonly nowMs: () => number) {}
+
+  get size(): number {
+    return this.overrides.size;
+  }
+
+  settingsOf(limiter: string): LimiterSettings | undefined {
+    return this.overrides.size === 0 ? undefined : this.standingOf(limiter).settings;
+  }
+
+  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+    if (this.overrides.size === 0) return undefined;
+    const ruling = this.find(limiter, key) ?? this.find(EVERY_LIMITER, key);
+    if (!ruling) return undefined;
+    const endsInMs = ruling.untilMs === null ? Infinity : ruling.untilMs - this.nowMs();
+    return { verdict: ruling.value, endsInMs };
+  }
+
+  resetsOf(limiter: string): ReadonlyMap<string, number> {
+    return this.overrides.size === 0 ? NONE.resets : this.standingOf(limiter).resets;
+  }
+
+  /** Whether anything is said of single keys of a limiter. */
+  rules(limiter: string): boolean {
+    if (this.overrides.size === 0) return false;
+    return [limiter, EVERY_LIMITER].some((name) => this.standingOf(name).rulings !== undefined);
+  }
+
+  get(field: string): Override | undefined {
+    this.dropEnded();
+    return this.overrides.get(field);
+  }
+
+  put(override: Override): void {
+    this.overrides.set(fieldOf(override.limiter, override), override);
+    if (override.untilMs !== null) this.nextEndMs = Math.min(this.nextEndMs, override.untilMs);
+    this.forget(override.limiter);
+  }
+
+  remove(field: string): void {
+    const override = this.overrides.get(field);
+    if (!override) return;
+    this.overrides.delete(field);
+    this.forget(override.limiter);
+  }
+
+  /** Latest first; that a count was reset is past. */
+  list(): readonly Override[] {
+    this.dropEnded();
+    const set = [...this.overrides].filter(([, { what }]) => what !== 'reset');
+    const entries = set.sort(
+      ([field, one], [otherField, other]) => other.atMs - one.atMs || (field < otherField ? -1 : 1),
+    );
+    return entries.map(([, override]) => override);
+  }
+
+  private find(limiter: string, key: string): Ruling | undefined {
+    return this.standingOf(limiter).rulings?.get(key);
+  }
+
+  private standingOf(limiter: string): ActiveOverride {
+    this.dropEnded();
+    let standing = this.standings.get(limiter);
+    if (!standing) {
+      standing = this.standingFrom(limiter);
+      this.standings.set(limiter, standing);
+    }
+    return standing;
+  }
+
+  private standingFrom(limiter: string): ActiveOverride {
+    const settings: Settings = {};
+    const rulings = new Map<string, Ruling>();
+    const resets = new Map<string, number>();
+    let concerned = false;
+    for (const name of [EVERY_LIMITER, limiter]) {
+      for (const override of this.overrides.values()) {
+        if (override.limiter !== name) continue;
+        concerned = true;
+        if (override.what === 'reset') resets.set(override.key, override.atMs);
+        else if (override.what !== 'key') assign(settings, override);
+        else if (name === limiter) rulings.set(override.key, override);
+      }
+    }
+    // Also if only keys are ruled on, there are settings, if empty ones: that something was changed can be told by
+    // them.
+    if (!concerned) return NONE;
+    return { settings, rulings: rulings.size > 0 ? rulings : undefined, resets };
+  }
+
+  private forget(limiter: string): void {
+    if (limiter === EVERY_LIMITER) this.standings.clear();
+    else this.standings.delete(limiter);
+  }
+
+  private dropEnded(): void {
+    if (this.nextEndMs === Infinity) return;
+    const nowMs = this.nowMs();
+    if (nowMs < this.nextEndMs) return;
+    this.nextEndMs = Infinity;
+    for (const [field, { untilMs }] of this.overrides) {
+      if (untilMs === null) continue;
+      if (untilMs <= nowMs) this.remove(field);
+      else this.nextEndMs = Math.min(this.nextEndMs, untilMs);
+    }
+  }
+}
+
+function assign(settings: Settings, setting: Setting): void {
+  if (setting.what === 'mode') settings.mode = setting.value;
+  else if (setting.what === 'share') settings.share = setting.value;
+  else if (setting.what === 'limits') settings.limits = setting.value;
+}

@@ -1,0 +1,32 @@
+/** A body chunk by chunk as it is asked for, which tells how it ended. */
+
+import type { WebController, WebReader, WebSource } from './web.js';
+
+export class ObservedBody implements WebSource {
+  private readonly reader: WebReader;
+
+  /** @param over told once or more, when the body has ended, failed or was cancelled */
+  constructor(
+    body: object,
+    private readonly over: (aborted: boolean) => void,
+  ) {
+    this.reader = (body as { getReader(): WebReader }).getReader();
+  }
+
+  async pull(controller: WebController): Promise<void> {
+    try {
+      const { done, value } = await this.reader.read();
+      if (!done) return controller.enqueue(value);
+      this.over(false);
+      controller.close();
+    } catch (error) {
+      this.over(true);
+      controller.error(error);
+    }
+  }
+
+  cancel(reason: unknown): Promise<void> {
+    this.over(true);
+    return this.reader.cancel(reason);
+  }
+}

@@ -1,0 +1,60 @@
+/** Asks limiters for their decisions; one that throws decides as if its store could not answer. */
+
+import type { Decision } from '../contract/decision.js';
+import type { LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest } from '../contract/request.js';
+import { skippedDecision } from '../contract/skipped.js';
+import type { Answer, Step } from '../contract/store.js';
+import type { Refusals } from '../stores/refusals.js';
+import type { LimiterTurn } from './guard-admission.js';
+
+/**
+ * What a stored limiter makes of the answer in `asked`. One that is new, asked for at `askedUs`, is told to `refusals`.
+ */
+export function decideStored<Raw>(
+  limiter: StoredLimiter<Raw>,
+  asked: LimiterTurn<Raw>,
+  context: StepContext,
+  refusals?: Refusals,
+  askedUs = 0,
+): Decision {
+  try {
+    refusals?.learn(asked.step as Step, asked.answer as Answer, askedUs);
+    const decision = limiter.decide(asked.step as Step, asked.answer as Answer);
+    // One of the user's own may take its name from the step, which need not have it.
+    return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
+  } catch (error) {
+    context.fault({ limiter: limiter.name, source: 'decide', error });
+    return brokenDecision(limiter.name, asked.mode, context);
+  }
+}
+
+/** What a limiter that is itself broken decides: as if its store could not answer. */
+export function brokenDecision(limiter: string, mode: Mode, context: StepContext): Decision {
+  const denies = context.onStoreError === 'deny';
+  return {
+    ...skippedDecision(limiter),
+    allowed: mode !== 'enforce' || !denies,
+    outcome: 'error',
+    reason: denies ? 'store-error' : null,
+  };
+}
+
+/** What a limiter that needs no store says, as far as its mode goes. */
+export function decideLocally<Raw>(
+  limiter: LocalLimiter<Raw>,
+  mode: Mode,
+  request: LimitRequest<Raw>,
+  context: StepContext,
+): Decision {
+  let decision: Decision;
+  try {
+    decision = limiter.decide(request, context);
+  } catch (error) {
+    context.fault({ limiter: limiter.name, source: 'decide', error });
+    return skippedDecision(limiter.name);
+  }
+  if (decision.allowed || mode === 'enforce') return decision;
+  return { ...decision, allowed: true, outcome: 'would-deny' };
+}

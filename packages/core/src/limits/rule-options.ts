@@ -1,0 +1,61 @@
+/** Validation of the numbers and names that users write, and the rule they make. */
+
+import { isLimit, limitInvalid } from '../base/checks.js';
+import { type Duration, windowToMicroseconds } from '../base/duration.js';
+import { SpillwayError, show } from '../base/errors.js';
+import { type Algorithm, makeRule, type RateRule } from '../contract/rule.js';
+
+/** The numbers of a limit. */
+export interface RuleOptions {
+  /** Units per window: an integer from 1 to 1,000,000,000. */
+  readonly limit: number;
+  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
+  readonly window: Duration;
+  /** Units at once, for `token-bucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
+  readonly burst?: number;
+  /** Default `token-bucket`. */
+  readonly algorithm?: Algorithm;
+}
+
+const ALGORITHMS: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+];
+
+/**
+ * Validates the numbers of a limit and makes their rule.
+ *
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`
+ */
+export function ruleFrom(options: RuleOptions): RateRule {
+  const { limit, burst, algorithm = 'token-bucket' } = options;
+  if (!ALGORITHMS.includes(algorithm)) {
+    throw new SpillwayError(
+      'SPW_ALGORITHM_INVALID',
+      `algorithm must be one of ${ALGORITHMS.join(', ')}, got ${show(algorithm)}`,
+    );
+  }
+  if (!isLimit(limit)) {
+    throw limitInvalid('limit must be an integer from 1 to 1,000,000,000', limit);
+  }
+  if (burst !== undefined && algorithm !== 'token-bucket') {
+    throw new SpillwayError(
+      'SPW_BURST_INVALID',
+      `burst has no meaning for ${algorithm}: leave it out`,
+    );
+  }
+  if (burst !== undefined && !isLimit(burst)) {
+    throw new SpillwayError(
+      'SPW_BURST_INVALID',
+      `burst must be an integer from 1 to 1,000,000,000, got ${show(burst)}`,
+    );
+  }
+  return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst);
+}
+
+/** The name of a limit that was given none: its numbers, as in `100-per-1m`. */
+export function nameFrom(limit: number, window: Duration): string {
+  return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
+}

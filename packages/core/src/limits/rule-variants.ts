@@ -1,0 +1,94 @@
+/** The rules of one limiter by their numbers, for limits that differ from request to request or are changed live. */
+
+import { policyOf } from '../algorithms/decide.js';
+import type { LiveLimits } from '../contract/control.js';
+import type { Policy } from '../contract/decision.js';
+import type { StepContext } from '../contract/limiter.js';
+import { type Rule, shareOf } from '../contract/rule.js';
+
+/** All that follows from the numbers of a limit. */
+export interface RuleVariant {
+  readonly rule: Rule;
+  /** The rule for this process alone, when the store fails. */
+  readonly local: Rule;
+  readonly policy: Policy;
+}
+
+/** The numbers of a limit: as declared, save what was set live. */
+export type Numbers = LiveLimits & { readonly limit: number };
+
+/** How many limits that a function returned are kept ready. */
+const KEPT = 256;
+
+export class RuleVariants {
+  private readonly pages = new Map<number, RuleVariant>();
+  // Those set live go with the settings that they came with.
+  private readonly livePages = new WeakMap<LiveLimits, Map<number, RuleVariant>>();
+  private readonly policies = new WeakMap<Rule, Policy>();
+  private nobodyPage: RuleVariant | undefined;
+
+  constructor(
+    private readonly name: string,
+    private readonly localShare: number,
+    private readonly make: (numbers: Numbers) => Rule,
+  ) {}
+
+  /** The page for a limit as declared. */
+  page(limit: number): RuleVariant {
+    return this.find(this.pages, { limit });
+  }
+
+  /** The page for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
+  nobody(declared: Rule): RuleVariant {
+    this.nobodyPage ??= pageOf(this.name, closed(declared), 1);
+    return this.nobodyPage;
+  }
+
+  /** The page for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
+  livePage(limit: number, live: LiveLimits, context: StepContext): RuleVariant {
+    let pages = this.livePages.get(live);
+    if (!pages) {
+      pages = new Map();
+      this.livePages.set(live, pages);
+    }
+    try {
+      return this.find(pages, { limit, ...live });
+    } catch (error) {
+      context.fault({ limiter: this.name, source: 'control', error });
+      return this.page(limit);
+    }
+  }
+
+  /** What is told of a rule that a page of this book has. */
+  policyOf(rule: Rule): Policy {
+    return this.policies.get(rule) ?? policyOf(this.name, rule);
+  }
+
+  private find(pages: Map<number, RuleVariant>, numbers: Numbers): RuleVariant {
+    let page = pages.get(numbers.limit);
+    if (!page) {
+      const rule = this.make(numbers);
+      page = pageOf(this.name, rule, this.localShare);
+      if (pages.size >= KEPT) pages.clear();
+      pages.set(numbers.limit, page);
+      this.policies.set(rule, page.policy);
+    }
+    return page;
+  }
+}
+
+function pageOf(name: string, rule: Rule, localShare: number): RuleVariant {
+  return { rule, local: shareOf(rule, localShare), policy: policyOf(name, rule) };
+}
+
+/** The same rule with room for nothing. */
+function closed(rule: Rule): Rule {
+  switch (rule.machine) {
+    case 'bucket':
+      return { ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 };
+    case 'leases':
+      return { ...rule, limit: 0, open: 0 };
+    default:
+      return { ...rule, limit: 0 };
+  }
+}

@@ -1,0 +1,150 @@
+/** An observer for logs: a sample of the decisions, without the keys. */
+
+import { SpillwayError, show } from '../base/errors.js';
+import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
+import { randomOf } from '../base/hint.js';
+import type { Outcome, Reason } from '../contract/decision.js';
+import type { Mode } from '../contract/mode.js';
+import type { DecisionEvent, Observer } from '../contract/observer.js';
+
+/** One decision, for a line of a log. Numbers that are not known, or infinite, are left out. */
+export interface DecisionLogEntry {
+  readonly limiter: string;
+  readonly outcome: Outcome;
+  readonly allowed: boolean;
+  readonly mode: Mode;
+  readonly cost: number;
+  /** The share of such decisions that is written: each line stands for `1 / share` of them. */
+  readonly share: number;
+  readonly reason?: Reason;
+  readonly priority?: string;
+  /** The load signal for which a shedder refused. */
+  readonly signal?: string;
+  /** Stands for the key: 16 hexadecimal digits, the same for the same key under the same secret. */
+  readonly keyHash?: string;
+  readonly remaining?: number;
+  readonly retryAfterMs?: number;
+  readonly resetMs?: number;
+}
+
+export interface DecisionLogOptions {
+  /** Takes an entry, on the request's way: hand it to a logger that buffers. */
+  readonly write: (entry: DecisionLogEntry) => void;
+  /** The share of what passes that is written, 0 to 1. Default 0.01. */
+  readonly sample?: number;
+  /**
+   * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
+   * the log.
+   */
+  readonly sampleRefused?: number;
+  /** Which outcomes are written at all. Default all but `skipped`. */
+  readonly outcomes?: readonly Outcome[];
+  /**
+   * Under which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
+   * Default: chance, so
+   * that hashes can be compared within one process only.
+   */
+  readonly secret?: string;
+  /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** The observer, with the hash that it writes for a key. */
+export interface DecisionLog extends Observer {
+  onDecision(event: DecisionEvent, key: string | undefined): void;
+  /** What `keyHash` is for a key: to find a caller's lines. A client's address is the key `@` and the address. */
+  hashOf(key: string): string;
+}
+
+const OUTCOMES: readonly Outcome[] = ['allowed', 'denied', 'would-deny', 'skipped', 'error'];
+const SHORTEST_SECRET = 16;
+/** Another secret than that of the same text elsewhere. */
+const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
+
+/**
+ * Writes a sample of the decisions to a log, with hashes for keys. The hash (HalfSipHash, 64 bits) tells lines of one
+ * caller from those of others and
+ * keeps keys out of the log; it does not make them anonymous: who has the secret can try keys, and there are few
+ * addresses.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts
+ * import { createGuard, decisionLog, rateLimit } from '@spillway/core';
+ *
+ * const log = decisionLog({
+ *   write: (entry) => console.log(JSON.stringify(entry)),
+ *   sample: 0.001,
+ *   secret: 'keep this one with your other secrets',
+ * });
+ * createGuard(rateLimit({ limit: 100, window: '1m' }), { observers: [log] });
+ * ```
+ */
+export function decisionLog(options: DecisionLogOptions): DecisionLog {
+  check(options);
+  const { write, sample = 0.01, sampleRefused = 1, secret } = options;
+  const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
+  const random = randomOf(options);
+  let seed = secret === undefined ? undefined : fingerprint(secret, SECRET_SEED);
+  const hashOf = (key: string): string => {
+    seed ??= randomSeed();
+    const { lo, hi } = fingerprint(key, seed);
+    return hex(hi) + hex(lo);
+  };
+  return {
+    hashOf,
+    // What `write` returns is handed on: should it be a promise that rejects, the guard tells of it.
+    onDecision(event, key): unknown {
+      const { outcome } = event;
+      if (!outcomes.includes(outcome)) return undefined;
+      const share = outcome === 'allowed' || outcome === 'skipped' ? sample : sampleRefused;
+      if (share < 1 && random() >= share) return undefined;
+      return write(entryOf(event, key === undefined ? undefined : hashOf(key), share));
+    },
+  };
+}
+
+function entryOf(event: DecisionEvent, keyHash: string | undefined, share: number) {
+  const { limiter, outcome, allowed, mode, cost, reason, priority, signal } = event;
+  const entry: { -readonly [Field in keyof DecisionLogEntry]: DecisionLogEntry[Field] } = {
+    limiter,
+    outcome,
+    allowed,
+    mode,
+    cost,
+    share,
+  };
+  if (reason !== null) entry.reason = reason;
+  if (priority !== undefined) entry.priority = priority;
+  if (signal !== undefined) entry.signal = signal;
+  if (keyHash !== undefined) entry.keyHash = keyHash;
+  for (const field of ['remaining', 'retryAfterMs', 'resetMs'] as const) {
+    if (Number.isFinite(event[field])) entry[field] = event[field];
+  }
+  return entry;
+}
+
+function hex(half: number): string {
+  return (half >>> 0).toString(16).padStart(8, '0');
+}
+
+function check({ write, outcomes, secret, ...shares }: DecisionLogOptions): void {
+  if (typeof write !== 'function') throw invalid(`write must be a function, got ${show(write)}`);
+  for (const option of ['sample', 'sampleRefused'] as const) {
+    const share = shares[option];
+    if (share !== undefined && !(typeof share === 'number' && share >= 0 && share <= 1)) {
+      throw invalid(`${option} must be from 0 to 1, got ${show(share)}`);
+    }
+  }
+  const unknown = outcomes?.find((outcome) => !OUTCOMES.includes(outcome));
+  if (unknown !== undefined) {
+    throw invalid(`outcomes must be of ${OUTCOMES.join(', ')}, got ${show(unknown)}`);
+  }
+  if (secret !== undefined && !(typeof secret === 'string' && secret.length >= SHORTEST_SECRET)) {
+    throw invalid(`secret must be a string of at least ${SHORTEST_SECRET} characters`);
+  }
+}
+
+function invalid(message: string): SpillwayError {
+  return new SpillwayError('SPW_OPTION_INVALID', message);
+}

@@ -1,0 +1,200 @@
+/** What guards tell, counted: what an exporter of metrics reads when it is asked. */
+
+import type { Outcome, Reason } from '../contract/decision.js';
+import type { Fault } from '../contract/fault.js';
+import type { BreakerEvent, DecisionEvent, Observer, Overflowing } from '../contract/observer.js';
+import { readSafely, type Signal } from '../shed/signal.js';
+import type { WorkerShedder } from '../shed/worker-shedder.js';
+
+/** What has a value at every moment; read when metrics are collected. */
+export interface Gauges {
+  /** Guards, whose permits in progress are added up. */
+  readonly guards?: readonly { readonly inProgress: number }[];
+  /** Worker shedders, told apart by name. */
+  readonly shedders?: readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'brakeFraction'>[];
+  /** Load signals, told apart by name. */
+  readonly signals?: readonly Signal[];
+  /** Memory stores that no guard has: those of guards are told by them. */
+  readonly stores?: readonly Overflowing[];
+}
+
+/** How many series there are at most, should limiters of one's own make names or classes of what clients send. */
+const SERIES = 10_000;
+/** What is counted beyond them. */
+const OTHERS = '(others)';
+
+/** How many stores are read; of older ones, the last number counts. */
+const STORES = 1_000;
+
+/** A number under its labels. */
+export interface Sample<Label extends string> {
+  readonly labels: Readonly<Record<Label, string>>;
+  readonly value: number;
+}
+
+interface Count<Label extends string> extends Sample<Label> {
+  value: number;
+}
+
+type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority';
+
+/** Counts by limiter, outcome, reason and priority: a path of four steps, because no text need be made on the way. */
+type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<DecisionLabel>>>>>;
+
+/**
+ * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
+ * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have
+ * few values: limiter names,
+ * words, and classes of priority; never a key. A label without a value is an empty text. Beyond 10,000 series, all
+ * others are counted together as the limiter `(others)`.
+ *
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ * import { Tally } from '@spillway/core/adapter';
+ *
+ * const tally = new Tally();
+ * createGuard(rateLimit({ limit: 100, window: '1m' }), { observers: [tally] });
+ * for (const { labels, value } of tally.decisions()) console.log(labels.limiter, labels.outcome, value);
+ * ```
+ */
+export class Tally implements Observer {
+  private readonly counts: Counts = new Map();
+  private readonly decided: Count<DecisionLabel>[] = [];
+  private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
+  private readonly guards = new Set<NonNullable<Gauges['guards']>[number]>();
+  private readonly shedders = new Set<NonNullable<Gauges['shedders']>[number]>();
+  private readonly sources = new Set<Signal>();
+  private readonly stores = new Set<Overflowing>();
+  private overflowedBefore = 0;
+  private lastBreakerEvent: BreakerEvent | undefined;
+  private open = 0;
+  private opened = 0;
+
+  /** Adds what is to be read; as often as you like, a thing twice counts once. */
+  watch({ guards = [], shedders = [], signals = [], stores = [] }: Gauges): void {
+    for (const guard of guards) this.guards.add(guard);
+    for (const shedder of shedders) this.shedders.add(shedder);
+    for (const signal of signals) this.sources.add(signal);
+    for (const store of stores) this.onStore(store);
+  }
+
+  onStore(store: Overflowing): void {
+    this.stores.add(store);
+    if (this.stores.size <= STORES) return;
+    const [oldest] = this.stores as Iterable<Overflowing>;
+    this.stores.delete(oldest as Overflowing);
+    this.overflowedBefore += (oldest as Overflowing).overflowed;
+  }
+
+  onDecision({ limiter, outcome, reason, priority = '' }: DecisionEvent): void {
+    const known = this.counts.get(limiter)?.get(outcome)?.get(reason)?.get(priority);
+    const count = known ?? this.newCount(limiter, outcome, reason, priority);
+    count.value += 1;
+  }
+
+  private newCount(
+    limiter: string,
+    outcome: Outcome,
+    reason: Reason | null,
+    priority: string,
+  ): Count<DecisionLabel> {
+    const isFull = this.decided.length >= SERIES && limiter !== OTHERS;
+    const labels = {
+      limiter: isFull ? OTHERS : limiter,
+      outcome,
+      reason: reason ?? '',
+      priority: isFull ? '' : priority,
+    };
+    const byPriority = inner(inner(inner(this.counts, labels.limiter), outcome), reason);
+    let count = byPriority.get(labels.priority);
+    if (!count) {
+      count = { labels, value: 0 };
+      byPriority.set(labels.priority, count);
+      this.decided.push(count);
+    }
+    return count;
+  }
+
+  onFault({ limiter: name, source }: Fault): void {
+    const isFull = this.faulty.size >= SERIES && !this.faulty.has(name);
+    const limiter = isFull ? OTHERS : name;
+    const bySource = inner(this.faulty, limiter);
+    const count = bySource.get(source) ?? { labels: { limiter, source }, value: 0 };
+    bySource.set(source, count);
+    count.value += 1;
+  }
+
+  /** All guards of a store tell the same event. */
+  onBreaker(event: BreakerEvent): void {
+    if (event === this.lastBreakerEvent) return;
+    this.lastBreakerEvent = event;
+    if (event.state === 'open') {
+      this.open += 1;
+      this.opened += 1;
+    } else if (this.open > 0) this.open -= 1;
+  }
+
+  decisions(): readonly Sample<DecisionLabel>[] {
+    return this.decided;
+  }
+
+  faults(): Sample<'limiter' | 'source'>[] {
+    return [...this.faulty.values()].flatMap((bySource) => [...bySource.values()]);
+  }
+
+  /** Stores that are not asked now, because they do not answer. */
+  get openBreakers(): number {
+    return this.open;
+  }
+
+  /** How often a store was found not to answer. */
+  get breakerOpenings(): number {
+    return this.opened;
+  }
+
+  /** Decisions that memory stores took on a shared count because they were full. */
+  get overflowed(): number {
+    let sum = this.overflowedBefore;
+    for (const { overflowed } of this.stores) sum += overflowed;
+    return sum;
+  }
+
+  /** Permits that requests hold now; undefined if no guard is watched. */
+  get permitsInProgress(): number | undefined {
+    if (this.guards.size === 0) return undefined;
+    let permits = 0;
+    for (const { inProgress } of this.guards) permits += inProgress;
+    return permits;
+  }
+
+  shedAmounts(): Sample<'limiter'>[] {
+    return [...this.shedders].map(({ name, shedAmount }) => sample(name, shedAmount));
+  }
+
+  brakeFractions(): Sample<'limiter'>[] {
+    return [...this.shedders].map(({ name, brakeFraction }) => sample(name, brakeFraction));
+  }
+
+  /** Of the signals that have data. */
+  signalValues(): Sample<'signal'>[] {
+    return [...this.sources].flatMap((signal) => {
+      const reading = readSafely(signal);
+      return reading ? [{ labels: { signal: signal.name }, value: reading.value }] : [];
+    });
+  }
+}
+
+function sample(limiter: string, value: number): Sample<'limiter'> {
+  return { labels: { limiter }, value };
+}
+
+/** The map under `key`, made when first asked for. */
+function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
+  let found = outer.get(key);
+  if (!found) {
+    found = new Map<K, V>();
+    outer.set(key, found);
+  }
+  return found;
+}

@@ -1,0 +1,45 @@
+/** What is given as a store must be one: a client that only looks like it would leave every limit open in silence. */
+
+import { SpillwayError, show } from '../base/errors.js';
+import type { Store } from '../contract/store.js';
+
+/**
+ * The store, if it is one: an object with `apply`. Everything else in a store is optional.
+ *
+ * @throws SpillwayError `SPW_STORE_INVALID`
+ */
+export function checkStore<S extends Store>(store: S): S {
+  const given: unknown = store;
+  if (typeof given === 'object' && given !== null) {
+    const client = clientOf(given as Shape);
+    if (client === undefined && typeof (given as Shape)['apply'] === 'function') return store;
+    throw invalid(client ?? 'an object without `apply`');
+  }
+  // Not a text itself: a URL may have a password.
+  throw invalid(typeof given === 'string' ? 'a text' : show(given));
+}
+
+type Shape = { readonly [name: string]: unknown };
+
+/** Which client of Redis an object is, by its shape; undefined if it is none that is known. */
+function clientOf(object: Shape): string | undefined {
+  if (typeof object['then'] === 'function') return 'a promise: await it first';
+  if (typeof object['evalsha'] === 'function') {
+    if (typeof object['state'] === 'string')
+      return 'what redisStore() takes: write redisStore(client)';
+    if (typeof object['status'] === 'string') return 'an ioredis client';
+    if (typeof object['pipeline'] === 'function') {
+      return 'an Upstash client: write redisStore(fromUpstash(client))';
+    }
+  }
+  return typeof object['withTypeMapping'] === 'function' || typeof object['evalSha'] === 'function'
+    ? 'a node-redis client: write redisStore(fromNodeRedis(client))'
+    : undefined;
+}
+
+function invalid(got: string): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_INVALID',
+    `store must be memoryStore() or redisStore(client), got ${got}`,
+  );
+}

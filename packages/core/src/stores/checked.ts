@@ -1,0 +1,67 @@
+/**
+ * Store decorator: what is no answer to the steps that were asked is an error of that call, before anything is made of
+ * it.
+ */
+
+import { SpillwayError, show } from '../base/errors.js';
+import { isLater } from '../base/host.js';
+import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import { isMemoryStore } from '../memory/memory-store.js';
+
+/** The numbers in the answer of each machine. */
+const NUMBERS = {
+  bucket: ['nowUs', 'tatUs', 'tatNum'],
+  window: ['nowUs', 'startUs', 'current', 'previous'],
+  log: ['nowUs', 'used', 'freesUs', 'lastUs'],
+  leases: ['nowUs', 'used', 'critical'],
+} as const;
+
+/**
+ * Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked: it is our
+ * own.
+ */
+export function withCheck(store: Store): Store {
+  return isMemoryStore(store) ? store : new CheckedStore(store);
+}
+
+class CheckedStore implements Store {
+  readonly sync: boolean;
+
+  constructor(private readonly store: Store) {
+    this.sync = store.sync;
+  }
+
+  apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
+    const answers: unknown = this.store.apply(steps, options);
+    if (answers === undefined || answers === null || !isLater(answers)) {
+      return checked(steps, answers);
+    }
+    // A promise of anybody's making.
+    return Promise.resolve(answers).then((value: unknown) => checked(steps, value));
+  }
+}
+
+function checked(steps: readonly Step[], answers: unknown): readonly Answer[] {
+  if (!Array.isArray(answers) || answers.length !== steps.length) {
+    throw noAnswer(`${steps.length} answers`, answers);
+  }
+  for (let i = 0; i < steps.length; i += 1) checkAnswer(steps[i] as Step, answers[i]);
+  return answers;
+}
+
+function checkAnswer({ rule }: Step, answer: unknown): void {
+  const { machine } = rule;
+  if (typeof answer !== 'object' || answer === null) throw noAnswer('an object', answer);
+  const { allowed, failure } = answer as Answer;
+  if (failure) return; // a part of the store failed, and says so
+  if (typeof allowed !== 'boolean') throw noAnswer(`allowed of ${machine}`, allowed);
+  for (const name of NUMBERS[machine]) {
+    const value = (answer as Readonly<Record<string, unknown>>)[name];
+    if (!Number.isSafeInteger(value)) throw noAnswer(`${name} of ${machine}`, value);
+  }
+}
+
+function noAnswer(wanted: string, got: unknown): SpillwayError {
+  const message = `the store gave no answer: ${wanted} wanted, got ${show(got)}`;
+  return new SpillwayError('SPW_STORE_ERROR', message, { kind: 'reply' });
+}

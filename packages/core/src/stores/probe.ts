@@ -1,0 +1,147 @@
+/** Finds out when a part of a store that did not answer is back. */
+
+import type { Clock } from '../base/clock.js';
+import { isSpillwayError } from '../base/errors.js';
+import { afterIdly } from '../base/host.js';
+import type { Step } from '../contract/store.js';
+import { type Asker, questionAt } from './probe-step.js';
+
+/** So long after the last request the store is still asked at the full pace. */
+const WANTED_US = 10_000_000;
+
+/** The longest pause between two questions while nobody wants the store. */
+const LONGEST_PAUSE_US = 5_000_000;
+
+/** What keeps alive what a request began, where the platform ends it with the request. */
+export interface Host {
+  /** True if the platform now waits for `promise`; false, or no such method: it cannot be asked to. */
+  waitUntil?(promise: Promise<unknown>): boolean;
+}
+
+/** What a probe needs to know, and whom it tells. */
+export interface ProbeOptions {
+  readonly asker: Asker;
+  /** A key that failed: it lies where the store failed. */
+  readonly key: string;
+  readonly everyUs: number;
+  readonly clock: Clock;
+  /** Told once, when the store is back. */
+  readonly back: () => void;
+  /** Told of each question that failed. */
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Asks at once `everyUs` after the last question, by a timer; when nobody has wanted the store for ten seconds, in
+ * pauses that grow to five
+ * seconds. Where a timer ends with the request that set it, the next request finds the question overdue and asks
+ * itself.
+ */
+export class Probe {
+  private readonly question: Step;
+  private askedUs: number;
+  /** When the last question ended, or, if it has not, was asked. */
+  private doneUs: number;
+  private wantedUs: number;
+  private pauseUs: number;
+  /** Grows with each question: of one that was given up, the answer is not heard any more. */
+  private turn = 0;
+  private isUnderWay = false;
+  private cancel: (() => void) | undefined;
+
+  constructor(private readonly options: ProbeOptions) {
+    const { key, everyUs, clock } = options;
+    this.question = questionAt(key);
+    this.askedUs = clock.nowUs();
+    this.doneUs = this.askedUs;
+    this.wantedUs = this.askedUs;
+    this.pauseUs = everyUs;
+    this.schedule();
+  }
+
+  /**
+   * Somebody would have asked the store. Returns what is worth waiting for: the answer to a question that this request
+   * has asked,
+   * because nobody did for long, or because nothing would keep the question alive after it.
+   */
+  knock(host: Host | undefined): Promise<void> | undefined {
+    const { everyUs, clock } = this.options;
+    const nowUs = clock.nowUs();
+    const wasIdle = nowUs - this.wantedUs > WANTED_US;
+    this.wantedUs = nowUs;
+    // The timer has had its time twice: it is slower now, or gone.
+    if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
+      const answered = this.send();
+      return !wasIdle && isKept(host, answered) ? undefined : answered;
+    }
+    if (this.pauseUs > everyUs) {
+      this.pauseUs = everyUs;
+      this.schedule();
+    }
+    return undefined;
+  }
+
+  end(): void {
+    this.turn += 1;
+    this.cancel?.();
+  }
+
+  /** On some hosts a question is lost with the request that asked it. */
+  private isAsking(nowUs: number): boolean {
+    const { asker, everyUs } = this.options;
+    return this.isUnderWay && nowUs - this.askedUs < asker.timeoutUs + everyUs;
+  }
+
+  private send(): Promise<void> {
+    const { asker, clock, back, failed } = this.options;
+    this.cancel?.();
+    this.turn += 1;
+    const { turn } = this;
+    this.isUnderWay = true;
+    this.askedUs = clock.nowUs();
+    this.doneUs = this.askedUs;
+    return Promise.resolve()
+      .then(() => asker.ask(this.question))
+      .then(
+        () => true,
+        (error: unknown) => {
+          if (turn === this.turn) failed(error);
+          // An error about the question alone came from a store that decides.
+          return isSpillwayError(error) && error.code === 'SPW_STORE_ERROR';
+        },
+      )
+      .then((isBack) => {
+        if (turn !== this.turn) return;
+        this.isUnderWay = false;
+        this.doneUs = clock.nowUs();
+        if (isBack) back();
+        else this.scheduleNext();
+      });
+  }
+
+  private scheduleNext(): void {
+    const { everyUs, clock } = this.options;
+    const isWanted = clock.nowUs() - this.wantedUs <= WANTED_US;
+    const longerUs = Math.min(2 * this.pauseUs, LONGEST_PAUSE_US);
+    this.pauseUs = isWanted ? everyUs : Math.max(everyUs, longerUs);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    this.cancel?.();
+    this.cancel = afterIdly(Math.ceil(this.pauseUs / 1000), () => {
+      const { clock, everyUs } = this.options;
+      // On a clock that is set by hand the time may not have come; a timer may come a little early.
+      if (clock.nowUs() - this.doneUs < everyUs / 2) this.schedule();
+      else if (!this.isAsking(clock.nowUs())) void this.send();
+    });
+  }
+}
+
+function isKept(host: Host | undefined, promise: Promise<void>): boolean {
+  try {
+    return host?.waitUntil?.(promise) === true;
+  } catch {
+    return false; // the request waits itself
+  }
+}

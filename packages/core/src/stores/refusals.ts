@@ -1,0 +1,230 @@
+/** Refusals remembered until the moment they promised: who is refused is refused again without a call of the store. */
+
+import { measure } from '../algorithms/measure.js';
+import { stepWindow } from '../algorithms/window.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import { countOf, sameRule } from '../contract/rule.js';
+import type { Answer, Step, Store, WindowAnswer } from '../contract/store.js';
+import { RefusalTable } from './refusal-table.js';
+
+/** How many refusals are remembered; the oldest make room. */
+const KEPT = 50_000;
+/** Longer keys are kept as fingerprints, so that the number of refusals bounds their bytes. */
+const LONGEST_KEY = 64;
+/** Of one limiter: a client may choose its limit, and with it the count. */
+const MOST_CODES = 64;
+/** How many entries each answer of the store looks at, whether they are over. */
+const SWEEP = 2;
+
+/** Then the store is asked again all the same: so soon does a refund or a reset by another process free a key here. */
+const LONGEST_US = 60_000_000;
+
+/** Slots for the moments at which something was given back. Two keys that share one only learn a refusal later. */
+const SLOTS = 1_024;
+
+/** The places in the table of the keys of one count, the oldest first. */
+type Places = Map<string, number>;
+
+/**
+ * Exact for every rule about what was done over time: nothing but a refund, a reset or a change of the rule can admit a
+ * cost sooner
+ * than was promised. Never for leases, which may be free again at any time.
+ */
+export class Refusals {
+  private readonly table = new RefusalTable();
+  /** By limiter, then by the code of the count. */
+  private readonly limiters = new Map<string, Map<string, Places>>();
+  private readonly givenBackUs = new Float64Array(SLOTS);
+  private seed: Fingerprint | undefined;
+  private swept = 0;
+  private kept = 0;
+
+  /** `longestUs`: how long the store lets a refusal be remembered. */
+  constructor(
+    private readonly clock: Clock = systemClock,
+    private readonly longestUs: number = LONGEST_US,
+  ) {}
+
+  /** Refusals remembered now. */
+  get size(): number {
+    return this.kept;
+  }
+
+  /** The store's own answer to `step`, brought to now, if it is sure to be a refusal. */
+  find(step: Step): Answer | undefined {
+    const { table } = this;
+    const place = this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    if (place === undefined) return undefined;
+    const nowUs = this.clock.nowUs();
+    const rule = table.ruleOf(place);
+    if (nowUs >= table.untilUs(place) || (rule !== step.rule && !sameRule(rule, step.rule))) {
+      this.drop(place);
+      return undefined;
+    }
+    // A log's answer is about one cost only: which entry must go is not told for another.
+    const cost = table.costOf(place);
+    const applies = rule.machine === 'log' ? step.cost === cost : step.cost >= cost;
+    return applies ? rolled(step, table.answerAt(place, nowUs)) : undefined;
+  }
+
+  /**
+   * Notes `answer` to `step`, which was asked at `askedUs`: a refusal that will end is remembered, a grant makes older
+   * ones untrue.
+   */
+  learn(step: Step, answer: Answer, askedUs: number): void {
+    this.sweep();
+    if (answer.failure || step.rule.machine === 'leases') return;
+    if (step.op === 'record' || answer.allowed) this.forgetCount(step);
+    if (step.op !== 'take' || answer.allowed || !step.binding || answer.provisional) return;
+    // Decided, perhaps, before something was given back.
+    if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
+    const { remaining, retryAfterMs, resetMs } = measure(step.rule, answer, step.cost);
+    if (!(retryAfterMs > 0)) return;
+    let validMs = retryAfterMs;
+    if (step.rule.machine === 'log') {
+      // Entries that end before this cost passes change what is left, and nobody told when they do.
+      if (step.cost > remaining + 1) return;
+      // A log that has run empty meanwhile says so, also to a cost that can never pass.
+      if (resetMs > 0) validMs = Math.min(retryAfterMs, resetMs);
+    }
+    this.keep(step, answer, askedUs + Math.min(Math.round(validMs * 1000), this.longestUs));
+  }
+
+  /**
+   * Something is given back to the count of `step`, or was just now; a reset is about all counts of its limiter and
+   * key. Call it when the store is asked to, and again when it has answered.
+   */
+  forget(step: Step): void {
+    this.givenBackUs[slotOf(step)] = this.clock.nowUs();
+    if (step.op !== 'reset') {
+      this.forgetCount(step);
+      return;
+    }
+    const name = this.nameOf(step.key);
+    for (const places of this.limiters.get(step.limiter)?.values() ?? []) {
+      const place = places.get(name);
+      if (place !== undefined) this.drop(place);
+    }
+  }
+
+  /** Something was changed live: what was asked before, even if it is answered later, may not hold any more. */
+  clear(): void {
+    this.limiters.clear();
+    this.table.clear();
+    this.kept = 0;
+    this.givenBackUs.fill(this.clock.nowUs());
+  }
+
+  now(): number {
+    return this.clock.nowUs();
+  }
+
+  private keep(step: Step, answer: Answer, untilUs: number): void {
+    this.forgetCount(step);
+    if (this.kept >= KEPT) this.makeRoom();
+    const { limiter, rule, cost } = step;
+    const places = this.placesOf(limiter, countOf(step));
+    const name = detached(this.nameOf(step.key));
+    const learnedUs = this.clock.nowUs();
+    places.set(name, this.table.add({ limiter, name, rule, cost, answer, learnedUs, untilUs }));
+    this.kept += 1;
+  }
+
+  private placesOf(limiter: string, code: string): Places {
+    let codes = this.limiters.get(limiter);
+    if (!codes) {
+      codes = new Map();
+      this.limiters.set(limiter, codes);
+    }
+    let places = codes.get(code);
+    if (!places) {
+      if (codes.size >= MOST_CODES) this.dropOldest(codes);
+      places = new Map();
+      codes.set(code, places);
+    }
+    return places;
+  }
+
+  private forgetCount(step: Step): void {
+    const place = this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    if (place !== undefined) this.drop(place);
+  }
+
+  private drop(place: number): void {
+    const { table } = this;
+    const codes = this.limiters.get(table.limiterOf(place));
+    const { code } = table.ruleOf(place);
+    const places = codes?.get(code);
+    places?.delete(table.nameOf(place));
+    if (places?.size === 0) codes?.delete(code);
+    table.remove(place);
+    this.kept -= 1;
+  }
+
+  private dropOldest(codes: Map<string, Places>): void {
+    const [oldest] = codes.values();
+    for (const place of oldest?.values() ?? []) this.drop(place);
+  }
+
+  /** Of the count that has most. */
+  private makeRoom(): void {
+    let most: Places | undefined;
+    for (const codes of this.limiters.values()) {
+      for (const places of codes.values()) {
+        if (places.size > (most?.size ?? 0)) most = places;
+      }
+    }
+    const oldest = most?.values().next();
+    if (oldest && !oldest.done) this.drop(oldest.value);
+  }
+
+  /** Drops what is over among the next few: nobody may ever ask for it again. */
+  private sweep(): void {
+    const { table } = this;
+    const nowUs = this.clock.nowUs();
+    for (let count = 0; count < SWEEP && this.kept > 0; count += 1) {
+      this.swept = this.swept + 1 < table.length ? this.swept + 1 : 0;
+      if (table.isKept(this.swept) && nowUs >= table.untilUs(this.swept)) this.drop(this.swept);
+    }
+  }
+
+  private nameOf(key: string): string {
+    if (key.length <= LONGEST_KEY) return key;
+    this.seed ??= randomSeed();
+    return shortened(key, this.seed);
+  }
+}
+
+/** The answer in the window of its `nowUs`; all other state is the same as it was. */
+function rolled({ rule }: Step, answer: Answer): Answer {
+  if (rule.machine !== 'window') return answer;
+  const { nowUs, startUs, current, previous } = answer as WindowAnswer;
+  const state = { dirty: false, windowUs: rule.windowUs, startUs, current, previous };
+  stepWindow(rule, state, 'look', 1, nowUs, false);
+  return {
+    allowed: false,
+    nowUs,
+    startUs: state.startUs,
+    current: state.current,
+    previous: state.previous,
+  };
+}
+
+function slotOf({ limiter, key }: Step): number {
+  let hash = limiter.length;
+  for (let i = 0; i < key.length; i += 1) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0;
+  return hash & (SLOTS - 1);
+}
+
+const refusals = new WeakMap<Store, Refusals>();
+
+/**
+ * What is known of a store's refusals, one for all that ask it: what one of them gives back, the others must not
+ * refuse.
+ */
+export function refusalsOf(store: Store): Refusals {
+  const known = refusals.get(store) ?? new Refusals(store.testClock, store.refusalsLastUs);
+  refusals.set(store, known);
+  return known;
+}

@@ -1,0 +1,92 @@
+/** The decorators that stand between a guard and its store, in their one order. */
+
+import { checkWord } from '../base/checks.js';
+import { type Duration, parseDuration, toMicroseconds } from '../base/duration.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { Logger } from '../base/host.js';
+import { consoleLogger } from '../base/host.js';
+import type { OnStoreError } from '../contract/mode.js';
+import type { Store } from '../contract/store.js';
+import type { Observers } from '../observe/observers.js';
+import { type BreakerSettings, breakerOf } from './breaker.js';
+import { withCheck } from './checked.js';
+import { withDeadline } from './deadline.js';
+import { type AnsweringStore, fallingBackOn } from './fallback.js';
+import { withBreaker } from './hearing.js';
+import { standInOf } from './stand-in.js';
+import { withStopwatch } from './stopwatch.js';
+
+export interface ResilienceOptions {
+  /** How long to wait for the store: 1 ms to 60 s. Default 50 ms. */
+  readonly storeTimeout?: Duration;
+  /**
+   * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the
+   * outage and
+   * during it, `allow` lets requests pass, `deny` answers 503.
+   */
+  readonly onStoreError?: OnStoreError;
+  /**
+   * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
+   * waits for it,
+   * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker
+   * serves all
+   * guards of a store, and counts each of its parts (a node of a cluster) by itself; the first sets it. `false`: none.
+   */
+  readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
+  /**
+   * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
+   * once a
+   * minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`:
+   * nothing is
+   * told. Default: the console.
+   */
+  readonly logger?: Logger | false;
+}
+
+/** Limiters that use the store, and what each does when it cannot answer. */
+export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
+
+/**
+ * A store that always answers: fallback(breaker(deadline(check(store)))).
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function resilient(
+  store: Store,
+  options: ResilienceOptions,
+  audience?: Observers,
+  policies: Policies = [],
+): AnsweringStore {
+  const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
+  checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
+  const timeoutUs = parseDuration(storeTimeout);
+  if (!(timeoutUs >= 1_000 && timeoutUs <= 60_000_000)) {
+    throw invalid(`storeTimeout must be from 1ms to 60s, got ${show(storeTimeout)}`);
+  }
+  const settings = breakerSettings(options.breaker);
+  const standIn = standInOf(store);
+  const answering = withCheck(store);
+  if (store.sync) return fallingBackOn(answering, standIn);
+  let calls = withDeadline(answering, timeoutUs);
+  if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
+  if (!settings) return fallingBackOn(calls, standIn, { store, timeoutUs });
+  const breaker = breakerOf(store, settings);
+  if (audience) breaker.listen((event) => audience.breaker(event));
+  if (logger) breaker.log.tell(logger);
+  for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
+  const origin = { store, breaker, timeoutUs };
+  return fallingBackOn(withBreaker(calls, breaker, timeoutUs), standIn, origin);
+}
+
+function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
+  if (breaker === false) return undefined;
+  const { failures = 5, probeEvery = '100ms' } = breaker;
+  if (!Number.isSafeInteger(failures) || failures < 1) {
+    throw invalid(`breaker.failures must be a positive integer, got ${show(failures)}`);
+  }
+  return { failures, probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery') };
+}
+
+function invalid(message: string): SpillwayError {
+  return new SpillwayError('SPW_OPTION_INVALID', message);
+}

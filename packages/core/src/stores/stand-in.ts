@@ -1,0 +1,147 @@
+/** The stand-in: what this process admitted of the limits of a store, counted in memory for when the store fails. */
+
+import { receiptFrom } from '../algorithms/receipt.js';
+import { asError } from '../base/errors.js';
+import type { Rule } from '../contract/rule.js';
+import type { Answer, Op, Step, Store, SyncStore } from '../contract/store.js';
+import { forgivingMemory } from '../memory/memory-store.js';
+import { refuses } from './parts.js';
+
+/** A step whose limit this process counts when the store fails. */
+export type StandInStep = Step & { readonly onStoreError: Rule };
+
+export function hasStandIn(step: Step): step is StandInStep {
+  return typeof step.onStoreError === 'object';
+}
+
+/** About 3.4 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
+const MAX_ENTRIES = 100_000;
+
+/** The counts are made when they are first needed: most processes never do. */
+export class StandIn {
+  private memory: SyncStore | undefined;
+  /** The rule that was counted by last. */
+  private rule: Rule | undefined;
+
+  constructor(memory?: SyncStore) {
+    this.memory = memory;
+  }
+
+  /** Answers each step by its policy, and says why in `failure`. `charges` false: it only says what it would say. */
+  answer(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
+    const failure = asError(error);
+    const counted = steps.filter(hasStandIn);
+    // A group that is refused anyway takes nothing here either.
+    const takes = charges && !steps.some((step) => step.binding && step.onStoreError === 'deny');
+    const answers = counted.length === 0 ? [] : this.decide(counted, takes, charges);
+    let next = 0;
+    return steps.map((step) => {
+      if (hasStandIn(step)) {
+        const own = answers[next++] as Answer;
+        // What the store has charged is not given back there.
+        const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
+        return { ...own, allowed, failure };
+      }
+      const allowed = step.onStoreError !== 'deny' && step.op !== 'put';
+      return { allowed, nowUs: 0, tatUs: 0, tatNum: 0, failure };
+    });
+  }
+
+  private decide(
+    steps: readonly StandInStep[],
+    takes: boolean,
+    records: boolean,
+  ): readonly Answer[] {
+    // What is only asked about is charged and given back later, by `follow`.
+    const opOf = ({ op }: Step): Op => ((op === 'take' ? takes : records) ? op : 'look');
+    const asked = steps.map((step) => localStep(step, opOf(step)));
+    const answers = this.apply(asked);
+    const granted = takes && !refuses(asked, answers);
+    return answers.map((answer, index) => {
+      const step = asked[index] as Step;
+      return granted ? withReceipt(step, answer, answer) : answer;
+    });
+  }
+
+  /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
+  follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
+    if (!steps.some(hasStandIn)) return answers;
+    const granted = !refuses(steps, answers);
+    const places: number[] = [];
+    const charges: Step[] = [];
+    for (const [place, step] of steps.entries()) {
+      const op = hasStandIn(step) && opAfter(step, answers[place], granted);
+      if (!op) continue;
+      places.push(place);
+      charges.push(localStep(step as StandInStep, op));
+    }
+    if (charges.length === 0) return answers;
+    const own = this.apply(charges);
+    const followed = answers.slice();
+    for (const [at, place] of places.entries()) {
+      const answer = answers[place] as Answer;
+      followed[place] = withReceipt(steps[place] as Step, answer, own[at] as Answer);
+    }
+    return followed;
+  }
+
+  /** Forgets a key of a limiter, which was reset elsewhere. */
+  forget(limiter: string, key: string): void {
+    const { memory, rule } = this;
+    // Of any rule: the memory knows the others that the limiter counts by.
+    if (rule) memory?.apply([{ op: 'reset', limiter, key, rule, cost: 0, binding: false }]);
+  }
+
+  private apply(steps: readonly Step[]): readonly Answer[] {
+    const memory = this.memory ?? forgivingMemory(MAX_ENTRIES);
+    this.memory = memory;
+    for (const { limiter, rule } of steps) {
+      if (rule !== this.rule) memory.register?.(limiter, rule);
+      this.rule = rule;
+    }
+    try {
+      return memory.apply(steps);
+    } catch {
+      // A group that no store could decide, of a limiter that is not ours: nobody is refused for it.
+      return steps.map(() => NOTHING_KNOWN);
+    }
+  }
+}
+
+const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
+
+/** What the stand-in does once the store has answered; undefined for nothing. */
+function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean): Op | undefined {
+  switch (step.op) {
+    case 'take':
+      return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
+    case 'put':
+      // A permit has one name here and there.
+      return step.lease || step.receipt?.standIn ? 'put' : undefined;
+    case 'look':
+      return undefined;
+    default:
+      return step.op;
+  }
+}
+
+/** The step under this process's rule. The store's receipt names nothing here. */
+function localStep({ receipt, ...step }: StandInStep, op: Op): Step {
+  const own = { ...step, op, rule: step.onStoreError };
+  return receipt?.standIn ? { ...own, receipt: receipt.standIn } : own;
+}
+
+function withReceipt(step: Step, answer: Answer, own: Answer): Answer {
+  if (step.op !== 'take' || step.lease || !answer.allowed || !hasStandIn(step)) return answer;
+  if (own.provisional) return answer; // there was no room to count it
+  return { ...answer, standIn: receiptFrom(step.onStoreError, own) };
+}
+
+const standIns = new WeakMap<Store, StandIn>();
+
+/** The one stand-in of a store in this process, whoever uses it: guards that share limits share its counts too. */
+export function standInOf(store: Store): StandIn {
+  const standIn = standIns.get(store) ?? new StandIn();
+  standIns.set(store, standIn);
+  return standIn;
+}

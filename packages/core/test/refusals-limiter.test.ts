@@ -1,0 +1,65 @@
+/** Refusals remembered by limits without HTTP, and by whose clock they end. */
+
+import { createLimiter } from '@spillway/core';
+import { describe, expect, it } from 'vitest';
+import { Remote, setUp } from './refusals-set-up.js';
+
+describe('a limiter without a guard', () => {
+  const make = (options = {}) => {
+    const store = new Remote();
+    const limiter = createLimiter({ name: 'ten', limit: 10, window: '10s' }, { store, ...options });
+    return { store, limiter };
+  };
+
+  it('refuses a key that was refused without a call, until the promised moment', async () => {
+    const { store, limiter } = make();
+    await limiter.consume('ada', { cost: 10 });
+    await limiter.consume('ada');
+    store.clock.advance(999);
+    expect(await limiter.consume('ada')).toMatchObject({ allowed: false, retryAfterMs: 1 });
+    expect(await limiter.consume('ada', { cost: 2 })).toMatchObject({ retryAfterMs: 1001 });
+    expect(store.asked).toBe(2);
+    store.clock.advance(1);
+    expect(await limiter.consume('ada')).toMatchObject({ allowed: true });
+  });
+
+  it('asks always to peek, for several keys at once, and if told so', async () => {
+    const { store, limiter } = make();
+    await limiter.consume('ada', { cost: 10 });
+    await limiter.consume('ada');
+    expect(await limiter.peek('ada')).toMatchObject({ allowed: false });
+    expect(await limiter.consumeAll(['ada', 'bob'])).toMatchObject({ allowed: false });
+    expect(store.asked).toBe(5);
+    const stubborn = make({ denialCache: false });
+    await stubborn.limiter.consume('ada', { cost: 10 });
+    for (let i = 0; i < 3; i += 1) await stubborn.limiter.consume('ada');
+    expect(stubborn.store.asked).toBe(4);
+  });
+
+  it('knows that what was recorded lengthens the wait', async () => {
+    const { limiter } = make();
+    await limiter.consume('ada', { cost: 8 });
+    expect(await limiter.consume('ada', { cost: 4 })).toMatchObject({ retryAfterMs: 2000 });
+    await limiter.record('ada', { cost: 2 });
+    expect(await limiter.consume('ada', { cost: 4 })).toMatchObject({ retryAfterMs: 4000 });
+  });
+});
+
+describe('two clocks', () => {
+  it('refuse no longer than the store would, and tell no shorter wait, though answers take time', async () => {
+    const { store, clock, admit, ask } = setUp();
+    await admit();
+    store.held = [];
+    const refused = admit(); // decided at once; the answer takes 300 ms
+    clock.advance(300);
+    for (const answer of store.held) answer();
+    await refused;
+    store.held = undefined;
+    // The wait was 60 s when it was asked: nobody can know that 300 ms of it had not passed before it was decided.
+    expect(await ask()).toMatchObject({ retryAfterMs: 60_000, calls: 0 });
+    clock.advance(59_699.999);
+    expect(await ask()).toMatchObject({ allowed: false, calls: 0 });
+    clock.advance(0.001);
+    expect(await ask()).toMatchObject({ allowed: true, calls: 1 });
+  });
+});

@@ -1,0 +1,110 @@
+/** The store's way over ioredis 5 and 6: standalone, with Sentinel, on Cluster. */
+
+import { systemClock } from '@spillway/core/store';
+import { callOff } from '../host.js';
+import type { RedisClient } from './client.js';
+import { type Inside, labelOf, streamOf } from './ioredis-inside.js';
+
+/** How often a client that waits to reconnect is told to try now: its own delay grows to seconds. */
+const NUDGE_US = 250_000;
+
+/** Of a client that will be ready, or not, without being told to. */
+const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
+
+const EVENTS = ['ready', 'close', 'end'] as const;
+
+/** The part of an ioredis client that the store uses: `new Redis()` and `new Cluster()` fit as they are. */
+export interface IoredisClient {
+  /** `wait`, `connecting`, `connect`, `ready`, `close`, `reconnecting`, `disconnecting` or `end`. */
+  readonly status: string;
+  readonly isCluster?: boolean;
+  connect(): Promise<unknown>;
+  call(command: string, args: (string | number)[]): Promise<unknown>;
+  once(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
+  removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
+}
+
+/** What ioredis keeps, and does not declare, of the next attempt to connect that it has put off. */
+interface Reconnecting {
+  reconnectTimeout?: unknown;
+  retryAttempts?: unknown;
+}
+
+export class Ioredis implements RedisClient {
+  private readonly client: IoredisClient;
+  private nudgedUs = -Infinity;
+
+  constructor(client: IoredisClient) {
+    this.client = client;
+  }
+
+  get state(): string {
+    const { status } = this.client;
+    return CONNECTING.has(status) ? 'connecting' : status;
+  }
+
+  get isCluster(): boolean {
+    return this.client.isCluster === true;
+  }
+
+  // As one list: a call with very many arguments fails before it is made.
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
+    return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
+  }
+
+  eval(script: string, keys: string[], args: string[]): Promise<unknown> {
+    return this.client.call('eval', [script, keys.length, ...keys, ...args]);
+  }
+
+  get label(): string {
+    return labelOf(this.client);
+  }
+
+  get cure(): string {
+    const option = 'socketTimeout: 1000';
+    return `set ${this.isCluster ? `redisOptions: { ${option} }` : option} on the client`;
+  }
+
+  nodeOf(slot: number): string | undefined {
+    return (this.client as IoredisClient & Inside).slots?.[slot]?.[0];
+  }
+
+  reconnect(node: string): void {
+    streamOf(this.client, node)?.destroy();
+  }
+
+  onceChanged(listener: () => void): () => void {
+    const { client } = this;
+    for (const event of EVENTS) client.once(event, listener);
+    return () => {
+      for (const event of EVENTS) client.removeListener(event, listener);
+    };
+  }
+
+  hurry(): void {
+    const { status } = this.client;
+    if (status === 'wait') this.connect();
+    else if (status === 'reconnecting') this.nudge();
+  }
+
+  /**
+   * Does what the client's timer would have done later: clears it and connects. To call connect() alone would leave the
+   * timer running beside the next one, and attempts would multiply. The attempt is not counted, so that a retryStrategy
+   * that gives up after so many does not do so early.
+   */
+  private nudge(): void {
+    const nowUs = systemClock.nowUs();
+    const client = this.client as IoredisClient & Reconnecting;
+    if (nowUs - this.nudgedUs < NUDGE_US || !client.reconnectTimeout) return;
+    this.nudgedUs = nowUs;
+    callOff(client.reconnectTimeout);
+    client.reconnectTimeout = null;
+    if (typeof client.retryAttempts === 'number') client.retryAttempts -= 1;
+    this.connect();
+  }
+
+  private connect(): void {
+    // The client tells of a failure by its own events too.
+    this.client.connect().catch(() => {});
+  }
+}

@@ -1,0 +1,76 @@
+/** The store's way over node-redis 5 and 6 on Cluster. */
+
+import slotOf from 'cluster-key-slot';
+import { unavailable } from '../calls/failures.js';
+import type { RedisClient } from './client.js';
+import { NodeRedis, type NodeRedisLike } from './node-redis.js';
+
+const EVENTS = ['connect', 'disconnect'] as const;
+
+/** The part of a node-redis cluster that the store uses: what `createCluster()` makes. */
+export interface NodeRedisCluster extends NodeRedisLike {
+  /** Since version 6. */
+  readonly isReady?: boolean;
+  readonly masters: readonly unknown[];
+  readonly slots: readonly { readonly master: ClusterNode }[];
+}
+
+/** A node, with its client once it has one. */
+interface ClusterNode {
+  readonly address?: string;
+  readonly client?: { readonly isReady: boolean } | undefined;
+}
+
+/**
+ * A node-redis cluster for `redisStore`. Connect it yourself, as node-redis asks.
+ *
+ * @example
+ * ```ts
+ * import { fromNodeRedisCluster, redisStore } from '@spillway/redis';
+ * import { createCluster } from 'redis';
+ *
+ * const cluster = createCluster({
+ *   rootNodes: [{ url: 'redis://127.0.0.1:7000' }],
+ *   defaults: { disableOfflineQueue: true, socket: { reconnectStrategy: 250 } },
+ * });
+ * cluster.on('error', console.error);
+ * await cluster.connect();
+ * const store = redisStore(fromNodeRedisCluster(cluster));
+ * ```
+ */
+export function fromNodeRedisCluster(cluster: NodeRedisCluster): RedisClient {
+  return new ClusterOfNodeRedis(cluster);
+}
+
+class ClusterOfNodeRedis extends NodeRedis {
+  readonly isCluster = true;
+  private readonly cluster: NodeRedisCluster;
+
+  constructor(cluster: NodeRedisCluster) {
+    super(
+      cluster,
+      () => cluster.isOpen && (cluster.isReady ?? cluster.masters.length > 0),
+      EVENTS,
+      () => `Redis Cluster of ${cluster.masters.length}`,
+    );
+    this.cluster = cluster;
+  }
+
+  nodeOf(slot: number): string | undefined {
+    return this.cluster.slots[slot]?.master.address;
+  }
+
+  override evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
+    return this.isAway(keys) ? Promise.reject(unavailable('away')) : super.evalsha(sha, keys, args);
+  }
+
+  override eval(script: string, keys: string[], args: string[]): Promise<unknown> {
+    return this.isAway(keys) ? Promise.reject(unavailable('away')) : super.eval(script, keys, args);
+  }
+
+  /** Whether the node of these keys, all in one slot, has lost its connection: it would queue what it is given. */
+  private isAway(keys: readonly string[]): boolean {
+    const owner = this.cluster.slots[slotOf(keys[0] ?? '')];
+    return owner === undefined || owner.master.client?.isReady === false;
+  }
+}

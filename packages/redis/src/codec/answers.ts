@@ -1,0 +1,111 @@
+/** From the script's flat reply to answers. */
+
+import type { Answer, SpillwayError, Step } from '@spillway/core';
+import { failedGroup, noReply } from '../calls/failures.js';
+import { onlyLooks } from './wire.js';
+
+/** What a group is answered that met the script after its deadline: nothing was charged. */
+export const LATE = 'late';
+
+/** What came of one group: its answers, the error that it failed with, or that it came too late. */
+export type Result = readonly Answer[] | SpillwayError | typeof LATE;
+
+/** A whole reply. */
+export interface Reply {
+  /** The server's clock. */
+  readonly nowUs: number;
+  /** One for each group. */
+  readonly results: readonly Result[];
+}
+
+/**
+ * Reads what the script replied to `groups`.
+ *
+ * @throws SpillwayError `SPW_STORE_ERROR` if it is anything else, however little: something between us and Redis has
+ * changed it
+ */
+export function readReply(
+  reply: unknown,
+  groups: readonly { readonly steps: readonly Step[] }[],
+): Reply {
+  if (!Array.isArray(reply)) throw noReply();
+  return new ReplyReader(reply).read(groups);
+}
+
+const INTEGER = /^-?\d{1,16}$/;
+
+/** Reads a reply from front to back. */
+class ReplyReader {
+  private readonly reply: readonly unknown[];
+  private readonly nowUs: number;
+  private at = 0;
+
+  constructor(reply: readonly unknown[]) {
+    this.reply = reply;
+    this.nowUs = this.number();
+  }
+
+  read(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
+    const results = groups.map(({ steps }) => this.next(steps));
+    if (this.at !== this.reply.length) throw noReply();
+    return { nowUs: this.nowUs, results };
+  }
+
+  private next(steps: readonly Step[]): Result {
+    const first = this.reply[this.at];
+    if (typeof first === 'string' && first.startsWith('!')) {
+      this.at += 1;
+      return first === '!late' ? LATE : failedGroup(first.slice(1));
+    }
+    const answers: Answer[] = new Array(steps.length);
+    for (let i = 0; i < steps.length; i += 1) answers[i] = this.answer(steps[i] as Step);
+    return answers;
+  }
+
+  private answer(step: Step): Answer {
+    const { rule } = step;
+    const { nowUs } = this;
+    const word = this.count();
+    const verdict = word % 2;
+    const value = (word - verdict) / 2;
+    const allowed = onlyLooks(step) ? step.op !== 'put' : verdict === 1;
+    switch (rule.machine) {
+      case 'bucket': {
+        const num = rule.den > 1 ? this.count() : 0;
+        const tatUs = value === 0 ? 0 : nowUs + value - 1;
+        return { allowed, nowUs, tatUs, tatNum: value === 0 ? 0 : num };
+      }
+      case 'window': {
+        const startUs = nowUs + this.number();
+        const previous = rule.sliding ? this.count() : 0;
+        return { allowed, nowUs, startUs, current: value, previous };
+      }
+      case 'log': {
+        const freesUs = this.number();
+        return { allowed, nowUs, used: value, freesUs, lastUs: this.number() };
+      }
+      case 'leases':
+        return { allowed, nowUs, used: value, critical: this.count() };
+    }
+  }
+
+  /** An integer that is not negative. */
+  private count(): number {
+    const value = this.number();
+    if (value < 0) throw noReply();
+    return value;
+  }
+
+  /** Clients may be set to give numbers as strings or bigints. */
+  private number(): number {
+    const word = this.reply[this.at];
+    this.at += 1;
+    const isNumber =
+      typeof word === 'number' ||
+      typeof word === 'bigint' ||
+      (typeof word === 'string' && INTEGER.test(word));
+    const value = isNumber ? Number(word) : Number.NaN;
+    if (!Number.isSafeInteger(value)) throw noReply();
+    return value;
+  }
+}

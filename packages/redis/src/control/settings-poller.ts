@@ -1,0 +1,137 @@
+/** What one process knows of the fleet's settings, and how it keeps up. */
+
+import type { Fault } from '@spillway/core';
+import { tellFault } from '@spillway/core/adapter';
+import { ActiveOverrides } from '@spillway/core/control';
+import { systemClock } from '@spillway/core/store';
+import { ServerTime } from '../calls/server-time.js';
+import { after, afterIdly } from '../host.js';
+import { decodeOverride } from './records.js';
+
+/** The reply of control-read.lua. */
+type Read = (knownRevision: string) => Promise<unknown>;
+
+export class SettingsPoller {
+  readonly board: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
+  private readonly serverTime = new ServerTime();
+  private readonly onFault: ((fault: Fault) => void) | undefined;
+  private readonly ask: Read;
+  private readonly everyUs: number;
+  /** The fields of the revision that is known, as they are stored. */
+  private stored = new Map<string, string>();
+  private revision = '';
+  private asked = 0;
+  private applied = 0;
+  private looking: Promise<boolean> | undefined;
+  private nextUs = -Infinity;
+  private isAway = false;
+  private stopTimer: (() => void) | undefined;
+  private closed = false;
+
+  constructor(ask: Read, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
+    this.ask = ask;
+    this.everyUs = everyUs;
+    this.onFault = onFault;
+  }
+
+  /** To be called at each use: looks for changes if it is time, also where timers rest between requests. */
+  keepUp(): void {
+    if (this.closed) return;
+    const nowUs = systemClock.nowUs();
+    if (nowUs < this.nextUs) return;
+    this.nextUs = nowUs + this.everyUs;
+    void this.look();
+    this.stopTimer?.();
+    this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
+  }
+
+  /** Looks for changes; whether there was an answer within so many milliseconds. */
+  refresh(withinMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const stop = after(withinMs, () => resolve(false));
+      void this.look().then((answered) => {
+        stop();
+        resolve(answered);
+      });
+    });
+  }
+
+  /** Those who ask at once share one look. */
+  private look(): Promise<boolean> {
+    this.looking ??= this.read()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        this.looking = undefined;
+      });
+    return this.looking;
+  }
+
+  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
+  async read(): Promise<void> {
+    this.asked += 1;
+    const turn = this.asked;
+    const known = this.revision;
+    try {
+      const reply = (await this.ask(known)) as readonly unknown[];
+      this.isAway = false;
+      this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
+      // What was asked later has answered sooner: it knows better.
+      if (turn < this.applied) return;
+      this.applied = turn;
+      // Nothing new, and so not told again.
+      if (String(reply[1]) === known) return;
+      this.follow(String(reply[1]), reply.slice(2).map(String));
+    } catch (error) {
+      if (!this.isAway) this.tell(error);
+      this.isAway = true;
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    this.stopTimer?.();
+  }
+
+  private readonly tick = (): void => {
+    this.nextUs = -Infinity;
+    this.keepUp();
+  };
+
+  private follow(revision: string, texts: readonly string[]): void {
+    const before = this.stored;
+    this.revision = revision;
+    this.stored = new Map();
+    for (let i = 0; i < texts.length; i += 2) {
+      this.stored.set(texts[i] as string, texts[i + 1] as string);
+    }
+    for (const field of before.keys()) if (!this.stored.has(field)) this.board.remove(field);
+    for (const [field, text] of this.stored) {
+      // What is the same stays the same object.
+      if (before.get(field) !== text) this.put(field, text);
+    }
+  }
+
+  /** What cannot be obeyed counts as not set. */
+  private put(field: string, text: string): void {
+    this.board.remove(field);
+    try {
+      this.board.put(decodeOverride(field, text));
+    } catch (error) {
+      this.tell(error);
+    }
+  }
+
+  private tell(error: unknown): void {
+    tellFault(this.onFault, { limiter: '', source: 'control', error });
+  }
+
+  /** By Redis's clock, as far as it is known: it judges for all when overrides end. */
+  private nowMs(): number {
+    const nowUs = systemClock.nowUs();
+    return (this.serverTime.at(nowUs) || nowUs) / 1000;
+  }
+}

@@ -1,0 +1,151 @@
+import {
+  type Admission,
+  type Algorithm,
+  type Answer,
+  createGuard,
+  createLimiter,
+  memoryStore,
+  rateLimit,
+  type Step,
+  type Store,
+} from '@spillway/core';
+import { countOf } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { request } from '../../packages/core/test/guard-set-up.js';
+
+/** What happens at a moment; keys, grants and limits by their place. */
+type Event =
+  | { readonly what: 'ask'; readonly key: number; readonly cost: number }
+  | { readonly what: 'wait'; readonly us: number }
+  /** So that the next event is a microsecond before, at, or after the moment that was promised last. */
+  | { readonly what: 'wait as told'; readonly off: number }
+  | { readonly what: 'end'; readonly grant: number; readonly refund: boolean }
+  | { readonly what: 'reset'; readonly key: number }
+  | { readonly what: 'record'; readonly key: number; readonly cost: number }
+  | { readonly what: 'limit'; readonly limit: number };
+
+const key = fc.integer({ min: 0, max: 1 });
+const cost = fc.oneof(
+  { arbitrary: fc.constant(1), weight: 2 },
+  { arbitrary: fc.integer({ min: 0, max: 7 }), weight: 3 },
+);
+const ask = fc.record({ what: fc.constant('ask' as const), key, cost });
+const event: fc.Arbitrary<Event> = fc.oneof(
+  { arbitrary: ask, weight: 20 },
+  {
+    arbitrary: fc.record({
+      what: fc.constant('wait' as const),
+      us: fc.integer({ min: 1, max: 3_000_000 }),
+    }),
+    weight: 3,
+  },
+  {
+    arbitrary: fc.record({
+      what: fc.constant('wait as told' as const),
+      off: fc.integer({ min: -1, max: 1 }),
+    }),
+    weight: 2,
+  },
+  fc.record({ what: fc.constant('end' as const), grant: fc.nat(9), refund: fc.boolean() }),
+  fc.record({ what: fc.constant('reset' as const), key }),
+  fc.record({ what: fc.constant('record' as const), key, cost }),
+  fc.record({ what: fc.constant('limit' as const), limit: fc.constantFrom(5, 3, 7) }),
+);
+
+/** With the code of its count in the name: rules that cannot share a count have their own. */
+function apart(step: Step): Step {
+  return { ...step, limiter: `${step.limiter} ${countOf(step)}` };
+}
+
+/** A guard that runs a trace and counts what it asks its store, which answers later. */
+class Run {
+  readonly clock = new ManualClock();
+  steps = 0;
+  private readonly memory = memoryStore({ clock: this.clock });
+  private readonly store: Store = {
+    sync: false,
+    testClock: this.clock,
+    apply: async (steps: readonly Step[]): Promise<readonly Answer[]> => {
+      this.steps += steps.length;
+      return this.memory.apply(steps.map(apart));
+    },
+  };
+  private limit = 5;
+  private readonly guard;
+  private readonly direct;
+  private readonly grants: Admission[] = [];
+  private toldUs = 0;
+
+  constructor(algorithm: Algorithm, denialCache: boolean) {
+    const rule = { name: 'one', window: '7s', algorithm } as const;
+    this.direct = createLimiter({ ...rule, limit: 5 }, { store: this.store });
+    this.guard = createGuard(
+      rateLimit({
+        ...rule,
+        limit: () => this.limit,
+        defaultLimit: 5,
+        key: ({ path }) => path,
+        cost: (asked) => Number(asked.header('cost')),
+        refundIf: ({ status }) => status === 200,
+      }),
+      { store: this.store, denialCache },
+    );
+  }
+
+  /** What a client would see, and an observer. */
+  async meet(one: Event): Promise<unknown> {
+    this.clock.advance(0.001);
+    switch (one.what) {
+      case 'ask': {
+        const headers = { cost: `${one.cost}` };
+        const admission = await this.guard.admit(request({ path: `k${one.key}`, headers }));
+        const { allowed, status, fields, body, decisions } = admission;
+        if (allowed) this.grants.push(admission);
+        const [decision] = decisions;
+        this.toldUs = Math.round((decision?.retryAfterMs ?? 0) * 1000);
+        return { allowed, status, fields, body, decision };
+      }
+      case 'wait':
+        return this.clock.advance(one.us / 1000);
+      case 'wait as told': {
+        const us = this.toldUs + one.off - 1;
+        if (us > 0 && us < 1e12) this.clock.advance(us / 1000);
+        return undefined;
+      }
+      case 'end':
+        return this.grants.splice(one.grant, 1)[0]?.release({ status: one.refund ? 200 : 500 });
+      case 'reset':
+        return this.direct.reset(`k${one.key}`);
+      case 'record':
+        return this.direct.record(`k${one.key}`, { cost: one.cost });
+      case 'limit':
+        this.limit = one.limit;
+        return undefined;
+    }
+  }
+}
+
+describe.each([
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+] as const)('a guard of %s that remembers refusals', (algorithm) => {
+  it('says what it would say without, in every answer to every trace', async () => {
+    let saved = 0;
+    const trace = fc.array(event, { minLength: 20, maxLength: 80 });
+    await fc.assert(
+      fc.asyncProperty(trace, async (events) => {
+        const plain = new Run(algorithm, false);
+        const cached = new Run(algorithm, true);
+        for (const one of events) expect(await cached.meet(one)).toEqual(await plain.meet(one));
+        expect(cached.steps).toBeLessThanOrEqual(plain.steps);
+        saved += plain.steps - cached.steps;
+      }),
+      { numRuns: 300 },
+    );
+    expect(saved).toBeGreaterThan(300);
+  });
+});
