@@ -67,11 +67,13 @@ class Pair {
   private readonly memory = memoryStore({ clock: this.clock });
   private readonly oracle = new Oracle();
   private readonly grants: Step[] = [];
+  private readonly redis: Store;
+  private readonly rules: readonly Rule[];
 
-  constructor(
-    private readonly redis: Store,
-    private readonly rules: readonly Rule[],
-  ) {}
+  constructor(redis: Store, rules: readonly Rule[]) {
+    this.redis = redis;
+    this.rules = rules;
+  }
 
   async meet(moveUs: number, picks: readonly Pick[]): Promise<void> {
     const nowUs = this.clock.nowUs();

@@ -76,11 +76,10 @@ export async function launch(
 export class RedisServer {
   private child: ChildProcess | undefined;
   private readonly dir = mkdtempSync(join(tmpdir(), 'spillway-fleet-'));
+  readonly port: number;
 
-  private constructor(
-    readonly port: number,
-    whenDone: (end: () => void) => void,
-  ) {
+  private constructor(port: number, whenDone: (end: () => void) => void) {
+    this.port = port;
     whenDone(() => {
       this.child?.kill('SIGKILL');
       rmSync(this.dir, { recursive: true, force: true });

@@ -30,8 +30,11 @@ export class EventLoop implements Clock {
   private ready: Task[] = [];
   private next = 0;
   private running = false;
+  private readonly processor: Processor;
 
-  constructor(private readonly processor: Processor = { everyMs: 1, ownMs: 1 }) {}
+  constructor(processor: Processor = { everyMs: 1, ownMs: 1 }) {
+    this.processor = processor;
+  }
 
   nowUs(): number {
     return Math.round(this.nowMs * 1000);

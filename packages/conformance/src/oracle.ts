@@ -36,7 +36,7 @@ export interface Verdict extends Numbers {
  * ```
  */
 export class Oracle {
-  readonly #counts = new Counts();
+  private readonly counts = new Counts();
 
   /**
    * What a store whose clock shows `nowUs` must answer to `steps`.
@@ -47,9 +47,9 @@ export class Oracle {
     const now = BigInt(nowUs);
     const questions = mergedSteps(steps);
     const refused = questions.some(
-      (question) => question.step.op === 'take' && question.binding && !this.#passes(question, now),
+      (question) => question.step.op === 'take' && question.binding && !this.passes(question, now),
     );
-    const verdicts = questions.map((question) => this.#act(question, now, refused));
+    const verdicts = questions.map((question) => this.act(question, now, refused));
     return placesOf(steps, questions).map((place) => verdicts[place] as Verdict);
   }
 
@@ -57,31 +57,31 @@ export class Oracle {
    * The counts that a store may have forgotten in part at `nowUs`, as the clock running back to `earlierUs` would show.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
-    return [...this.#counts].filter(({ rule, state }) =>
+    return [...this.counts].filter(({ rule, state }) =>
       machineOf(rule).forgettable(rule, state, BigInt(nowUs), BigInt(earlierUs)),
     );
   }
 
-  #passes({ step, cost }: MergedStep, now: bigint): boolean {
+  private passes({ step, cost }: MergedStep, now: bigint): boolean {
     if (cost === 0n) return true;
     const { rule, lease } = step;
     const machine = machineOf(rule);
     return machine.passes(
       rule,
-      machine.view(rule, this.#counts.stateOf(step), now),
+      machine.view(rule, this.counts.stateOf(step), now),
       now,
       cost,
       lease,
     );
   }
 
-  #act(question: MergedStep, now: bigint, refused: boolean): Verdict {
+  private act(question: MergedStep, now: bigint, refused: boolean): Verdict {
     const { step, cost } = question;
     const { op, rule, receipt, lease } = step;
     const machine = machineOf(rule);
-    const state = this.#counts.stateOf(step);
+    const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
-    const passes = this.#passes(question, now);
+    const passes = this.passes(question, now);
     const charges = cost > 0n && (op === 'record' || (op === 'take' && passes && !refused));
 
     let after: unknown;
@@ -96,12 +96,12 @@ export class Oracle {
       after = named ? machine.put(rule, view, now, cost, receipt, lease) : undefined;
       allowed = after !== undefined;
     } else if (op === 'reset') {
-      this.#counts.keep(step, undefined);
+      this.counts.keep(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
     } else if (mayRepair(question) && state !== undefined && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
-    if (after !== undefined) this.#counts.keep(step, after);
+    if (after !== undefined) this.counts.keep(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
 }

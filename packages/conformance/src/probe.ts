@@ -42,31 +42,31 @@ export function receiptOf(answer: Answer): Receipt {
 }
 
 export class Probe {
-  readonly #open: OpenStore;
-  #nowUs = START_US;
-  #names = 0;
+  private readonly open: OpenStore;
+  private instantUs = START_US;
+  private names = 0;
 
   constructor(open: OpenStore) {
-    this.#open = open;
+    this.open = open;
   }
 
   get nowUs(): number {
-    return this.#nowUs;
+    return this.instantUs;
   }
 
   async at(us: number): Promise<void> {
-    this.#nowUs = us;
-    await this.#open.setTimeUs(us);
+    this.instantUs = us;
+    await this.open.setTimeUs(us);
   }
 
   async pass(us: number): Promise<void> {
-    await this.at(this.#nowUs + us);
+    await this.at(this.instantUs + us);
   }
 
   /** A limiter that no check has used. */
   freshName(): string {
-    this.#names += 1;
-    return `limiter-${this.#names}`;
+    this.names += 1;
+    return `limiter-${this.names}`;
   }
 
   /** A count that no check has used: its limiter is new. */
@@ -75,7 +75,7 @@ export class Probe {
   }
 
   async apply(steps: readonly Step[]): Promise<readonly Seen[]> {
-    const answers = await this.#open.store.apply(steps);
+    const answers = await this.open.store.apply(steps);
     expectEqual('number of answers', steps.length, answers.length);
     // A step that is merged with others is answered for their summed cost.
     const questions = mergedSteps(steps);

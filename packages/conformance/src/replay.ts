@@ -33,105 +33,105 @@ export async function replay(probe: Probe, trace: Trace): Promise<void> {
 }
 
 class Replay {
-  readonly #probe: Probe;
-  readonly #trace: Trace;
-  readonly #subjects: readonly Subject[];
-  readonly #oracle = new Oracle();
-  readonly #grants: Grant[] = [];
-  readonly #lines: string[] = [];
-  #waitUs = 0;
-  #resetUs = 0;
-  #steps = 0;
+  private readonly probe: Probe;
+  private readonly trace: Trace;
+  private readonly subjects: readonly Subject[];
+  private readonly oracle = new Oracle();
+  private readonly grants: Grant[] = [];
+  private readonly lines: string[] = [];
+  private waitUs = 0;
+  private resetUs = 0;
+  private steps = 0;
 
   constructor(probe: Probe, trace: Trace) {
-    this.#probe = probe;
-    this.#trace = trace;
+    this.probe = probe;
+    this.trace = trace;
     const limiter = probe.freshName();
     const meets = (rule: Rule): Subject => ({ limiter, key: 'ada', rule });
-    this.#subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
+    this.subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
   }
 
   async run(): Promise<void> {
-    const { rules, startUs, groups } = this.#trace;
-    await this.#moveTo(startUs);
+    const { rules, startUs, groups } = this.trace;
+    await this.moveTo(startUs);
     for (const { move, steps } of groups) {
-      await this.#moveTo(destination(move, rules, this.#probe.nowUs, this.#waitUs, this.#resetUs));
-      await this.#play(this.#plan(steps));
+      await this.moveTo(destination(move, rules, this.probe.nowUs, this.waitUs, this.resetUs));
+      await this.play(this.plan(steps));
     }
   }
 
   /** Before the clock runs back, forgets what a store need not keep: what has expired. */
-  async #moveTo(us: number): Promise<void> {
-    const { nowUs } = this.#probe;
+  private async moveTo(us: number): Promise<void> {
+    const { nowUs } = this.probe;
     if (us < nowUs) {
-      const stale = this.#oracle.forgettable(nowUs, us);
-      if (stale.length > 0) await this.#play(stale.map((s) => ({ step: step('reset', s) })));
+      const stale = this.oracle.forgettable(nowUs, us);
+      if (stale.length > 0) await this.play(stale.map((s) => ({ step: step('reset', s) })));
     }
-    await this.#probe.at(us);
+    await this.probe.at(us);
   }
 
   /** The steps picked, save those that would make a group of no meaning. */
-  #plan(picks: readonly StepPick[]): Planned[] {
+  private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
-      const planned = pick.op === 'put' ? this.#planPut(pick) : this.#planStep(pick);
+      const planned = pick.op === 'put' ? this.planPut(pick) : this.planStep(pick);
       const others = plans.map(({ step }) => step);
       if (hasMeaning([...others, planned.step])) plans.push(planned);
     }
     return plans;
   }
 
-  #planStep(picked: StepPick): Planned {
+  private planStep(picked: StepPick): Planned {
     const { op, key, cost: pick, binding } = picked;
-    const subject = { ...this.#subject(picked), key: `key-${this.#trace.meet ? key % 2 : key}` };
+    const subject = { ...this.subject(picked), key: `key-${this.trace.meet ? key % 2 : key}` };
     if (subject.rule.machine === 'leases') {
       const extras = { binding, ...lease(picked.lease, picked.critical) };
       return { step: step(op, subject, pick === 'zero' ? 0 : 1, extras) };
     }
-    const look = this.#oracle.apply([step('look', subject)], this.#probe.nowUs)[0] as Verdict;
+    const look = this.oracle.apply([step('look', subject)], this.probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
     return { step: step(op === 'put' ? 'take' : op, subject, cost, { binding }) };
   }
 
-  #subject({ rule }: StepPick): Subject {
-    return this.#subjects[rule % this.#subjects.length] as Subject;
+  private subject({ rule }: StepPick): Subject {
+    return this.subjects[rule % this.subjects.length] as Subject;
   }
 
-  #planPut(pick: StepPick): Planned {
-    if (this.#subject(pick).rule.machine === 'leases') return this.#planStep(pick);
-    const grant = this.#grants.at(-1 - pick.grant);
-    if (!grant) return this.#planStep(pick);
+  private planPut(pick: StepPick): Planned {
+    if (this.subject(pick).rule.machine === 'leases') return this.planStep(pick);
+    const grant = this.grants.at(-1 - pick.grant);
+    if (!grant) return this.planStep(pick);
     return { step: step('put', grant.subject, grant.cost), grant };
   }
 
-  async #play(plans: readonly Planned[]): Promise<void> {
-    const { nowUs } = this.#probe;
+  private async play(plans: readonly Planned[]): Promise<void> {
+    const { nowUs } = this.probe;
     const forStore = plans.map(({ step, grant }) => withReceipt(step, grant?.storeReceipt));
     const forOracle = plans.map(({ step, grant }) => withReceipt(step, grant?.oracleReceipt));
-    const got = await this.#probe.apply(forStore);
-    const expected = this.#oracle.apply(forOracle, nowUs);
+    const got = await this.probe.apply(forStore);
+    const expected = this.oracle.apply(forOracle, nowUs);
     for (const [at, { step }] of plans.entries()) {
-      this.#compare(step, expected[at] as Verdict, got[at] as Seen, at === 0);
+      this.compare(step, expected[at] as Verdict, got[at] as Seen, at === 0);
     }
   }
 
-  #compare(asked: Step, expected: Verdict, got: Seen, first: boolean): void {
-    const { nowUs } = this.#probe;
-    this.#steps += 1;
+  private compare(asked: Step, expected: Verdict, got: Seen, first: boolean): void {
+    const { nowUs } = this.probe;
+    this.steps += 1;
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
     const shadow = asked.binding ? '' : ', shadow';
     const named = asked.lease
       ? `, ${asked.lease.id}${asked.lease.critical ? ', critical' : ''}`
       : '';
-    this.#lines.push(
-      `  ${this.#steps}. ${sign}  ${asked.op} ${asked.cost} of ${asked.limiter}/${asked.key}${named}${shadow}`,
+    this.lines.push(
+      `  ${this.steps}. ${sign}  ${asked.op} ${asked.cost} of ${asked.limiter}/${asked.key}${named}${shadow}`,
     );
-    if (got.answer.nowUs !== nowUs) this.#fail('nowUs', nowUs, got.answer.nowUs);
+    if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
-      if (!Object.is(expected[field], got[field])) this.#fail(field, expected[field], got[field]);
+      if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
     }
     if (expected.charged && asked.rule.machine !== 'leases') {
-      this.#grants.push({
+      this.grants.push({
         subject: asked,
         cost: asked.cost,
         storeReceipt: receiptOf(got.answer),
@@ -139,22 +139,22 @@ class Replay {
       });
     }
     if (expected.retryAfterMs > 0 && expected.retryAfterMs < Number.POSITIVE_INFINITY) {
-      this.#waitUs = Math.round(expected.retryAfterMs * 1000);
+      this.waitUs = Math.round(expected.retryAfterMs * 1000);
     }
-    this.#resetUs = Math.round(expected.resetMs * 1000);
+    this.resetUs = Math.round(expected.resetMs * 1000);
   }
 
-  #fail(field: string, expected: unknown, got: unknown): never {
-    const rules = this.#subjects.map(
+  private fail(field: string, expected: unknown, got: unknown): never {
+    const rules = this.subjects.map(
       ({ limiter, rule }) => `  ${limiter}: ${describe(rule as Rule)}`,
     );
     throw new Error(
       [
-        `step ${this.#steps}, ${field}: expected ${expected}, got ${got}`,
+        `step ${this.steps}, ${field}: expected ${expected}, got ${got}`,
         'rules:',
         ...rules,
         'steps:',
-        ...this.#lines,
+        ...this.lines,
       ].join('\n'),
     );
   }

@@ -20,24 +20,24 @@ import { type Duration, toMicroseconds } from './base/duration.js';
  * ```
  */
 export class ManualClock implements Clock {
-  #nowUs: number;
+  private instantUs: number;
 
   /** @param startUs where it starts, in microseconds since the epoch; by default 2026-01-01T00:00:00Z. */
   constructor(startUs: number = 1_767_225_600_000_000) {
-    this.#nowUs = startUs;
+    this.instantUs = startUs;
   }
 
   nowUs(): number {
-    return this.#nowUs;
+    return this.instantUs;
   }
 
   /** Moves forward by a duration: `'1m'`, or milliseconds (down to 0.001). */
   advance(duration: Duration): void {
-    this.#nowUs += toMicroseconds(duration);
+    this.instantUs += toMicroseconds(duration);
   }
 
   /** Moves to an instant in microseconds since the epoch, backwards too: what a real clock must survive. */
   setUs(us: number): void {
-    this.#nowUs = us;
+    this.instantUs = us;
   }
 }

@@ -5,12 +5,11 @@ import type { Request } from 'express';
 import type { ExpressTrust } from './trust.js';
 
 export class ExpressRequest extends NodeLimitRequest<Request> {
-  constructor(
-    raw: Request,
-    private readonly believed: ExpressTrust,
-    ipv6Prefix: number | undefined,
-  ) {
+  private readonly believed: ExpressTrust;
+
+  constructor(raw: Request, believed: ExpressTrust, ipv6Prefix: number | undefined) {
     super(raw, raw, believed === 'express' ? { kind: 'none' } : believed, ipv6Prefix);
+    this.believed = believed;
   }
 
   override get path(): string {

@@ -92,11 +92,10 @@ class Way {
   private readonly finder: AddressFinder<readonly [Context]>;
   private readonly permits: ResponsePermits;
   private readonly notices: Notices;
+  private readonly options: SpillwayOptions;
 
-  constructor(
-    limiters: Limiter<Context> | readonly Limiter<Context>[],
-    private readonly options: SpillwayOptions,
-  ) {
+  constructor(limiters: Limiter<Context> | readonly Limiter<Context>[], options: SpillwayOptions) {
+    this.options = options;
     this.finder = new AddressFinder(options);
     this.permits = new ResponsePermits(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);

@@ -14,11 +14,13 @@ import { type OnRefused, ownAnswer, type Reply } from './reply.js';
 
 export class FetchReply implements Reply {
   private permit: Permit | undefined;
+  private readonly c: Context;
+  private readonly permits: ResponsePermits;
 
-  constructor(
-    private readonly c: Context,
-    private readonly permits: ResponsePermits,
-  ) {}
+  constructor(c: Context, permits: ResponsePermits) {
+    this.c = c;
+    this.permits = permits;
+  }
 
   isGone(): boolean {
     return this.c.req.raw.signal?.aborted === true;

@@ -16,11 +16,15 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { type OnRefused, ownAnswer, type Reply } from './reply.js';
 
 export class NodeReply implements Reply {
-  constructor(
-    private readonly c: Context,
-    private readonly req: NodeRequest,
-    private readonly res: NodeResponse,
-  ) {}
+  private readonly c: Context;
+  private readonly req: NodeRequest;
+  private readonly res: NodeResponse;
+
+  constructor(c: Context, req: NodeRequest, res: NodeResponse) {
+    this.c = c;
+    this.req = req;
+    this.res = res;
+  }
 
   /** The answer, if a request has a response of node:http: `c.env` is what @hono/node-server says. */
   static of(c: Context): NodeReply | undefined {

@@ -4,11 +4,11 @@ import { AddressedRequest, type AddressFinder } from '@spillway/core/fetch';
 import type { Context } from 'hono';
 
 export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
-  constructor(
-    readonly raw: Context,
-    finder: AddressFinder<readonly [Context]>,
-  ) {
+  readonly raw: Context;
+
+  constructor(raw: Context, finder: AddressFinder<readonly [Context]>) {
     super(finder, [raw]);
+    this.raw = raw;
   }
 
   get method(): string {

@@ -23,12 +23,11 @@ export class Gate {
   readonly guards: HandlerGuards;
   private readonly trust: Trust;
   private toldTwice = false;
+  private readonly options: SpillwayOptions;
 
   /** @throws SpillwayError for wrong options */
-  constructor(
-    private readonly options: SpillwayOptions,
-    store: Store,
-  ) {
+  constructor(options: SpillwayOptions, store: Store) {
+    this.options = options;
     const { limiters = [], trustProxy, ipv6Prefix, refuse = 'answer' } = options;
     if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
     if (refuse !== 'answer' && refuse !== 'throw') {

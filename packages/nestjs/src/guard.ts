@@ -28,7 +28,11 @@ import { hasInterceptor } from './metadata.js';
  * ```
  */
 export class SpillwayGuard implements CanActivate {
-  constructor(private readonly gate: Gate) {}
+  private readonly gate: Gate;
+
+  constructor(gate: Gate) {
+    this.gate = gate;
+  }
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (stageOf(context) === 'judged') {

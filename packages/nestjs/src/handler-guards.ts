@@ -22,12 +22,13 @@ export class HandlerGuards {
   /** For which class, and which method if it is of one, each name was derived. */
   private readonly places = new Map<string, readonly object[]>();
   private readonly plain: NestGuard | 'none';
+  private readonly limiters: readonly NestLimiter[];
+  private readonly options: GuardOptions<ExecutionContext>;
 
   /** @throws SpillwayError as `createGuard` */
-  constructor(
-    private readonly limiters: readonly NestLimiter[],
-    private readonly options: GuardOptions<ExecutionContext>,
-  ) {
+  constructor(limiters: readonly NestLimiter[], options: GuardOptions<ExecutionContext>) {
+    this.limiters = limiters;
+    this.options = options;
     this.plain = this.make(limiters);
   }
 

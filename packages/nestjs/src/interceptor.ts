@@ -28,7 +28,11 @@ import { setStage, stageOf } from './judged.js';
  * ```
  */
 export class SpillwayInterceptor implements NestInterceptor {
-  constructor(private readonly gate: Gate | undefined) {}
+  private readonly gate: Gate | undefined;
+
+  constructor(gate: Gate | undefined) {
+    this.gate = gate;
+  }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const { gate } = this;

@@ -37,10 +37,13 @@ import {
  * ```
  */
 export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
-  constructor(
-    private readonly gate: Gate,
-    private readonly modules: ModulesContainer,
-  ) {}
+  private readonly gate: Gate;
+  private readonly modules: ModulesContainer;
+
+  constructor(gate: Gate, modules: ModulesContainer) {
+    this.gate = gate;
+    this.modules = modules;
+  }
 
   /**
    * With options at hand. Wrong ones throw a SpillwayError when the app is made.

@@ -8,13 +8,22 @@ import type { Exchange } from './exchange.js';
 export class NestRequest implements LimitRequest<ExecutionContext> {
   private address: string | undefined;
   private addressKnown = false;
+  readonly raw: ExecutionContext;
+  private readonly exchange: Exchange;
+  private readonly trust: Trust;
+  private readonly ipv6Prefix: number | undefined;
 
   constructor(
-    readonly raw: ExecutionContext,
-    private readonly exchange: Exchange,
-    private readonly trust: Trust,
-    private readonly ipv6Prefix: number | undefined,
-  ) {}
+    raw: ExecutionContext,
+    exchange: Exchange,
+    trust: Trust,
+    ipv6Prefix: number | undefined,
+  ) {
+    this.raw = raw;
+    this.exchange = exchange;
+    this.trust = trust;
+    this.ipv6Prefix = ipv6Prefix;
+  }
 
   /** Of a message, which has none: POST, for it may change anything. */
   get method(): string {

@@ -42,9 +42,11 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
   private readonly latency: Histogram;
   /** By outcome. */
   private readonly attributes = new Map<string, { outcome: string }>();
+  private readonly meter: Meter;
 
-  constructor(private readonly meter: Meter) {
+  constructor(meter: Meter) {
     super();
+    this.meter = meter;
     this.latency = meter.createHistogram('spillway.store.call.duration', {
       description: 'How long calls of the store took, by what came of them.',
       unit: 's',

@@ -50,12 +50,13 @@ export function prometheusObserver(options: PrometheusOptions = {}): PrometheusO
 class TallyObserver extends Tally implements PrometheusObserver {
   private readonly calls = new Map<string, (seconds: number) => void>();
   private readonly latency: Histogram<'outcome'>;
+  private readonly register: Registry;
+  private readonly prefix: string;
 
-  constructor(
-    private readonly register: Registry,
-    private readonly prefix: string,
-  ) {
+  constructor(register: Registry, prefix: string) {
     super();
+    this.register = register;
+    this.prefix = prefix;
     this.latency = new Histogram({
       name: `${prefix}store_call_duration_seconds`,
       help: 'How long calls of the store took, by what came of them.',

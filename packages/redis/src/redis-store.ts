@@ -105,13 +105,10 @@ export class Redis implements RedisStore {
   private readonly batches: Batches;
   private readonly isCluster: boolean;
   private readonly registry: Registry;
+  private readonly client: RedisClient;
 
-  constructor(
-    private readonly client: RedisClient,
-    script: Script,
-    options: RedisStoreOptions,
-    testClock?: Clock,
-  ) {
+  constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
+    this.client = client;
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
     if (!Number.isSafeInteger(maxSteps) || maxSteps < 1) {
       throw new SpillwayError(

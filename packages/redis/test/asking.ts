@@ -57,11 +57,10 @@ export class Bridge {
     }
     socket.pipe(redis).pipe(socket);
   });
+  private readonly redisPort: number;
 
-  private constructor(
-    private readonly redisPort: number,
-    port: number,
-  ) {
+  private constructor(redisPort: number, port: number) {
+    this.redisPort = redisPort;
     this.port = port;
   }
 

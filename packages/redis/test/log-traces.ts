@@ -21,55 +21,55 @@ interface Grant {
 
 /** What happens next to a log under `rule`, as a step and how far the clock moves before it. */
 export class LogTrace {
-  readonly #rule: LogRule;
-  readonly #random: () => number;
-  readonly #grants: Grant[] = [];
+  private readonly rule: LogRule;
+  private readonly random: () => number;
+  private readonly grants: Grant[] = [];
   /** Which of them was given back last. */
-  #at = 0;
+  private at = 0;
   /** What the trace is about for a while: steps of one kind in a row are what fills and empties chunks. */
-  #phase: 'fill' | 'mix' | 'refund' | 'record' = 'fill';
+  private phase: 'fill' | 'mix' | 'refund' | 'record' = 'fill';
 
   /** The first `fill` steps take one unit each. */
-  #fill: number;
+  private fill: number;
 
   constructor(rule: LogRule, seed: number, fill: number) {
-    this.#rule = rule;
-    this.#fill = fill;
-    this.#at = fill >> 1;
-    if (fill > 0) this.#phase = 'refund';
-    this.#random = randomFrom(seed);
+    this.rule = rule;
+    this.fill = fill;
+    this.at = fill >> 1;
+    if (fill > 0) this.phase = 'refund';
+    this.random = randomFrom(seed);
   }
 
   next(): { readonly step: Step; readonly moveUs: number } {
-    const base = { limiter: 'log', key: 'ada', rule: this.#rule, binding: true };
-    if (this.#fill > 0) {
-      this.#fill -= 1;
-      return { step: { ...base, op: 'take', cost: 1 }, moveUs: Math.ceil(this.#random() * 999) };
+    const base = { limiter: 'log', key: 'ada', rule: this.rule, binding: true };
+    if (this.fill > 0) {
+      this.fill -= 1;
+      return { step: { ...base, op: 'take', cost: 1 }, moveUs: Math.ceil(this.random() * 999) };
     }
-    if (this.#random() < 0.006) {
-      this.#phase = this.#pick(['fill', 'fill', 'mix', 'refund', 'record']);
+    if (this.random() < 0.006) {
+      this.phase = this.pick(['fill', 'fill', 'mix', 'refund', 'record']);
     }
-    const moveUs = this.#move();
-    const op = this.#op();
-    if (op !== 'put') return { step: { ...base, op, cost: this.#cost() }, moveUs };
-    const { cost, receipt } = this.#takeGrant();
+    const moveUs = this.move();
+    const op = this.op();
+    if (op !== 'put') return { step: { ...base, op, cost: this.cost() }, moveUs };
+    const { cost, receipt } = this.takeGrant();
     return { step: { ...base, op, cost, receipt }, moveUs };
   }
 
   /** Tells what a store answered, so that grants can be given back. */
   told({ op, cost }: Step, { allowed, lastUs }: LogAnswer): void {
     const charged = cost > 0 && (op === 'record' || (op === 'take' && allowed));
-    if (charged) this.#grants.push({ cost, receipt: { atUs: lastUs, num: 0 } });
+    if (charged) this.grants.push({ cost, receipt: { atUs: lastUs, num: 0 } });
     // The oldest have expired.
-    if (this.#grants.length > 6_000) this.#grants.shift();
+    if (this.grants.length > 6_000) this.grants.shift();
   }
 
-  #op(): Op {
-    const puts = this.#grants.length > 0;
-    const at = this.#random();
+  private op(): Op {
+    const puts = this.grants.length > 0;
+    const at = this.random();
     if (at < 0.0002) return 'reset';
     if (at < 0.05) return 'look';
-    switch (this.#phase) {
+    switch (this.phase) {
       case 'fill':
         return puts && at < 0.08 ? 'put' : 'take';
       case 'refund':
@@ -82,43 +82,43 @@ export class LogTrace {
   }
 
   /** One of the newest, any, or in a row from where the last one was; each once, and then and when again. */
-  #takeGrant(): Grant {
-    const { length } = this.#grants;
-    const way = this.#random();
-    if (way < 0.02) this.#at = length - 1 - Math.floor(this.#random() * 5);
-    else if (way < 0.03) this.#at = Math.floor(this.#random() * length);
-    this.#at = Math.max(0, Math.min(length - 1, this.#at));
-    const grant = this.#grants[this.#at] as Grant;
-    if (this.#random() < 0.97) this.#grants.splice(this.#at, 1);
+  private takeGrant(): Grant {
+    const { length } = this.grants;
+    const way = this.random();
+    if (way < 0.02) this.at = length - 1 - Math.floor(this.random() * 5);
+    else if (way < 0.03) this.at = Math.floor(this.random() * length);
+    this.at = Math.max(0, Math.min(length - 1, this.at));
+    const grant = this.grants[this.at] as Grant;
+    if (this.random() < 0.97) this.grants.splice(this.at, 1);
     return grant;
   }
 
-  #cost(): number {
-    const { limit } = this.#rule;
-    const at = this.#random();
+  private cost(): number {
+    const { limit } = this.rule;
+    const at = this.random();
     // Large enough for sums beyond 2^32, small enough that many fit.
-    if (limit > 1_000_000) return 1 + Math.floor((this.#random() * limit) / 50);
+    if (limit > 1_000_000) return 1 + Math.floor((this.random() * limit) / 50);
     if (at < 0.85) return 1;
-    if (at < 0.97) return 1 + Math.floor(this.#random() * 9);
+    if (at < 0.97) return 1 + Math.floor(this.random() * 9);
     if (at < 0.98) return 0;
-    if (at < 0.998) return 1 + Math.floor(this.#random() ** 8 * limit);
-    return this.#pick([limit, limit + 1, Number.MAX_SAFE_INTEGER]);
+    if (at < 0.998) return 1 + Math.floor(this.random() ** 8 * limit);
+    return this.pick([limit, limit + 1, Number.MAX_SAFE_INTEGER]);
   }
 
-  #move(): number {
-    const { windowUs, limit } = this.#rule;
+  private move(): number {
+    const { windowUs, limit } = this.rule;
     const unitUs = windowUs / Math.min(limit, 3000);
-    const at = this.#random();
+    const at = this.random();
     if (at < 0.1) return 0;
-    if (at < 0.985) return Math.ceil(this.#random() * unitUs);
-    if (at < 0.99) return Math.ceil((this.#random() * windowUs) / 40);
-    if (at < 0.998) return -Math.ceil((this.#random() * windowUs) / 80);
-    if (at < 0.9985) return Math.ceil(this.#random() * windowUs);
-    if (at < 0.999) return -Math.ceil(this.#random() * 3 * windowUs);
+    if (at < 0.985) return Math.ceil(this.random() * unitUs);
+    if (at < 0.99) return Math.ceil((this.random() * windowUs) / 40);
+    if (at < 0.998) return -Math.ceil((this.random() * windowUs) / 80);
+    if (at < 0.9985) return Math.ceil(this.random() * windowUs);
+    if (at < 0.999) return -Math.ceil(this.random() * 3 * windowUs);
     return 0;
   }
 
-  #pick<T>(from: readonly T[]): T {
-    return from[Math.floor(this.#random() * from.length)] as T;
+  private pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.random() * from.length)] as T;
   }
 }

@@ -19,8 +19,11 @@ class Between implements RedisClient {
   change: Change = (reply) => reply;
   /** The deadlines that were sent, on the server's clock. */
   readonly deadlines: number[] = [];
+  private readonly redis: Ioredis;
 
-  constructor(private readonly redis: Ioredis) {}
+  constructor(redis: Ioredis) {
+    this.redis = redis;
+  }
 
   async evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
     this.deadlines.push(Number(args[0]));

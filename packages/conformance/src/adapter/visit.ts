@@ -19,11 +19,13 @@ const SHED_PATIENCE_MS = 20_000;
 
 export class Visit {
   private readonly startMs = performance.now();
+  readonly wire: Wire;
+  readonly settings: AdapterSettings;
 
-  constructor(
-    readonly wire: Wire,
-    readonly settings: AdapterSettings,
-  ) {}
+  constructor(wire: Wire, settings: AdapterSettings) {
+    this.wire = wire;
+    this.settings = settings;
+  }
 
   /** Someone new, with an API key and an address of their own unless given; a key of null is none. */
   caller(given: { readonly key?: string | null; readonly address?: string } = {}): Caller {
@@ -113,12 +115,14 @@ export class Visit {
 /** Someone who asks, under one API key and from one address. */
 export class Caller {
   readonly headers: Readonly<Record<string, string>>;
+  private readonly visit: Visit;
+  readonly key: string | null;
+  readonly address: string;
 
-  constructor(
-    private readonly visit: Visit,
-    readonly key: string | null,
-    readonly address: string,
-  ) {
+  constructor(visit: Visit, key: string | null, address: string) {
+    this.visit = visit;
+    this.key = key;
+    this.address = address;
     const from = { [visit.settings.addressHeader]: address };
     this.headers = key === null ? from : { ...from, 'x-api-key': key };
   }

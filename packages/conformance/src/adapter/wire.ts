@@ -40,8 +40,11 @@ const PATIENCE_MS = 15_000;
 
 export class Wire {
   private readonly opened = new Set<{ destroy(): unknown }>();
+  readonly url: URL;
 
-  constructor(readonly url: URL) {}
+  constructor(url: URL) {
+    this.url = url;
+  }
 
   /** Begins a request whose answer nobody may ever read; resolves once it is on its way. */
   async begin(path: string, ask: Ask = {}): Promise<ClientRequest> {

@@ -34,31 +34,31 @@ interface Count {
 
 /** All counts, by limiter and key. */
 export class Counts {
-  readonly #limiters = new Map<string, Map<string, Count[]>>();
+  private readonly limiters = new Map<string, Map<string, Count[]>>();
 
   /** The state that `subject` is counted by; undefined if it was never used. */
   stateOf(subject: Subject): unknown {
-    return this.#all(subject).find(({ rule }) => sharesCount(rule, subject.rule))?.state;
+    return this.all(subject).find(({ rule }) => sharesCount(rule, subject.rule))?.state;
   }
 
   /** Keeps a state; undefined forgets the count. */
   keep(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
-    const others = this.#all(subject).filter((count) => !sharesCount(count.rule, rule));
-    const keys = this.#limiters.get(limiter) ?? new Map<string, Count[]>();
+    const others = this.all(subject).filter((count) => !sharesCount(count.rule, rule));
+    const keys = this.limiters.get(limiter) ?? new Map<string, Count[]>();
     keys.set(key, state === undefined ? others : [...others, { rule, state }]);
-    this.#limiters.set(limiter, keys);
+    this.limiters.set(limiter, keys);
   }
 
   *[Symbol.iterator](): Generator<Subject & { readonly state: unknown }> {
-    for (const [limiter, keys] of this.#limiters) {
+    for (const [limiter, keys] of this.limiters) {
       for (const [key, counts] of keys) {
         for (const { rule, state } of counts) yield { limiter, key, rule, state };
       }
     }
   }
 
-  #all({ limiter, key }: Subject): readonly Count[] {
-    return this.#limiters.get(limiter)?.get(key) ?? [];
+  private all({ limiter, key }: Subject): readonly Count[] {
+    return this.limiters.get(limiter)?.get(key) ?? [];
   }
 }

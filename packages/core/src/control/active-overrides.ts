@@ -25,9 +25,12 @@ export class ActiveOverrides implements Control {
   /** By limiter: those that are declared and asked for, so they are few. */
   private readonly standings = new Map<string, ActiveOverride>();
   private nextEndMs = Infinity;
+  private readonly nowMs: () => number;
 
   /** Instants are in milliseconds since the epoch, of the clock that judges when overrides end. */
-  constructor(private readonly nowMs: () => number) {}
+  constructor(nowMs: () => number) {
+    this.nowMs = nowMs;
+  }
 
   get size(): number {
     return this.overrides.size;

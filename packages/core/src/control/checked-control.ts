@@ -25,12 +25,19 @@ class SteadyControl implements Control {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
+  private readonly control: Control;
+  private readonly context: Pick<StepContext, 'fault'>;
+  private readonly onChange: (limiter: string) => void;
 
   constructor(
-    private readonly control: Control,
-    private readonly context: Pick<StepContext, 'fault'>,
-    private readonly onChange: (limiter: string) => void,
-  ) {}
+    control: Control,
+    context: Pick<StepContext, 'fault'>,
+    onChange: (limiter: string) => void,
+  ) {
+    this.control = control;
+    this.context = context;
+    this.onChange = onChange;
+  }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
     let said: unknown;

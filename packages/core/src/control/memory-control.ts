@@ -70,8 +70,10 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
 class InMemory implements MemoryControl {
   private readonly board: ActiveOverrides;
   private changes: Change[] = [];
+  private readonly clock: Clock;
 
-  constructor(private readonly clock: Clock) {
+  constructor(clock: Clock) {
+    this.clock = clock;
     this.board = new ActiveOverrides(() => this.nowMs());
   }
 

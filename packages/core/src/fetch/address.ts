@@ -38,11 +38,13 @@ export interface AddressOptions<Args extends readonly unknown[]> {
 export class AddressFinder<Args extends readonly unknown[]> {
   readonly told: boolean;
   private readonly trust: Trust;
+  private readonly options: AddressOptions<Args>;
 
   /**
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
-  constructor(private readonly options: AddressOptions<Args>) {
+  constructor(options: AddressOptions<Args>) {
+    this.options = options;
     const { clientIp, trustProxy, ipv6Prefix } = options;
     if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
     this.told = clientIp !== undefined;
@@ -85,11 +87,13 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   private address: string | undefined;
   private state: 'unasked' | 'found' | 'missing' = 'unasked';
   private needed = false;
+  private readonly finder: AddressFinder<Args>;
+  private readonly args: Args;
 
-  constructor(
-    private readonly finder: AddressFinder<Args>,
-    private readonly args: Args,
-  ) {}
+  constructor(finder: AddressFinder<Args>, args: Args) {
+    this.finder = finder;
+    this.args = args;
+  }
 
   abstract header(name: string): string | undefined;
 

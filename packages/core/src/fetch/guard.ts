@@ -102,11 +102,13 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   private readonly underWay = new WeakMap<Req, Promise<Admission>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly notices: Notices;
+  private readonly options: FetchGuardOptions<Req, Rest>;
 
   constructor(
     limiters: Limiter<Req> | readonly Limiter<Req>[],
-    private readonly options: FetchGuardOptions<Req, Rest>,
+    options: FetchGuardOptions<Req, Rest>,
   ) {
+    this.options = options;
     this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
     this.permits = new ResponsePermits(options.onFault, options.logger);
     this.guard = createGuard(limiters, options);
@@ -169,14 +171,23 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
 
 class Checked implements FetchCheck {
   readonly response: HostResponse | undefined;
+  readonly admission: Admission;
+  private readonly request: WebRequest;
+  /** `again`: this guard has let it pass before, and dresses its response there. */
+  private readonly turn: 'first' | 'again' | 'gone';
+  private readonly permit: Permit | undefined;
 
   constructor(
-    readonly admission: Admission,
-    private readonly request: WebRequest,
+    admission: Admission,
+    request: WebRequest,
     /** `again`: this guard has let it pass before, and dresses its response there. */
-    private readonly turn: 'first' | 'again' | 'gone',
-    private readonly permit: Permit | undefined,
+    turn: 'first' | 'again' | 'gone',
+    permit: Permit | undefined,
   ) {
+    this.admission = admission;
+    this.request = request;
+    this.turn = turn;
+    this.permit = permit;
     if (turn === 'gone') this.response = goneResponse();
     else if (!admission.allowed) this.response = refusalResponse(admission, request.method);
   }
@@ -196,13 +207,20 @@ class FetchRequest<
   Req extends WebRequest,
   Args extends readonly unknown[],
 > extends AddressedRequest<Req, Args> {
+  readonly raw: Req;
+  private readonly all: Args;
+  private readonly keep: ((promise: Promise<unknown>, ...args: Args) => void) | undefined;
+
   constructor(
-    readonly raw: Req,
+    raw: Req,
     finder: AddressFinder<Args>,
-    private readonly all: Args,
-    private readonly keep: ((promise: Promise<unknown>, ...args: Args) => void) | undefined,
+    all: Args,
+    keep: ((promise: Promise<unknown>, ...args: Args) => void) | undefined,
   ) {
     super(finder, all);
+    this.raw = raw;
+    this.all = all;
+    this.keep = keep;
   }
 
   waitUntil(promise: Promise<unknown>): boolean {

@@ -4,12 +4,11 @@ import type { WebController, WebReader, WebSource } from './web.js';
 
 export class ObservedBody implements WebSource {
   private readonly reader: WebReader;
+  private readonly over: (aborted: boolean) => void;
 
   /** @param over told once or more, when the body has ended, failed or was cancelled */
-  constructor(
-    body: object,
-    private readonly over: (aborted: boolean) => void,
-  ) {
+  constructor(body: object, over: (aborted: boolean) => void) {
+    this.over = over;
     this.reader = (body as { getReader(): WebReader }).getReader();
   }
 

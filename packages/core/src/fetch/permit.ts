@@ -18,15 +18,16 @@ export type WaitUntil = (promise: Promise<unknown>) => void;
 export class ResponsePermits {
   /** Where another middleware throws a response away unread, nothing else would tell. */
   private readonly losses: FinalizationRegistry<Permit> | undefined;
+  private readonly onFault: ((fault: Fault) => void) | undefined;
+  private readonly logger: Logger | false | undefined;
 
   /**
    * @param onFault told when `waitUntil` throws
    * @param logger told of that, once a minute, where there is no `onFault`; default the console
    */
-  constructor(
-    private readonly onFault?: (fault: Fault) => void,
-    private readonly logger?: Logger | false,
-  ) {
+  constructor(onFault?: (fault: Fault) => void, logger?: Logger | false) {
+    this.onFault = onFault;
+    this.logger = logger;
     if (typeof FinalizationRegistry === 'undefined') return; // a Worker must ask for it
     this.losses = new FinalizationRegistry((permit) => permit.release({ aborted: true }));
   }
@@ -54,12 +55,18 @@ export class ResponsePermits {
 /** What one admission has to give back. */
 export class Permit {
   private done: (() => void) | undefined;
+  private readonly admission: Admission;
+  private readonly signal: WebSignal | null | undefined;
+  private readonly losses: FinalizationRegistry<Permit> | undefined;
 
   constructor(
-    private readonly admission: Admission,
-    private readonly signal: WebSignal | null | undefined,
-    private readonly losses: FinalizationRegistry<Permit> | undefined,
+    admission: Admission,
+    signal: WebSignal | null | undefined,
+    losses: FinalizationRegistry<Permit> | undefined,
   ) {
+    this.admission = admission;
+    this.signal = signal;
+    this.losses = losses;
     signal?.addEventListener('abort', this.abort);
   }
 

@@ -26,16 +26,23 @@ export class GuardAdmission<Raw> implements Admission {
   readonly fields: readonly Field[];
   readonly body: string;
   private held: readonly LimiterTurn<Raw>[];
+  private readonly settle: (
+    asked: readonly LimiterTurn<Raw>[],
+    outcome: RequestOutcome,
+  ) => Promise<void> | undefined;
+  readonly guard: object;
 
   constructor(
     asked: readonly LimiterTurn<Raw>[],
     presenter: ResponseWriter,
-    private readonly settle: (
+    settle: (
       asked: readonly LimiterTurn<Raw>[],
       outcome: RequestOutcome,
     ) => Promise<void> | undefined,
-    readonly guard: object,
+    guard: object,
   ) {
+    this.settle = settle;
+    this.guard = guard;
     this.decisions = asked.map((one) => one.decision as Decision);
     const refusals = this.decisions.filter((decision) => !decision.allowed);
     this.allowed = refusals.length === 0;

@@ -71,11 +71,12 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly control: Control | undefined;
   private readonly modes: Modes<Raw>;
   private readonly refusals: Refusals | undefined;
+  private readonly limiters: readonly Limiter<Raw>[];
+  private readonly options: GuardOptions<Raw>;
 
-  constructor(
-    private readonly limiters: readonly Limiter<Raw>[],
-    private readonly options: GuardOptions<Raw>,
-  ) {
+  constructor(limiters: readonly Limiter<Raw>[], options: GuardOptions<Raw>) {
+    this.limiters = limiters;
+    this.options = options;
     checkLimiters(limiters, options.store);
     checkWord('preflights', options.preflights, ['pass', 'count']);
     const memory = options.store ? undefined : sharedMemory();

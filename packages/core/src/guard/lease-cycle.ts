@@ -29,15 +29,24 @@ export class LeaseCycle {
   /** When those that were lost were last sent again. */
   private roundUs = 0;
   private catchingUp = false;
+  private readonly store: Store;
+  private readonly leaseUs: number;
+  private readonly clock: Clock;
+  /** Renewals and releases on their way; whoever closes waits for them. */
+  private readonly underWay: Set<Promise<unknown>>;
 
   constructor(
-    private readonly store: Store,
-    private readonly leaseUs: number,
-    private readonly clock: Clock,
+    store: Store,
+    leaseUs: number,
+    clock: Clock,
     /** Renewals and releases on their way; whoever closes waits for them. */
-    private readonly underWay: Set<Promise<unknown>>,
+    underWay: Set<Promise<unknown>>,
     room: Room,
   ) {
+    this.store = store;
+    this.leaseUs = leaseUs;
+    this.clock = clock;
+    this.underWay = underWay;
     this.roster = new Roster(leaseUs);
     this.lost = new LostReleases(room);
   }

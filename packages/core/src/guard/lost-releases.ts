@@ -27,8 +27,11 @@ export class LostReleases {
   private readonly untilUs = new Map<Step, number>();
   /** Those that this round has still to send, the next one last. */
   private round: Step[] = [];
+  private readonly room: Room;
 
-  constructor(private readonly room: Room) {}
+  constructor(room: Room) {
+    this.room = room;
+  }
 
   get size(): number {
     return this.untilUs.size;

@@ -13,11 +13,19 @@ import { isInShare } from './share.js';
 const ORDER: readonly Mode[] = ['off', 'shadow', 'enforce'];
 
 export class Modes<Raw> {
+  private readonly guardMode: Per<Raw, Mode> | undefined;
+  private readonly control: Control | undefined;
+  private readonly context: StepContext;
+
   constructor(
-    private readonly guardMode: Per<Raw, Mode> | undefined,
-    private readonly control: Control | undefined,
-    private readonly context: StepContext,
-  ) {}
+    guardMode: Per<Raw, Mode> | undefined,
+    control: Control | undefined,
+    context: StepContext,
+  ) {
+    this.guardMode = guardMode;
+    this.control = control;
+    this.context = context;
+  }
 
   /** None of a guard's limiters is stricter than this. */
   ofGuard(request: LimitRequest<Raw>): Mode {

@@ -22,16 +22,19 @@ export class Permits {
   /** By length: as many as limiters have. */
   private readonly cycles = new Map<number, LeaseCycle>();
   private readonly underWay = new Set<Promise<unknown>>();
+  private readonly store: Store;
+  private readonly room: Room;
+  private readonly clock: Clock;
 
   /**
    * @param store must answer for itself: it neither throws nor rejects
    * @param room for releases that are lost
    */
-  constructor(
-    private readonly store: Store,
-    private readonly room: Room,
-    private readonly clock: Clock = systemClock,
-  ) {}
+  constructor(store: Store, room: Room, clock: Clock = systemClock) {
+    this.store = store;
+    this.room = room;
+    this.clock = clock;
+  }
 
   hold(step: Step): void {
     this.cycleOf(step).hold(step);

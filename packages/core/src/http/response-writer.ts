@@ -29,13 +29,12 @@ export class ResponseWriter {
   // A policy's texts are made once; a weak map, so that limits that were asked for once do not stay.
   private readonly texts = new WeakMap<Policy, PolicyTexts>();
   private readonly standard: boolean;
+  private readonly blockedStatus: 403 | 429;
   private readonly legacy: boolean;
 
   /** @throws SpillwayError `SPW_OPTION_INVALID` */
-  constructor(
-    styles: readonly HeaderStyle[],
-    private readonly blockedStatus: 403 | 429,
-  ) {
+  constructor(styles: readonly HeaderStyle[], blockedStatus: 403 | 429) {
+    this.blockedStatus = blockedStatus;
     for (const style of styles) {
       if (style !== 'draft-11' && style !== 'legacy') {
         throw new SpillwayError(

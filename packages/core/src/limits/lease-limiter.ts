@@ -68,11 +68,12 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   private readonly book: RuleVariants;
   private readonly declared: number;
   private readonly hint: () => number;
+  private readonly of: LeaseKind<Raw>;
+  private readonly options: LeaseOptions<Raw>;
 
-  constructor(
-    private readonly of: LeaseKind<Raw>,
-    private readonly options: LeaseOptions<Raw>,
-  ) {
+  constructor(of: LeaseKind<Raw>, options: LeaseOptions<Raw>) {
+    this.of = of;
+    this.options = options;
     this.name = checkName(of.name);
     this.named = of.named;
     this.mode = checkMode(options.mode);

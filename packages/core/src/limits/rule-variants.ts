@@ -25,13 +25,16 @@ export class RuleVariants {
   // Those set live go with the settings that they came with.
   private readonly livePages = new WeakMap<LiveLimits, Map<number, RuleVariant>>();
   private readonly policies = new WeakMap<Rule, Policy>();
+  private readonly name: string;
+  private readonly localShare: number;
+  private readonly make: (numbers: Numbers) => Rule;
   private nobodyPage: RuleVariant | undefined;
 
-  constructor(
-    private readonly name: string,
-    private readonly localShare: number,
-    private readonly make: (numbers: Numbers) => Rule,
-  ) {}
+  constructor(name: string, localShare: number, make: (numbers: Numbers) => Rule) {
+    this.name = name;
+    this.localShare = localShare;
+    this.make = make;
+  }
 
   /** The page for a limit as declared. */
   page(limit: number): RuleVariant {

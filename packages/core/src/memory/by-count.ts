@@ -22,12 +22,14 @@ export class ByCount<Thing> {
   private most = MANY;
   // Most calls come from the limiter that called last.
   private lastName: string | undefined;
+  private readonly make: (name: string, code: string) => Thing;
+  private readonly isIdle: (thing: Thing) => boolean;
   private last: Codes<Thing> | undefined;
 
-  constructor(
-    private readonly make: (name: string, code: string) => Thing,
-    private readonly isIdle: (thing: Thing) => boolean,
-  ) {}
+  constructor(make: (name: string, code: string) => Thing, isIdle: (thing: Thing) => boolean) {
+    this.make = make;
+    this.isIdle = isIdle;
+  }
 
   find(name: string, code: string): Thing | undefined {
     let codes = this.last;

@@ -14,59 +14,59 @@ const LONGEST_KEY = 128;
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {
-  readonly #counts = new ByCount<Map<string, State>>(
+  private readonly counts = new ByCount<Map<string, State>>(
     () => new Map(),
     (states) => states.size === 0,
   );
-  #seed: Fingerprint | undefined;
-  #sweeper: Iterator<[Map<string, State>, string, State]> | undefined;
-  #size = 0;
+  private seed: Fingerprint | undefined;
+  private sweeper: Iterator<[Map<string, State>, string, State]> | undefined;
+  private held = 0;
 
   get size(): number {
-    return this.#size;
+    return this.held;
   }
 
   get(limiter: string, code: string, key: string): State | undefined {
-    return this.#counts.find(limiter, code)?.get(this.#short(key));
+    return this.counts.find(limiter, code)?.get(this.short(key));
   }
 
   set(limiter: string, code: string, key: string, state: State): void {
-    const states = this.#counts.findOrMake(limiter, code);
-    const short = this.#short(key);
-    if (!states.has(short)) this.#size += 1;
+    const states = this.counts.findOrMake(limiter, code);
+    const short = this.short(key);
+    if (!states.has(short)) this.held += 1;
     states.set(detached(short), state);
   }
 
   delete(limiter: string, code: string, key: string): void {
-    if (this.#counts.find(limiter, code)?.delete(this.#short(key))) this.#size -= 1;
+    if (this.counts.find(limiter, code)?.delete(this.short(key))) this.held -= 1;
   }
 
   /** Drops expired states among the next few, and tells each to `dropped`. */
   reclaim(nowUs: number, dropped: (state: State) => void): void {
     for (let count = 0; count < SWEEP; count += 1) {
-      this.#sweeper ??= this.#walk();
-      const next = this.#sweeper.next();
+      this.sweeper ??= this.walk();
+      const next = this.sweeper.next();
       if (next.done) {
-        this.#sweeper = undefined;
+        this.sweeper = undefined;
         return;
       }
       const [states, key, state] = next.value;
       if (state.expiresUs > nowUs) continue;
       states.delete(key);
-      this.#size -= 1;
+      this.held -= 1;
       dropped(state);
     }
   }
 
-  *#walk(): Generator<[Map<string, State>, string, State]> {
-    for (const states of this.#counts) {
+  private *walk(): Generator<[Map<string, State>, string, State]> {
+    for (const states of this.counts) {
       for (const [key, state] of states) yield [states, key, state];
     }
   }
 
-  #short(key: string): string {
+  private short(key: string): string {
     if (key.length <= LONGEST_KEY) return key;
-    this.#seed ??= randomSeed();
-    return shortened(key, this.#seed);
+    this.seed ??= randomSeed();
+    return shortened(key, this.seed);
   }
 }

@@ -84,14 +84,22 @@ class Memory implements MemoryStore {
   /** The shared counts. A key without a count of its own may have been charged there until they are at rest. */
   private common: Shelves | undefined;
   private commonUntilUs = 0;
+  private readonly clock: Clock;
+  private readonly maxEntries: number;
+  /** Whether, when there is no room, a new key is not counted; else it shares a count. */
+  private readonly forgives: boolean;
   private readonly known = new KnownCounts();
 
   constructor(
-    private readonly clock: Clock,
-    private readonly maxEntries: number,
+    clock: Clock,
+    maxEntries: number,
     /** Whether, when there is no room, a new key is not counted; else it shares a count. */
-    private readonly forgives = false,
-  ) {}
+    forgives = false,
+  ) {
+    this.clock = clock;
+    this.maxEntries = maxEntries;
+    this.forgives = forgives;
+  }
 
   get size(): number {
     return this.own.size + (this.common?.size ?? 0);

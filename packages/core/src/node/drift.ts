@@ -8,11 +8,12 @@ export class TimerDrift {
   private spanMs: number;
   /** How long the turn in which the timer fired took from there; undefined while it lasts. */
   private turnMs: number | undefined = 0;
+  private readonly periodMs: number;
+  private firedMs: number;
 
-  constructor(
-    private readonly periodMs: number,
-    private firedMs: number,
-  ) {
+  constructor(periodMs: number, firedMs: number) {
+    this.periodMs = periodMs;
+    this.firedMs = firedMs;
     this.spanMs = periodMs;
   }
 

@@ -28,13 +28,17 @@ export interface AddressOptions {
 export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   private address: string | undefined;
   private addressKnown = false;
+  readonly raw: Raw;
+  private readonly incoming: NodeIncoming;
+  private readonly trust: Trust;
+  private readonly ipv6Prefix: number | undefined;
 
-  constructor(
-    readonly raw: Raw,
-    private readonly incoming: NodeIncoming,
-    private readonly trust: Trust,
-    private readonly ipv6Prefix: number | undefined,
-  ) {}
+  constructor(raw: Raw, incoming: NodeIncoming, trust: Trust, ipv6Prefix: number | undefined) {
+    this.raw = raw;
+    this.incoming = incoming;
+    this.trust = trust;
+    this.ipv6Prefix = ipv6Prefix;
+  }
 
   get method(): string {
     return (this.incoming.method ?? 'GET').toUpperCase();

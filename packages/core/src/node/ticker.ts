@@ -6,12 +6,15 @@ export class Ticker {
   private stop: (() => void) | undefined;
   private closed = false;
   private readonly listeners: (() => void)[] = [];
+  private readonly periodMs: number;
+  private readonly begin: () => void;
+  private readonly measure: () => void;
 
-  constructor(
-    private readonly periodMs: number,
-    private readonly begin: () => void,
-    private readonly measure: () => void,
-  ) {}
+  constructor(periodMs: number, begin: () => void, measure: () => void) {
+    this.periodMs = periodMs;
+    this.begin = begin;
+    this.measure = measure;
+  }
 
   /** Whether it runs; starts it unless it was closed. */
   running(): boolean {

@@ -43,8 +43,11 @@ class UtilizationSignal implements EventLoopSignal {
     () => this.measure(),
     () => this.measure(),
   );
+  readonly wait: TimedSignal;
 
-  constructor(readonly wait: TimedSignal) {}
+  constructor(wait: TimedSignal) {
+    this.wait = wait;
+  }
 
   read(): Reading | undefined {
     if (!this.ticker.running() || !this.newest) return undefined;

@@ -15,12 +15,10 @@ export class WaitMeter {
   private readonly drift: TimerDrift;
   /** The part of the time in which the loop was busy; undefined as long as the host has counted nothing. */
   private utilization: number | undefined;
+  private times: LoopTimes | undefined;
 
-  constructor(
-    periodMs: number,
-    nowMs: number,
-    private times: LoopTimes | undefined,
-  ) {
+  constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
+    this.times = times;
     this.drift = new TimerDrift(periodMs, nowMs);
   }
 

@@ -62,8 +62,11 @@ class WaitSignal implements TimedSignal {
       afterPendingInput(() => this.meter.turned(monotonicMs()));
     },
   );
+  private readonly targetMs: number;
 
-  constructor(private readonly targetMs: number) {}
+  constructor(targetMs: number) {
+    this.targetMs = targetMs;
+  }
 
   read(): Reading | undefined {
     if (!this.ticker.running()) return undefined;

@@ -16,12 +16,13 @@ export class Observers {
   /** Whether anybody wants to know: what nobody hears need not be made. */
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
+  private readonly observers: readonly Observer[];
+  private readonly voice: ((fault: Fault) => void) | undefined;
 
   /** @param voice told of faults too: where nobody else reads them */
-  constructor(
-    private readonly observers: readonly Observer[],
-    private readonly voice?: (fault: Fault) => void,
-  ) {
+  constructor(observers: readonly Observer[], voice?: (fault: Fault) => void) {
+    this.observers = observers;
+    this.voice = voice;
     this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }

@@ -46,11 +46,13 @@ interface Told {
 
 export class Voice {
   private readonly told = new Map<string, Told>();
+  private readonly logger: Logger;
+  private readonly clock: Clock;
 
-  constructor(
-    private readonly logger: Logger,
-    private readonly clock: Clock = systemClock,
-  ) {}
+  constructor(logger: Logger, clock: Clock = systemClock) {
+    this.logger = logger;
+    this.clock = clock;
+  }
 
   /** `hasBreaker`: whether the store's own breaker tells when it does not answer. */
   tell(fault: Fault, hasBreaker = false): void {

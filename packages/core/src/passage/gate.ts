@@ -34,12 +34,11 @@ export class Gate<Raw> {
   /** Told of what is wrong with how the app is put together. */
   readonly notices: Notices;
   private readonly guard: Guard<Raw>;
+  private readonly options: GateOptions<Raw>;
 
   /** @throws SpillwayError those of `createGuard` */
-  constructor(
-    limiters: Limiter<Raw> | readonly Limiter<Raw>[],
-    private readonly options: GateOptions<Raw>,
-  ) {
+  constructor(limiters: Limiter<Raw> | readonly Limiter<Raw>[], options: GateOptions<Raw>) {
+    this.options = options;
     this.guard = createGuard(limiters, options);
     this.notices = new Notices(options);
   }

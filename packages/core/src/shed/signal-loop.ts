@@ -11,14 +11,25 @@ type Advance<State> = (state: State, sample: Reading | undefined, nowUs: number)
 export class SignalLoop<State> {
   private known: State | undefined;
   private askedUs = 0;
+  readonly signal: Signal;
+  private readonly clock: Clock;
+  private readonly periodUs: number;
+  private readonly rest: (nowUs: number) => State;
+  private readonly advance: Advance<State>;
 
   constructor(
-    readonly signal: Signal,
-    private readonly clock: Clock,
-    private readonly periodUs: number,
-    private readonly rest: (nowUs: number) => State,
-    private readonly advance: Advance<State>,
-  ) {}
+    signal: Signal,
+    clock: Clock,
+    periodUs: number,
+    rest: (nowUs: number) => State,
+    advance: Advance<State>,
+  ) {
+    this.signal = signal;
+    this.clock = clock;
+    this.periodUs = periodUs;
+    this.rest = rest;
+    this.advance = advance;
+  }
 
   /** The state at a request; the first one starts the signal. */
   at(nowUs: number): State {

@@ -29,13 +29,19 @@ export class Breaker {
   private readonly outages = new Map<string, Outage>();
   private readonly listeners = new Set<Listener>();
   private closings = 0;
+  private readonly store: Pick<Store, 'domainOf' | 'label'>;
+  private readonly settings: BreakerSettings;
+  private readonly clock: Clock;
 
   /** @param store whose it is: only asked for its parts and its name */
   constructor(
-    private readonly store: Pick<Store, 'domainOf' | 'label'>,
-    private readonly settings: BreakerSettings,
-    private readonly clock: Clock = systemClock,
+    store: Pick<Store, 'domainOf' | 'label'>,
+    settings: BreakerSettings,
+    clock: Clock = systemClock,
   ) {
+    this.store = store;
+    this.settings = settings;
+    this.clock = clock;
     this.log = new OutageLog(() => store.label ?? 'the store', clock);
   }
 

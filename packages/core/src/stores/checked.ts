@@ -26,8 +26,10 @@ export function withCheck(store: Store): Store {
 
 class CheckedStore implements Store {
   readonly sync: boolean;
+  private readonly store: Store;
 
-  constructor(private readonly store: Store) {
+  constructor(store: Store) {
+    this.store = store;
     this.sync = store.sync;
   }
 

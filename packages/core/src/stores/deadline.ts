@@ -18,12 +18,15 @@ export function withDeadline(store: Store, timeoutUs: number, clock: Clock = sys
 
 class DeadlineStore implements Store {
   readonly sync = false;
+  private readonly store: Store;
+  private readonly timeoutUs: number;
+  private readonly clock: Clock;
 
-  constructor(
-    private readonly store: Store,
-    private readonly timeoutUs: number,
-    private readonly clock: Clock,
-  ) {}
+  constructor(store: Store, timeoutUs: number, clock: Clock) {
+    this.store = store;
+    this.timeoutUs = timeoutUs;
+    this.clock = clock;
+  }
 
   apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
     if (options?.background) return this.inBackground(steps, options);

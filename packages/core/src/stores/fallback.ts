@@ -48,12 +48,14 @@ export function fallingBackOn(store: Store, standIn: StandIn, origin: Origin = {
 
 class FallbackStore implements AnsweringStore {
   readonly sync: boolean;
+  private readonly store: Store;
+  private readonly standIn: StandIn;
+  private readonly origin: Origin;
 
-  constructor(
-    private readonly store: Store,
-    private readonly standIn: StandIn,
-    private readonly origin: Origin,
-  ) {
+  constructor(store: Store, standIn: StandIn, origin: Origin) {
+    this.store = store;
+    this.standIn = standIn;
+    this.origin = origin;
     this.sync = store.sync;
   }
 

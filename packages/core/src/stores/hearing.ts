@@ -12,12 +12,15 @@ export function withBreaker(store: Store, breaker: Breaker, timeoutUs: number): 
 
 class HearingStore implements Store, Asker {
   readonly sync = false;
+  private readonly store: Store;
+  private readonly breaker: Breaker;
+  readonly timeoutUs: number;
 
-  constructor(
-    private readonly store: Store,
-    private readonly breaker: Breaker,
-    readonly timeoutUs: number,
-  ) {}
+  constructor(store: Store, breaker: Breaker, timeoutUs: number) {
+    this.store = store;
+    this.breaker = breaker;
+    this.timeoutUs = timeoutUs;
+  }
 
   apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
     // What nobody waits for has a deadline of its own, and no say in whether others wait.

@@ -31,12 +31,14 @@ export class OutageLog {
   private readonly loggers = new Set<Logger>();
   private readonly policies = new Map<string, OnStoreError>();
   private readonly parts = new Map<string, Told>();
+  private readonly label: () => string;
+  private readonly clock: Clock;
 
   /** @param label what the store is called */
-  constructor(
-    private readonly label: () => string,
-    private readonly clock: Clock,
-  ) {}
+  constructor(label: () => string, clock: Clock) {
+    this.label = label;
+    this.clock = clock;
+  }
 
   /** Tells `logger` too; each once, however many guards have it. */
   tell(logger: Logger): void {

@@ -48,8 +48,10 @@ export class Probe {
   private turn = 0;
   private isUnderWay = false;
   private cancel: (() => void) | undefined;
+  private readonly options: ProbeOptions;
 
-  constructor(private readonly options: ProbeOptions) {
+  constructor(options: ProbeOptions) {
+    this.options = options;
     const { key, everyUs, clock } = options;
     this.question = questionAt(key);
     this.askedUs = clock.nowUs();

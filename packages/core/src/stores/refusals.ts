@@ -39,12 +39,14 @@ export class Refusals {
   private seed: Fingerprint | undefined;
   private swept = 0;
   private kept = 0;
+  private readonly clock: Clock;
+  private readonly longestUs: number;
 
   /** `longestUs`: how long the store lets a refusal be remembered. */
-  constructor(
-    private readonly clock: Clock = systemClock,
-    private readonly longestUs: number = LONGEST_US,
-  ) {}
+  constructor(clock: Clock = systemClock, longestUs: number = LONGEST_US) {
+    this.clock = clock;
+    this.longestUs = longestUs;
+  }
 
   /** Refusals remembered now. */
   get size(): number {

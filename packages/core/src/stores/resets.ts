@@ -6,11 +6,13 @@ import type { StandIn } from './stand-in.js';
 export class Resets {
   /** By limiter, the resets that were passed on last: those of a minute. */
   private readonly seen = new Map<string, ReadonlyMap<string, number>>();
+  private readonly control: Control;
+  private readonly standIn: StandIn;
 
-  constructor(
-    private readonly control: Control,
-    private readonly standIn: StandIn,
-  ) {}
+  constructor(control: Control, standIn: StandIn) {
+    this.control = control;
+    this.standIn = standIn;
+  }
 
   /** Passes on what was reset since the last call. Throws what the control throws. */
   follow(limiter: string): void {

@@ -5,8 +5,11 @@ import type { LimitRequest, Reading, Signal } from '@spillway/core';
 export class StubSignal implements Signal {
   reading: Reading | undefined;
   private readonly listeners: (() => void)[] = [];
+  readonly name: string;
 
-  constructor(readonly name: string = 'stub') {}
+  constructor(name: string = 'stub') {
+    this.name = name;
+  }
 
   read(): Reading | undefined {
     return this.reading;

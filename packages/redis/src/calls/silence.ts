@@ -25,12 +25,14 @@ interface Line {
 
 export class Silence {
   private readonly lines = new Map<string, Line>();
+  private readonly client: Pick<RedisClient, 'reconnect' | 'cure'>;
+  private readonly reconnects: boolean;
 
   /** @param reconnects whether the store may end a connection of its user's client */
-  constructor(
-    private readonly client: Pick<RedisClient, 'reconnect' | 'cure'>,
-    private readonly reconnects: boolean,
-  ) {}
+  constructor(client: Pick<RedisClient, 'reconnect' | 'cure'>, reconnects: boolean) {
+    this.client = client;
+    this.reconnects = reconnects;
+  }
 
   /** A call was sent to `node`. Returns, once a minute, what its user can do about a connection that is dead. */
   asked(node: string): SpillwayError | undefined {
