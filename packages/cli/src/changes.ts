@@ -9,9 +9,9 @@ import { type AnywayOption, limitersNamed } from './known.js';
 import { overridesTable, print } from './output.js';
 
 export interface NoteOptions extends CommonOptions, AnywayOption {
-  readonly by?: string;
+  readonly by?: string | undefined;
   readonly because: string;
-  readonly for?: string;
+  readonly for?: string | undefined;
 }
 
 /** Makes a change and shows what is set then. */

@@ -7,9 +7,9 @@ import { databaseOf, hostOf, portOf, redisUrl } from './redis-url.js';
 
 /** What every command takes. */
 export interface CommonOptions {
-  readonly redis?: string;
-  readonly cluster?: true;
-  readonly json?: true;
+  readonly redis?: string | undefined;
+  readonly cluster?: true | undefined;
+  readonly json?: true | undefined;
 }
 
 interface ConnectionOptions extends CommonOptions {

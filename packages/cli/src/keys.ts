@@ -9,8 +9,8 @@ import { print } from './output.js';
 import { UsageError } from './usage-error.js';
 
 export interface KeyOptions {
-  readonly address?: string;
-  readonly ipv6Prefix?: string;
+  readonly address?: string | undefined;
+  readonly ipv6Prefix?: string | undefined;
 }
 
 interface ResetOptions extends CommonOptions, KeyOptions, AnywayOption {

@@ -12,20 +12,17 @@ export interface SpillwayOptions extends GuardOptions<Request> {
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * Express' setting `trust proxy`, whose own default is none.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
    * handler, as a 500.
    */
-  readonly onRefused?: (
-    admission: Admission,
-    req: Request,
-    res: Response,
-    next: NextFunction,
-  ) => unknown;
+  readonly onRefused?:
+    | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
+    | undefined;
 }
 
 /** The middleware, with `close` and `inProgress` of its guard. */

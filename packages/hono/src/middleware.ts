@@ -36,15 +36,15 @@ export interface SpillwayOptions extends GuardOptions<Context> {
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
   /**
    * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem
    * document is sent
    * after all. The status and the fields are set, save `Content-Type`. What it throws goes to `app.onError`, as a 500.
    */
-  readonly onRefused?: OnRefused;
+  readonly onRefused?: OnRefused | undefined;
 }
 
 /** What the middleware puts into Hono's context. */

@@ -18,7 +18,7 @@ export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws is Koa's to answer, as a 500.
    */
-  readonly onRefused?: (admission: Admission, ctx: Context, next: Next) => unknown;
+  readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
 
 /** The middleware, with `close` and `inProgress` of its guard. */

@@ -6,14 +6,14 @@ import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/cor
 /** The options of the module, and of the guards that it makes: all of `createGuard`'s. */
 export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
   /** The limiters of every handler; decorators add to them, and override those of the same name. Default: none. */
-  readonly limiters?: readonly Limiter<ExecutionContext>[];
+  readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none. The platform's own setting is not looked at.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
   /**
    * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as
    * with every
@@ -22,12 +22,12 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
    * to the exception filters. Where there is no HTTP response of its own (GraphQL, WebSockets, RPC), it is always
    * thrown.
    */
-  readonly refuse?: 'answer' | 'throw';
+  readonly refuse?: 'answer' | 'throw' | undefined;
   /**
    * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a
    * {@link SpillwayException}.
    */
-  readonly exception?: (admission: Admission, context: ExecutionContext) => Error;
+  readonly exception?: ((admission: Admission, context: ExecutionContext) => Error) | undefined;
 }
 
 /** What must be known before the options are. */
@@ -43,9 +43,9 @@ export interface SpillwayModuleSettings {
 /** Options that come out of other providers: clients, configuration, metrics. */
 export interface SpillwayAsyncOptions extends SpillwayModuleSettings {
   /** Modules that export what is injected. */
-  readonly imports?: NonNullable<ModuleMetadata['imports']>;
+  readonly imports?: NonNullable<ModuleMetadata['imports']> | undefined;
   /** Tokens of what the factory is given, in its order. */
-  readonly inject?: NonNullable<FactoryProvider['inject']>;
+  readonly inject?: NonNullable<FactoryProvider['inject']> | undefined;
   readonly useFactory: (...injected: never[]) => SpillwayOptions | Promise<SpillwayOptions>;
 }
 

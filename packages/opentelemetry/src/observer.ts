@@ -9,7 +9,7 @@ export interface OpenTelemetryOptions {
    * Who makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register the provider
    * first.
    */
-  readonly meter?: Meter;
+  readonly meter?: Meter | undefined;
 }
 
 export interface OpenTelemetryObserver extends Observer {

@@ -6,9 +6,9 @@ import { Counter, register as defaultRegistry, Gauge, Histogram, type Registry }
 
 export interface PrometheusOptions {
   /** Where the metrics are registered. Default: prom-client's own registry. */
-  readonly register?: Registry;
+  readonly register?: Registry | undefined;
   /** How all names begin. Default `spillway_`, as the dashboard and the alerts have it. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 export interface PrometheusObserver extends Observer {

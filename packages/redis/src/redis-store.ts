@@ -40,28 +40,28 @@ export interface RedisStoreOptions {
    * A secret: no key is then stored as it is, but as its HMAC-SHA-256. Without it, only keys longer than 256 are
    * hashed.
    */
-  readonly hashKeys?: string | Uint8Array;
+  readonly hashKeys?: string | Uint8Array | undefined;
   /**
    * The most steps in one script call, so that Redis is never kept long. Default 128. A larger group goes alone, whole.
    */
-  readonly maxSteps?: number;
+  readonly maxSteps?: number | undefined;
   /**
    * Whether decisions asked in one turn of the event loop travel in one script call. Default true; over HTTP, false.
    */
-  readonly coalesce?: boolean;
+  readonly coalesce?: boolean | undefined;
   /**
    * Told in one line, at most once a minute, that Redis does not take or tell the names and codes of limiters: then a
    * reset
    * forgets only what this process counts under. Default: the console.
    */
-  readonly logger?: Logger | false;
+  readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may end a connection of your client that is open but has answered nothing for 2 s, once a minute
    * at most, so
    * that the client makes another: for node-redis, and for ioredis without `socketTimeout`. Default false: one line
    * tells you.
    */
-  readonly reconnect?: boolean;
+  readonly reconnect?: boolean | undefined;
 }
 
 /** What {@link redisStore} returns. */

@@ -8,9 +8,9 @@ export interface HintOptions {
    * The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default
    * `'1s'`.
    */
-  readonly retryAfter?: Duration;
+  readonly retryAfter?: Duration | undefined;
   /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /**

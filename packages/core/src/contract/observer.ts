@@ -41,10 +41,10 @@ export interface Overflowing {
  */
 export interface Observer {
   /** `key` is what was counted, for logs that hash it; undefined where nothing was. Never make it a label. */
-  onDecision?(event: DecisionEvent, key: string | undefined): void;
-  onFault?(fault: Fault): void;
-  onStoreCall?(event: StoreCallEvent): void;
-  onBreaker?(event: BreakerEvent): void;
+  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
+  readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Told by each new guard whose store is in memory: the number can be read at any time. */
-  onStore?(store: Overflowing): void;
+  readonly onStore?: ((store: Overflowing) => void) | undefined;
 }

@@ -118,12 +118,12 @@ export interface ApplyOptions {
    * The moment, on the process's own clock in microseconds ({@link systemClock}), after which nobody waits for the
    * answer: a store need not send the call any more.
    */
-  readonly deadlineUs?: number;
+  readonly deadlineUs?: number | undefined;
   /**
    * True for a call that no request waits for, such as a renewal: `deadlineUs` alone is its deadline, and its failure
    * says nothing to the breaker.
    */
-  readonly background?: boolean;
+  readonly background?: boolean | undefined;
 }
 
 /**

@@ -19,7 +19,7 @@ import {
 /** All optional. */
 export interface MemoryControlOptions {
   /** By which overrides end. Default: the process's monotonic clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**

@@ -24,26 +24,26 @@ export interface LimiterOptions extends RuleOptions {
   /**
    * With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`.
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 export interface KeyedLimiterOptions<S extends Store> extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter counts apart. */
-  readonly store?: S;
+  readonly store?: S | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
-  readonly localShare?: number;
+  readonly localShare?: number | undefined;
   /**
    * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
    * answers later.
    * What this process gives back through the same store object is noticed at once, refunds and resets by others within
    * a minute. Default true.
    */
-  readonly denialCache?: boolean;
+  readonly denialCache?: boolean | undefined;
 }
 
 export interface CostOptions {
   /** Units: an integer from 0. Default 1. */
-  readonly cost?: number;
+  readonly cost?: number | undefined;
 }
 
 /** The answer for many keys at once. */

@@ -25,13 +25,13 @@ export interface AddressOptions<Args extends readonly unknown[]> {
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
   /** Told when `clientIp` throws, returns a promise, or is missing. */
-  readonly onFault?: (fault: Fault) => void;
+  readonly onFault?: ((fault: Fault) => void) | undefined;
   /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
-  readonly logger?: Logger | false;
+  readonly logger?: Logger | false | undefined;
 }
 
 /** Finds addresses as an app said; for adapters. */

@@ -27,15 +27,17 @@ export interface FetchGuardOptions<
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
   /**
    * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said
    * whether it is
    * back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
-  readonly waitUntil?: (promise: Promise<unknown>, request: Req, ...rest: Rest) => void;
+  readonly waitUntil?:
+    | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)
+    | undefined;
 }
 
 /** What a guard says of one request. */

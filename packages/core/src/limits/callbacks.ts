@@ -117,9 +117,9 @@ export function checkShare(share: number | undefined): number {
 /** What a stored limiter does when its store cannot answer. */
 export interface StoreErrorOptions {
   /** What to do when the store cannot answer. Default: the guard's, which is `local`. */
-  readonly onStoreError?: OnStoreError;
+  readonly onStoreError?: OnStoreError | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
-  readonly localShare?: number;
+  readonly localShare?: number | undefined;
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */

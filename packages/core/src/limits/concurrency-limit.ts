@@ -11,7 +11,7 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    * Required
    * when the guard is given a store. Default: the number, as in `20-at-once`.
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request (then with
    * `defaultLimit`). 0
@@ -19,12 +19,12 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    */
   readonly limit: Per<Raw, number>;
   /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
-  readonly defaultLimit?: number;
+  readonly defaultLimit?: number | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
    * throws: the client's address.
    */
-  readonly key?: Per<Raw, string | undefined>;
+  readonly key?: Per<Raw, string | undefined> | undefined;
 }
 
 /**

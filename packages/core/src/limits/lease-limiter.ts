@@ -29,14 +29,14 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
    * running
    * process renews the leases of its requests before a third of it is over, however long they take. Default `'60s'`.
    */
-  readonly lease?: Duration;
+  readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
-  readonly mode?: Per<Raw, Mode>;
+  readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
    * shadow. Default 1.
    */
-  readonly share?: number;
+  readonly share?: number | undefined;
 }
 
 /** What one kind of such a limit has of its own. */

@@ -34,7 +34,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * Required
    * when the guard is given a store. Default: the numbers, as in `100-per-1m`.
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Units per window, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0
    * from a
@@ -42,27 +42,27 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly limit: Per<Raw, number>;
   /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
-  readonly defaultLimit?: number;
+  readonly defaultLimit?: number | undefined;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /** Units at once, for `token-bucket` only. Default: the limit. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
   /** Default `token-bucket`. */
-  readonly algorithm?: Algorithm;
+  readonly algorithm?: Algorithm | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
    * throws: the client's address.
    */
-  readonly key?: Per<Raw, string | undefined>;
+  readonly key?: Per<Raw, string | undefined> | undefined;
   /** Units one request takes, an integer from 0. Default 1. */
-  readonly cost?: Per<Raw, number>;
+  readonly cost?: Per<Raw, number> | undefined;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
-  readonly mode?: Per<Raw, Mode>;
+  readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
    * shadow. Default 1.
    */
-  readonly share?: number;
+  readonly share?: number | undefined;
   /**
    * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
    * failures
@@ -72,7 +72,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * anything
    * but `true`, `false` and `undefined`, a promise too, is a fault.
    */
-  readonly refundIf?: (outcome: RequestOutcome, request: LimitRequest<Raw>) => boolean;
+  readonly refundIf?:
+    | ((outcome: RequestOutcome, request: LimitRequest<Raw>) => boolean)
+    | undefined;
 }
 
 /**

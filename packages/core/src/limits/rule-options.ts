@@ -12,9 +12,9 @@ export interface RuleOptions {
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /** Units at once, for `token-bucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
   /** Default `token-bucket`. */
-  readonly algorithm?: Algorithm;
+  readonly algorithm?: Algorithm | undefined;
 }
 
 const ALGORITHMS: readonly Algorithm[] = [

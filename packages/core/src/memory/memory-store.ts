@@ -25,9 +25,9 @@ export interface MemoryStoreOptions {
    * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some
    * already.
    */
-  readonly maxEntries?: number;
+  readonly maxEntries?: number | undefined;
   /** Source of time; default the process's monotonic clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** What {@link memoryStore} returns. */

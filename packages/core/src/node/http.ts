@@ -21,7 +21,7 @@ export interface NodeGuardOptions<
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the
    * status is 500.
    */
-  readonly onRefused?: (admission: Admission, req: Req, res: Res) => unknown;
+  readonly onRefused?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
 
 /** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */

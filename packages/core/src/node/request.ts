@@ -19,9 +19,9 @@ export interface AddressOptions {
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none, the address is that of the socket.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
 }
 
 /** The neutral request over one of node:http: for adapters, which give their framework's request as `raw`. */

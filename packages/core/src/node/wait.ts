@@ -13,7 +13,7 @@ const PERIOD_MS = 20;
 
 export interface EventLoopWaitOptions {
   /** The wait that counts as 1, the mark at which the brake holds the loop. Default `'20ms'`. */
-  readonly target?: Duration;
+  readonly target?: Duration | undefined;
 }
 
 /** A signal with a timer of its own, which never keeps the process alive. */

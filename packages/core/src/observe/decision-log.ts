@@ -31,22 +31,22 @@ export interface DecisionLogOptions {
   /** Takes an entry, on the request's way: hand it to a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
   /** The share of what passes that is written, 0 to 1. Default 0.01. */
-  readonly sample?: number;
+  readonly sample?: number | undefined;
   /**
    * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
    * the log.
    */
-  readonly sampleRefused?: number;
+  readonly sampleRefused?: number | undefined;
   /** Which outcomes are written at all. Default all but `skipped`. */
-  readonly outcomes?: readonly Outcome[];
+  readonly outcomes?: readonly Outcome[] | undefined;
   /**
    * Under which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
    * Default: chance, so
    * that hashes can be compared within one process only.
    */
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /** The observer, with the hash that it writes for a key. */

@@ -9,13 +9,15 @@ import type { WorkerShedder } from '../shed/worker-shedder.js';
 /** What has a value at every moment; read when metrics are collected. */
 export interface Gauges {
   /** Guards, whose permits in progress are added up. */
-  readonly guards?: readonly { readonly inProgress: number }[];
+  readonly guards?: readonly { readonly inProgress: number }[] | undefined;
   /** Worker shedders, told apart by name. */
-  readonly shedders?: readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'brakeFraction'>[];
+  readonly shedders?:
+    | readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'brakeFraction'>[]
+    | undefined;
   /** Load signals, told apart by name. */
-  readonly signals?: readonly Signal[];
+  readonly signals?: readonly Signal[] | undefined;
   /** Memory stores that no guard has: those of guards are told by them. */
-  readonly stores?: readonly Overflowing[];
+  readonly stores?: readonly Overflowing[] | undefined;
 }
 
 /** How many series there are at most, should limiters of one's own make names or classes of what clients send. */

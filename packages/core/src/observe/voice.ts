@@ -33,9 +33,9 @@ const KEPT = 1_000;
 const LONGEST = 200;
 
 interface VoiceOptions {
-  readonly logger?: Logger | false;
-  readonly breaker?: object | false;
-  readonly onFault?: (fault: Fault) => void;
+  readonly logger?: Logger | false | undefined;
+  readonly breaker?: object | false | undefined;
+  readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
 interface Told {

@@ -26,7 +26,7 @@ export type Passage = 'pass' | 'gone' | Admission;
 
 export interface GateOptions<Raw> extends GuardOptions<Raw> {
   /** If there is one, the refusal's `Content-Type` is left to it. */
-  readonly onRefused?: unknown;
+  readonly onRefused?: unknown | undefined;
 }
 
 /** A guard and what every adapter over node:http does around it; the answer to a refusal is left to the adapter. */

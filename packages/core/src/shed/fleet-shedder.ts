@@ -20,11 +20,11 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
    */
   readonly capacity: number | (() => number);
   /** The capacity that counts when the `capacity` function throws or returns none. Required with a function. */
-  readonly defaultCapacity?: number;
+  readonly defaultCapacity?: number | undefined;
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
-  readonly reserve?: number;
+  readonly reserve?: number | undefined;
   /** Classes, of which only the first, the critical one, matters here. Default: nothing is critical. */
-  readonly priority?: Priority<Raw>;
+  readonly priority?: Priority<Raw> | undefined;
 }
 
 /** What a fleet's permits are counted under: one count for all. */

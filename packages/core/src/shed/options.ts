@@ -11,26 +11,26 @@ import type { Signal } from './signal.js';
 /** A signal that brings along the one for the brake, as `eventLoopSignal()` of `@spillway/core/node` does. */
 export interface LoopSignal extends Signal {
   /** The event loop's wait: 1 is at the mark. */
-  readonly wait?: Signal;
+  readonly wait?: Signal | undefined;
 }
 
 export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
   /** The ladder's signal, and in its `wait` the brake's: `eventLoopSignal()` has both. */
-  readonly signal?: LoopSignal;
+  readonly signal?: LoopSignal | undefined;
   /** The slow loop: with a signal of its own, or false for none. Default: on, with `signal`. */
-  readonly ladder?: { readonly signal: Signal } | false;
+  readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** The fast loop: with a signal of its own, or false for none. Default: on, with `signal.wait`. */
-  readonly brake?: { readonly signal: Signal } | false;
+  readonly brake?: { readonly signal: Signal } | false | undefined;
   /** Classes, from critical to the one shed first. Default: by method, into `critical`, `post`, `get` and `test`. */
-  readonly priority?: Priority<Raw>;
+  readonly priority?: Priority<Raw> | undefined;
   /** Whether critical requests are shed too, as the last stage. Default false. */
-  readonly shedCritical?: boolean;
+  readonly shedCritical?: boolean | undefined;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
-  readonly mode?: Per<Raw, Mode>;
+  readonly mode?: Per<Raw, Mode> | undefined;
   /** Default: the process's monotonic clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** The signals of the two loops, undefined where one is off. */

@@ -17,11 +17,11 @@ export interface PriorityOptions<Raw = unknown> {
    * At least two names, from the class that is shed last, the critical one, to the one shed first. Default
    * `['critical', 'post', 'get', 'test']`.
    */
-  readonly classes?: readonly string[];
+  readonly classes?: readonly string[] | undefined;
   /** Names a request's class. Default: by method. Whoever can choose what it looks at chooses the class. */
-  readonly classify?: Classify<Raw>;
+  readonly classify?: Classify<Raw> | undefined;
   /** Whether a request is test traffic, where `classify` does not say: then its class is `test`. */
-  readonly isTest?: (request: LimitRequest<Raw>) => boolean;
+  readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
 }
 
 /** A function that names the class of a request, or the classes with how they are told apart. */

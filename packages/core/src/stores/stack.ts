@@ -18,13 +18,13 @@ import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
   /** How long to wait for the store: 1 ms to 60 s. Default 50 ms. */
-  readonly storeTimeout?: Duration;
+  readonly storeTimeout?: Duration | undefined;
   /**
    * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the
    * outage and
    * during it, `allow` lets requests pass, `deny` answers 503.
    */
-  readonly onStoreError?: OnStoreError;
+  readonly onStoreError?: OnStoreError | undefined;
   /**
    * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
    * waits for it,
@@ -32,7 +32,10 @@ export interface ResilienceOptions {
    * serves all
    * guards of a store, and counts each of its parts (a node of a cluster) by itself; the first sets it. `false`: none.
    */
-  readonly breaker?: { readonly failures?: number; readonly probeEvery?: Duration } | false;
+  readonly breaker?:
+    | { readonly failures?: number | undefined; readonly probeEvery?: Duration | undefined }
+    | false
+    | undefined;
   /**
    * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
    * once a
@@ -40,7 +43,7 @@ export interface ResilienceOptions {
    * nothing is
    * told. Default: the console.
    */
-  readonly logger?: Logger | false;
+  readonly logger?: Logger | false | undefined;
 }
 
 /** Limiters that use the store, and what each does when it cannot answer. */

@@ -38,11 +38,11 @@ export interface RedisControlOptions {
    * How often each process looks for changes, 50 ms to 1 min: a change holds everywhere so much later at most. Default
    * `'500ms'`.
    */
-  readonly every?: Duration;
+  readonly every?: Duration | undefined;
   /** The store's own `hashKeys`: then keys that are ruled on are not stored as they are either. */
-  readonly hashKeys?: string | Uint8Array;
+  readonly hashKeys?: string | Uint8Array | undefined;
   /** Told once when Redis does not answer, and of each value in it that cannot be obeyed. */
-  readonly onFault?: (fault: Fault) => void;
+  readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
 /**
