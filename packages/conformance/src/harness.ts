@@ -17,9 +17,9 @@ export interface Harness {
 
 export interface ConformanceOptions {
   /** Generated traces per check. Default: 100. */
-  readonly runs?: number | undefined;
+  readonly runs?: number;
   /** Where generation starts. Default: {@link DEFAULT_SEED}, so that every run of the suite is the same run. */
-  readonly seed?: number | undefined;
+  readonly seed?: number;
 }
 
 /** One sentence about a store, and its proof: `run` rejects with a readable error if the store breaks it. */
