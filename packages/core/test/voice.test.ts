@@ -162,14 +162,15 @@ describe('a store that fails', () => {
     const limiter = createLimiter({ ...two, name: 'direct' }, { store, logger });
     for (let i = 0; i < 2; i += 1) await guard.admit(request());
     for (let i = 0; i < 4; i += 1) await limiter.consume('ada');
+    const see = `See ${storeError('noperm').help}`;
     expect(lines).toEqual([
-      'Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
-      'Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
-      'Spillway: limiter "direct": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
+      `Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
+      `Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
+      `Spillway: limiter "direct": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
     ]);
     clock.advance('1m');
     await limiter.consume('ada');
-    expect(lines[3]).toContain('3 times more in the last 60 s');
+    expect(lines[3]).toContain(`3 times more in the last 60 s. ${see}`);
   });
 
   it('in an outage is told of by its breaker, and after a minute again while it lasts', async () => {

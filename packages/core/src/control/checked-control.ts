@@ -1,6 +1,6 @@
 /** A control of anybody's, as the guard asks it: no mistake in it fails a request or frees one. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
 import type { StepContext } from '../contract/limiter.js';
 import { checkSetting } from './check.js';
@@ -61,7 +61,10 @@ class SteadyControl implements Control {
       if (ruling === undefined || ruling === null) return undefined;
       const { verdict, endsInMs } = ruling;
       if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return ruling;
-      throw invalid(`a ruling is ${show(verdict)} for ${show(endsInMs)} ms`);
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `a ruling must be allow or block for a time, got ${show(verdict)} for ${show(endsInMs)} ms`,
+      );
     } catch (error) {
       this.tell(limiter, error);
       return undefined;
@@ -72,7 +75,7 @@ class SteadyControl implements Control {
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {
-      this.tell(limiter, invalid(`settings are ${show(said)}`));
+      this.tell(limiter, mustBe('settings', 'an object', said));
       return undefined;
     }
     const obeyed: Record<string, unknown> = {};
@@ -92,8 +95,4 @@ class SteadyControl implements Control {
   private tell(limiter: string, error: unknown): void {
     this.context.fault({ limiter, source: 'control', error });
   }
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
 }

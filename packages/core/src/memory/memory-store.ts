@@ -1,7 +1,7 @@
 /** The store in this process's memory: synchronous, without timers, capped. */
 
+import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import { SpillwayError, show } from '../base/errors.js';
 import { spread, uniqueGroup } from '../contract/group.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
@@ -54,14 +54,9 @@ const OVERFLOW_COUNTS = 1024;
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  const maxEntries = options.maxEntries ?? 1_000_000;
-  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > 100_000_000) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `maxEntries must be an integer from 1 to 100,000,000, got ${show(maxEntries)}`,
-    );
-  }
-  return new Memory(options.clock ?? systemClock, maxEntries);
+  const { maxEntries = 1_000_000, clock } = options;
+  checkClock(clock);
+  return new Memory(clock ?? systemClock, integerBetween('maxEntries', maxEntries, 1, 100_000_000));
 }
 
 /** A memory that refuses only whom it has counted: at `maxEntries`, what a new key does is not counted at all. */

@@ -1,6 +1,6 @@
 /** Turns an address into the one text that stands for its client. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
 
 const DEFAULT_IPV6_PREFIX = 64;
@@ -66,10 +66,7 @@ export function canonicalAddress(
  */
 export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
   if (!(Number.isInteger(prefix) && prefix >= 32 && prefix <= 128)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `${option} must be a whole number of bits from 32 to 128 such as 64, got ${show(prefix)}`,
-    );
+    throw mustBe(option, 'a whole number of bits from 32 to 128 such as 64', prefix);
   }
 }
 

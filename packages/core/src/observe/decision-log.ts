@@ -1,6 +1,7 @@
 /** An observer for logs: a sample of the decisions, without the keys. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { shareFromZero } from '../base/checks.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { randomOf } from '../base/hint.js';
 import type { Outcome, Reason } from '../contract/decision.js';
@@ -81,9 +82,13 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * ```
  */
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
-  check(options);
-  const { write, sample = 0.01, sampleRefused = 1, secret } = options;
+  const { write, secret } = options;
   const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
+  if (typeof write !== 'function') throw mustBe('write', 'a function', write);
+  checkOutcomes(outcomes);
+  checkSecret(secret);
+  const sample = shareFromZero('sample', options.sample ?? 0.01);
+  const sampleRefused = shareFromZero('sampleRefused', options.sampleRefused ?? 1);
   const random = randomOf(options);
   let seed = secret === undefined ? undefined : fingerprint(secret, SECRET_SEED);
   const hashOf = (key: string): string => {
@@ -128,23 +133,17 @@ function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
 }
 
-function check({ write, outcomes, secret, ...shares }: DecisionLogOptions): void {
-  if (typeof write !== 'function') throw invalid(`write must be a function, got ${show(write)}`);
-  for (const option of ['sample', 'sampleRefused'] as const) {
-    const share = shares[option];
-    if (share !== undefined && !(typeof share === 'number' && share >= 0 && share <= 1)) {
-      throw invalid(`${option} must be from 0 to 1, got ${show(share)}`);
-    }
-  }
-  const unknown = outcomes?.find((outcome) => !OUTCOMES.includes(outcome));
-  if (unknown !== undefined) {
-    throw invalid(`outcomes must be of ${OUTCOMES.join(', ')}, got ${show(unknown)}`);
-  }
-  if (secret !== undefined && !(typeof secret === 'string' && secret.length >= SHORTEST_SECRET)) {
-    throw invalid(`secret must be a string of at least ${SHORTEST_SECRET} characters`);
-  }
+function checkOutcomes(outcomes: readonly Outcome[]): void {
+  const unknown = outcomes.find((outcome) => !OUTCOMES.includes(outcome));
+  if (unknown !== undefined) throw mustBe('outcomes', `of ${OUTCOMES.join(', ')}`, unknown);
 }
 
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+/** The message does not show it: it stays a secret. */
+function checkSecret(secret: string | undefined): void {
+  if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
+    return;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `secret must be a string of at least ${SHORTEST_SECRET} characters`,
+  );
 }

@@ -1,10 +1,8 @@
 /** Lines about how an app is put together: each is told once, for it does not change from request to request. */
 
-import type { SpillwayErrorCode } from '../base/errors.js';
+import { helpFor, type SpillwayErrorCode } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger } from '../base/host.js';
-
-const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
 /** Tells the mistakes around one guard that fail no request; for adapters. */
 export class Notices {
@@ -21,7 +19,7 @@ export class Notices {
     if (!this.logger || this.told.has(code)) return;
     this.told.add(code);
     try {
-      this.logger.warn(`Spillway: ${message()}. See ${PAGE}`);
+      this.logger.warn(`Spillway: ${message()}. See ${helpFor(code)}`);
     } catch {
       // A logger that fails must not fail a request.
     }

@@ -1,7 +1,7 @@
 /** Faults in words, for whoever gave no `onFault`: one line for each limiter and source a minute. */
 
 import { type Clock, systemClock } from '../base/clock.js';
-import { isSpillwayError, messageOf } from '../base/errors.js';
+import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger, disregard } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -67,7 +67,7 @@ export class Voice {
     // later.
     const isBreakers = hasBreaker && !before && isOutage(fault);
     this.note(id, { atUs: nowUs, more: isBreakers ? 1 : 0 });
-    if (!isBreakers) this.say(sentenceOf(fault) + timesOf(before, nowUs));
+    if (!isBreakers) this.say(sentenceOf(fault) + timesOf(before, nowUs) + seeHelp(fault.error));
   }
 
   /** Sources that are told apart now. */

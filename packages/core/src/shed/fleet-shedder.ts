@@ -1,6 +1,6 @@
 /** The fleet usage load shedder: a share of the fleet is kept for critical requests. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { shareFromZero } from '../base/checks.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
@@ -54,13 +54,8 @@ const FLEET = 'fleet';
  * ```
  */
 export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): StoredLimiter<Raw> {
-  const { name, capacity, defaultCapacity, reserve = 0.2, priority } = options;
-  if (!(typeof reserve === 'number' && reserve >= 0 && reserve <= 1)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `reserve must be from 0 to 1, got ${show(reserve)}`,
-    );
-  }
+  const { name, capacity, defaultCapacity, priority } = options;
+  const reserve = shareFromZero('reserve', options.reserve ?? 0.2);
   const ranking = new Ranking(priority);
   return new LeaseLimiter(
     {

@@ -1,7 +1,8 @@
 /** What a worker shedder can be told, with its defaults. */
 
+import { checkClock } from '../base/checks.js';
 import type { Clock } from '../base/clock.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
 import type { Mode } from '../contract/mode.js';
 import type { Per } from '../contract/request.js';
@@ -47,7 +48,10 @@ export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
     brake: chosen('brake', brake, signal?.wait, 'brake: { signal: eventLoopWaitSignal() }'),
   };
   if (!signals.ladder && !signals.brake) {
-    throw invalid('ladder and brake must not both be false: such a shedder sheds nothing');
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      'ladder and brake must not both be false: such a shedder sheds nothing',
+    );
   }
   return signals;
 }
@@ -61,10 +65,10 @@ function chosen(
   if (own === false) return undefined;
   const signal = own === undefined ? shared : own?.signal;
   if (signal === undefined || signal === null) {
-    throw invalid(`${option} needs a signal, as in ${example}, or must be false`);
+    throw mustBe(option, `false, or have a signal as in ${example}`, signal);
   }
   if (typeof signal.read !== 'function' || typeof signal.name !== 'string') {
-    throw invalid(`${option} needs a signal with a name and read(), got ${show(signal)}`);
+    throw mustBe(`signal of the ${option}`, 'an object with a name and read()', signal);
   }
   return signal;
 }
@@ -73,13 +77,7 @@ function chosen(
 export function checkRest<Raw>(options: WorkerShedderOptions<Raw>): void {
   const { shedCritical, clock } = options;
   if (shedCritical !== undefined && typeof shedCritical !== 'boolean') {
-    throw invalid(`shedCritical must be true or false, got ${show(shedCritical)}`);
+    throw mustBe('shedCritical', 'true or false', shedCritical);
   }
-  if (clock !== undefined && typeof clock?.nowUs !== 'function') {
-    throw invalid(`clock must have nowUs(), got ${show(clock)}`);
-  }
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+  checkClock(clock);
 }

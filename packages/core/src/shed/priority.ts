@@ -1,6 +1,7 @@
 /** Which class a request belongs to, and so when it is shed. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { checkCallback, isPlainObject } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { LimitRequest } from '../contract/request.js';
@@ -99,22 +100,15 @@ export class Ranking<Raw = unknown> {
 }
 
 function check<Raw>(options: PriorityOptions<Raw>): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalid(`priority must be a function, or an object with classes, got ${show(options)}`);
+  if (!isPlainObject(options)) {
+    throw mustBe('priority', 'a function, or an object with classes', options);
   }
   const { classes = DEFAULT_CLASSES, classify, isTest } = options;
   const names = Array.isArray(classes) ? (classes as readonly unknown[]) : [];
   const areNames = names.every((name) => typeof name === 'string' && name !== '');
   if (names.length < 2 || !areNames || new Set(names).size !== names.length) {
-    throw invalid(`priority.classes must be two or more different names, got ${show(classes)}`);
+    throw mustBe('priority.classes', 'two or more different names', classes);
   }
-  for (const [name, value] of Object.entries({ classify, isTest })) {
-    if (value !== undefined && typeof value !== 'function') {
-      throw invalid(`priority.${name} must be a function, got ${show(value)}`);
-    }
-  }
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+  checkCallback('priority.classify', classify);
+  checkCallback('priority.isTest', isTest);
 }

@@ -1,6 +1,6 @@
 /** What a store notes of its limiters in Redis, and what a reset finds there. */
 
-import type { Logger, Step } from '@spillway/core';
+import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { consoleLogger } from '../host.js';
 import { Announcer } from './announcer.js';
@@ -70,5 +70,6 @@ export class Registry {
 
 function lineOf(error: unknown): string {
   const why = error instanceof Error ? error.message : String(error);
-  return `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process counts under, and the command line may not know all names.`;
+  const see = isSpillwayError(error) ? ` See ${error.help}` : '';
+  return `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process counts under, and the command line may not know all names.${see}`;
 }
