@@ -20,8 +20,8 @@ export interface Verdict extends Numbers {
 /**
  * Replays steps exactly. Steps of a group that ask the same of the same count are one step of their summed cost. Takes
  * are judged first, on the state before the group; then every step acts, in order. A take that is not charged cuts a
- * state that the
- * clock made impossible, if it could have charged anything; nothing else that is not charged or given back writes.
+ * state that the clock made impossible, if it could have charged anything; nothing else that is not charged or given
+ * back writes.
  *
  * @example
  * ```ts run

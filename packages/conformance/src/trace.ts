@@ -134,8 +134,7 @@ export function traces(
 
 /**
  * Traces of hundreds of groups, mostly of one unit and a few microseconds apart: many entries of a log at once. They
- * are not
- * shrunk: it would take minutes.
+ * are not shrunk: it would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const move: fc.Arbitrary<Move> = fc.record({

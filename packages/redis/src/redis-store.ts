@@ -51,15 +51,13 @@ export interface RedisStoreOptions {
   readonly coalesce?: boolean | undefined;
   /**
    * Told in one line, at most once a minute, that Redis does not take or tell the names and codes of limiters: then a
-   * reset
-   * forgets only what this process counts under. Default: the console.
+   * reset forgets only what this process counts under. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may end a connection of your client that is open but has answered nothing for 2 s, once a minute
-   * at most, so
-   * that the client makes another: for node-redis, and for ioredis without `socketTimeout`. Default false: one line
-   * tells you.
+   * at most, so that the client makes another: for node-redis, and for ioredis without `socketTimeout`. Default false:
+   * one line tells you.
    */
   readonly reconnect?: boolean | undefined;
 }

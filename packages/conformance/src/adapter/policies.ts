@@ -25,8 +25,7 @@ export function after(requests: number): Quotas {
 
 /**
  * What is left after the limit per key, used up by five requests, has refused so many more: the guard in front had let
- * them
- * pass, unless it is the same.
+ * them pass, unless it is the same.
  */
 export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
   return oneGuard
@@ -58,8 +57,7 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
 
 /**
  * The value with each `t` that is at most `elapsedMs` short of the expected one replaced by that: whatever else
- * differs, a
- * comparison still shows.
+ * differs, a comparison still shows.
  */
 export function withoutTime(
   actual: string | undefined,

@@ -1,5 +1,6 @@
 /**
- * The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/bucket.lua).
+ * The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin:
+ * packages/redis/src/lua/bucket.lua).
  */
 
 import { mulDiv } from '../base/exact.js';
@@ -15,8 +16,7 @@ export interface BucketState {
 /**
  * Does `op` to `state`, in place. `charge` false holds back the charge of a `take` that another step of its group
  * refused. Returns whether the cost passes (for `put`: whether something was given back). What is cut because the clock
- * went
- * back is cut in `state` by every step, and to be kept of those only that {@link mayWrite}.
+ * went back is cut in `state` by every step, and to be kept of those only that {@link mayWrite}.
  */
 export function stepBucket(
   rule: BucketRule,

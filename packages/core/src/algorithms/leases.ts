@@ -33,8 +33,7 @@ export function noLeases(): LeasesState {
 
 /**
  * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. Permits of the same key
- * that are held
- * elsewhere are counted as `beside`.
+ * that are held elsewhere are counted as `beside`.
  */
 export function stepLeases(
   rule: LeasesRule,

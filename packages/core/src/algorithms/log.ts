@@ -13,9 +13,8 @@ export interface LogView {
 
 /**
  * Does `op` to `entries`, in place; see {@link stepBucket} for `charge` and the return value. `view` receives the
- * numbers
- * after the step. `mayGrow` false lets the newest entry absorb a new one: it then expires later than exactly, never
- * sooner.
+ * numbers after the step. `mayGrow` false lets the newest entry absorb a new one: it then expires later than exactly,
+ * never sooner.
  */
 export function stepLog(
   rule: LogRule,

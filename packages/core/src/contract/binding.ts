@@ -5,8 +5,7 @@ import { statusOf } from './status.js';
 
 /**
  * Of the refused those that are about the caller (429, 403) before those for which we are full (503), and of them the
- * one with
- * the longest wait; if none is refused, the one with the least remaining.
+ * one with the longest wait; if none is refused, the one with the least remaining.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

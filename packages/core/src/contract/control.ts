@@ -33,8 +33,7 @@ export interface KeyRuling {
 
 /**
  * Where live settings come from. Both methods are called for each request: they answer from memory, at once, and do not
- * throw.
- * What cannot be obeyed counts as not set, and is told as a fault.
+ * throw. What cannot be obeyed counts as not set, and is told as a fault.
  */
 export interface Control {
   /**
@@ -45,16 +44,13 @@ export interface Control {
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
   /**
    * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch: for what
-   * keeps
-   * counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the control
-   * stores
-   * them: hashes, if it has `hashKeys`.
+   * keeps counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the
+   * control stores them: hashes, if it has `hashKeys`.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /**
    * Told of each limiter of each guard when the guard is made, with the rule that it was declared with if it keeps
-   * counts:
-   * operators are then told of names that do not exist. Returns at once, and never throws.
+   * counts: operators are then told of names that do not exist. Returns at once, and never throws.
    */
   register?(limiter: string, rule?: Rule): void;
 }

@@ -14,8 +14,7 @@ export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'skipped' | 'error';
 /**
  * Why a request was refused: `rate`, `concurrency` (too much from this caller: 429), `capacity`, `overload` (we are
  * full: 503), `never` (the cost exceeds what the limit can ever admit, or the limit is 0: 429), `blocked` (the key was
- * blocked
- * live: 403), `store-error` (the store could not answer and the limiter is set to deny: 503).
+ * blocked live: 403), `store-error` (the store could not answer and the limiter is set to deny: 503).
  */
 export type Reason =
   | 'rate'

@@ -13,11 +13,11 @@ export interface UniqueGroup {
 
 /**
  * Merges steps of one count (see {@link countOf}) into one of the summed cost, so that a group cannot pass a limit by
- * naming a
- * key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in order.
+ * naming a key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in
+ * order.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count twice,
- * or a take of a permit is not the only step of its count.
+ * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count
+ * twice, or a take of a permit is not the only step of its count.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   if (!repeats(steps)) return { steps };

@@ -10,9 +10,9 @@ interface RuleBase {
 }
 
 /**
- * The token bucket, kept as one instant (the generic cell rate algorithm, ITU-T I.371): the moment
- * at which the bucket will be full again. One unit takes `windowUs / limit` microseconds to refill;
- * that fraction is held exactly, as `unitUs + unitNum / den`.
+ * The token bucket, kept as one instant (the generic cell rate algorithm, ITU-T I.371): the moment at which the bucket
+ * will be full again. One unit takes `windowUs / limit` microseconds to refill; that fraction is held exactly, as
+ * `unitUs + unitNum / den`.
  */
 export interface BucketRule extends RuleBase {
   readonly machine: 'bucket';
@@ -52,8 +52,7 @@ export interface LogRule extends RuleBase {
 
 /**
  * Permits for what is in progress, each held under a lease that expires unless it is renewed: at most `limit` at once,
- * and
- * of those at most `open` for holders that are not critical.
+ * and of those at most `open` for holders that are not critical.
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
@@ -89,8 +88,8 @@ export function capacityOf(rule: Rule): number {
 }
 
 /**
- * Makes the rule of an algorithm from numbers that are already validated: integers, `limit` and
- * `burst` from 1 to 10^9, `windowUs` from 1,000 to 400 days.
+ * Makes the rule of an algorithm from numbers that are already validated: integers, `limit` and `burst` from 1 to 10^9,
+ * `windowUs` from 1,000 to 400 days.
  */
 export function makeRule(
   algorithm: Algorithm,
@@ -141,10 +140,8 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
 
 /**
  * Makes the rule of a limit on what is in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
- * from 0
- * to 1 and counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
- * than
- * (1 - reserve) x limit of them are in progress.
+ * from 0 to 1 and counted in millionths, is the share of the limit that only critical holders may use: others pass
+ * while fewer than (1 - reserve) x limit of them are in progress.
  */
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
   // In millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
@@ -154,9 +151,8 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
 
 /**
  * The same rule for a share of its limit. Of a rate: the window grows by 1 / share, rounded up; 5 per minute at a share
- * of 1/8
- * is 5 per 8 minutes, so that eight processes together admit no more than the limit. Of permits: so many, rounded down,
- * but at least one.
+ * of 1/8 is 5 per 8 minutes, so that eight processes together admit no more than the limit. Of permits: so many,
+ * rounded down, but at least one.
  */
 export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule;
@@ -177,9 +173,8 @@ export function shareOf(rule: Rule, share: number): Rule {
 
 /**
  * What, beside limiter and key, names a count. Rules of one limiter share a count only if each can read the other's
- * state as
- * it is: buckets of the same tolerance in time and the same denominator; windows and logs of the same length; all
- * permits.
+ * state as it is: buckets of the same tolerance in time and the same denominator; windows and logs of the same length;
+ * all permits.
  */
 export function countOf({ rule }: { readonly rule: Rule }): string {
   return rule.code;

@@ -153,9 +153,8 @@ export interface Store {
   domainOf?(step: Step): string;
   /**
    * Tells the store of a rule of a limiter before the first step under it; the first rule is the one that the limiter
-   * was
-   * declared with. A `reset` then forgets the key in the counts of all of them. Returns at once, and never throws. In a
-   * store without it, `reset` forgets the count of its own rule only.
+   * was declared with. A `reset` then forgets the key in the counts of all of them. Returns at once, and never throws.
+   * In a store without it, `reset` forgets the count of its own rule only.
    */
   register?(limiter: string, rule: Rule): void;
   apply(

@@ -17,8 +17,7 @@ const NONE: ActiveOverride = { settings: undefined, rulings: undefined, resets: 
 
 /**
  * Of each field the latest override. A limiter has one settings object until something of it, or of all limiters,
- * changes:
- * whoever keeps what followed from it can tell by its identity.
+ * changes: whoever keeps what followed from it can tell by its identity.
  */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();

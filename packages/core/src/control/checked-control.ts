@@ -8,8 +8,7 @@ import type { Setting } from './override.js';
 
 /**
  * `control`, but what it throws, or says that cannot be obeyed, is a fault and counts as not set. `onChange` is called
- * when a
- * limiter's settings are others than when they were last asked for, or keys of it were reset.
+ * when a limiter's settings are others than when they were last asked for, or keys of it were reset.
  */
 export function checkedControl(
   control: Control,

@@ -49,8 +49,7 @@ export interface MemoryControl extends Control {
 
 /**
  * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed, each
- * with an
- * author, a reason and an end. For a fleet see `redisControl` of `@spillway/redis`.
+ * with an author, a reason and an end. For a fleet see `redisControl` of `@spillway/redis`.
  *
  * @example
  * ```ts

@@ -14,8 +14,7 @@ export interface Coverage {
 
 /**
  * A reading counts for all the time since the one before, except when more than `silenceUs` of it is not covered by
- * what it
- * speaks of: then for its own span alone. Undefined if it is no newer than what is known.
+ * what it speaks of: then for its own span alone. Undefined if it is no newer than what is known.
  */
 export function coverageOf(
   reading: Reading,

@@ -13,10 +13,8 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
   readonly name: string;
   /**
    * How many requests all processes together can have in progress, an integer from 1 to 1,000,000,000; or a function,
-   * read at each
-   * request, for a fleet that grows and shrinks (then with `defaultCapacity`). 0 from a function lets pass what is
-   * critical and
-   * nothing else (`never`).
+   * read at each request, for a fleet that grows and shrinks (then with `defaultCapacity`). 0 from a function lets pass
+   * what is critical and nothing else (`never`).
    */
   readonly capacity: number | (() => number);
   /** The capacity that counts when the `capacity` function throws or returns none. Required with a function. */
@@ -32,12 +30,9 @@ const FLEET = 'fleet';
 
 /**
  * Refuses with 503 what is not critical while the fleet is too busy: such requests pass while fewer than (1 - reserve)
- * x
- * capacity of their kind are in progress in all processes that share the store, and fewer than capacity of all kinds.
- * Critical
- * requests are counted and never refused (the fleet usage load shedder of P. Tarjan, "Scaling your API with rate
- * limiters",
- * 2017).
+ * x capacity of their kind are in progress in all processes that share the store, and fewer than capacity of all kinds.
+ * Critical requests are counted and never refused (the fleet usage load shedder of P. Tarjan, "Scaling your API with
+ * rate limiters", 2017).
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
  * @example

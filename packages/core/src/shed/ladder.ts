@@ -18,8 +18,7 @@ const SILENCE_US = 8 * LADDER_PERIOD_US;
 
 /**
  * What the ladder knows. The level is kept as a time, whole microseconds at full utilization, so that sums of samples
- * are exact:
- * -28 s is rest, 0 is where shedding starts, 120 s is everything.
+ * are exact: -28 s is rest, 0 is where shedding starts, 120 s is everything.
  */
 export interface LadderState {
   readonly levelUs: number;
@@ -39,8 +38,7 @@ export function shedAmountOf(state: LadderState): number {
 
 /**
  * The ladder after a sample: it climbs from 0.8, at full utilization by 1/120 a second, and comes down below 0.7, when
- * idle just as
- * fast. Without a new sample it holds, then rests.
+ * idle just as fast. Without a new sample it holds, then rests.
  */
 export function advanceLadder(
   state: LadderState,
@@ -66,8 +64,7 @@ function slopeAt(utilization: number): number {
 
 /**
  * The probability with which the ladder refuses the class that is shed `rank`-th (0 first) of `count`: each class takes
- * an equal
- * part of the way, and one is off before the next begins.
+ * an equal part of the way, and one is off before the next begins.
  */
 export function ladderProbability(amount: number, rank: number, count: number): number {
   return Math.min(Math.max(count * amount - rank, 0), 1);

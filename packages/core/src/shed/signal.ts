@@ -8,8 +8,7 @@ export interface Reading {
   readonly ageMs: number;
   /**
    * How long a time it speaks of, in milliseconds. A measurement that came late speaks of all the time it was late, and
-   * counts
-   * in full. Default: since the measurement before, if that was not long ago.
+   * counts in full. Default: since the measurement before, if that was not long ago.
    */
   readonly spanMs?: number;
 }

@@ -39,10 +39,8 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
 
 /**
  * Refuses with 503 what this process is too busy to serve, the least important class first; no store, no I/O. Two
- * loops: the
- * ladder takes classes off for minutes (Stripe's worker utilization load shedder, P. Tarjan, "Scaling your API with
- * rate
- * limiters", 2017), the brake holds the event loop's wait at its mark within a second.
+ * loops: the ladder takes classes off for minutes (Stripe's worker utilization load shedder, P. Tarjan, "Scaling your
+ * API with rate limiters", 2017), the brake holds the event loop's wait at its mark within a second.
  *
  * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
  * @example

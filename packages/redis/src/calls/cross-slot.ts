@@ -11,8 +11,7 @@ type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<re
 
 /**
  * Asks all slots at once. If one refuses or fails, what the others took is put back. One that fails fails the group,
- * unless
- * another refuses it: then that is the answer, and the steps that failed say so in `failure`.
+ * unless another refuses it: then that is the answer, and the steps that failed say so in `failure`.
  */
 export async function askSlots(
   steps: readonly Step[],

@@ -28,12 +28,9 @@ const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
 /**
  * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the
- * breaker, so that
- * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can
- * still
- * refuse: it can no longer count, so that what it says is soon untrue. `noperm` is not: a right may be missing for one
- * command, or for the
- * keys of one limiter, and such a call is answered as fast as any other.
+ * breaker, so that the outage is told once, and costs no request anything. `readonly` and `oom` are among them though
+ * such a server can still refuse: it can no longer count, so that what it says is soon untrue. `noperm` is not: a right
+ * may be missing for one command, or for the keys of one limiter, and such a call is answered as fast as any other.
  */
 const FOR_ALL: ReadonlySet<string> = new Set([
   'loading',
@@ -101,8 +98,7 @@ export function isUnknownScript(cause: unknown): boolean {
 }
 
 /**
- * The user may not do what the script does: of this call, for the same user may have the rights that other limits
- * need.
+ * The user may not do what the script does: of this call, for the same user may have the rights that other limits need.
  */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
   const command = DENIED_COMMAND.exec(text)?.[1];

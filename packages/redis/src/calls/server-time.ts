@@ -4,9 +4,8 @@
 const MEMORY_US = 10_000_000;
 
 /**
- * The offset is the largest of (server's time at the decision) - (time at which the reply was read here): less than
- * the true one by the time that the fastest reply took. So a call that is decided in time by it is also answered in
- * time.
+ * The offset is the largest of (server's time at the decision) - (time at which the reply was read here): less than the
+ * true one by the time that the fastest reply took. So a call that is decided in time by it is also answered in time.
  */
 export class ServerTime {
   private latest = -Infinity;

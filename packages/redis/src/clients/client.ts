@@ -33,8 +33,8 @@ export interface RedisClient {
   /** On Cluster: the address of the node that has a hash slot; undefined while nobody knows. Nodes fail apart. */
   nodeOf?(slot: number): string | undefined;
   /**
-   * What its user can do so that a connection that is open but dead is noticed, as in `set socketTimeout: 1000 on the
-   * client`.
+   * What its user can do so that a connection that is open but dead is noticed, as in
+   * `set socketTimeout: 1000 on the client`.
    */
   readonly cure?: string;
   /** Ends the connection to a node (`''`: the one there is) at once, so that the client makes another. */

@@ -34,8 +34,7 @@ export interface NodeRedisClient extends NodeRedisLike {
 
 /**
  * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks. Calls wait for it while it connects,
- * and
- * fail at once when it has not been ready for a quarter of a second.
+ * and fail at once when it has not been ready for a quarter of a second.
  *
  * @example
  * ```ts

@@ -16,8 +16,7 @@ export interface UpstashPipeline {
 
 /**
  * An Upstash client for `redisStore`: Redis over HTTP, for hosts where a socket cannot outlive a request. Every
- * decision is
- * a request of its own, and no promise is shared between requests, unless you set `coalesce`.
+ * decision is a request of its own, and no promise is shared between requests, unless you set `coalesce`.
  *
  * @example
  * ```ts
@@ -62,8 +61,7 @@ class Upstash implements RedisClient {
 
 /**
  * What the one command of a pipeline comes to. Given to the client itself, it would by default travel with those of
- * other
- * requests, all waiting for one promise.
+ * other requests, all waiting for one promise.
  */
 async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {
   const replies = await pipeline.exec({ keepErrors: true });

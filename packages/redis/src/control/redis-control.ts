@@ -47,8 +47,8 @@ export interface RedisControlOptions {
 
 /**
  * What {@link redisControl} returns: the methods of `memoryControl`, each done when Redis has it and this process
- * follows it.
- * They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
+ * follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or
+ * `SPW_STORE_ERROR`.
  */
 export interface RedisControl extends Control {
   /**
