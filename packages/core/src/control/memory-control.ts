@@ -1,4 +1,4 @@
-/** The control of one process, in memory. */
+/** A control in the memory of one process. */
 
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
@@ -18,38 +18,45 @@ import {
 
 /** All optional. */
 export interface MemoryControlOptions {
-  /** By which overrides end. Default: the process's monotonic clock. */
+  /** The clock that says when overrides end. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * What {@link memoryControl} returns. Changes hold from the next request on; each method throws if what it is given is
- * wrong.
+ * What {@link memoryControl} returns. Changes take effect with the next request. Each method throws if its arguments
+ * are not valid.
  */
 export interface MemoryControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own.
+   * Sets mode, share or limits of a limiter. Settings that you leave out stay as they are. `*` sets them for all
+   * limiters that have no such setting of their own.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
-  /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
+  /**
+   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. Keys that are
+   * blocked or allowed stay so.
+   */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
-  /** Refuses a key, as the limiter counts it (an address is `@` and its canonical text). */
+  /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
   block(limiter: string, key: string, note: OverrideNote): void;
-  /** Lets a key pass without the limiter seeing it. */
+  /** Lets a key pass: the limiter neither refuses nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
-  /** Ends what was ruled on a key. */
+  /** Ends that a key is blocked or allowed. */
   clearKey(limiter: string, key: string, note: ChangeNote): void;
-  /** Has every guard forget that the key was refused: for whoever resets its count in the store. */
+  /** Makes every guard forget that it refused the key. Call it after you have reset the key's count in the store. */
   forget(limiter: string, key: string, note: ChangeNote): void;
-  /** What is set now, latest first. */
+  /** The overrides that are set now, latest first. */
   list(): readonly Override[];
-  /** The latest 1,000 changes, latest first. That an override has ended is no change: the entry says when it will. */
+  /**
+   * The latest 1,000 changes, latest first. An override that ends by itself adds no entry: its entry says when it will
+   * end.
+   */
   history(): readonly Change[];
 }
 
 /**
- * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed, each
- * with an author, a reason and an end. For a fleet see `redisControl` of `@spillway/redis`.
+ * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed. Each
+ * has an author, a reason and an end. For several processes see `redisControl` of `@spillway/redis`.
  *
  * @example
  * ```ts
@@ -156,7 +163,7 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** Whoever gave the numbers may change their object later; a change must go through the control. */
+/** A frozen copy: the caller may change the object later, but a change must go through the control. */
 function frozen(setting: Setting): Setting {
   return setting.what === 'limits' ? { ...setting, value: { ...setting.value } } : setting;
 }
