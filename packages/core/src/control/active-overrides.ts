@@ -22,7 +22,7 @@ const NONE: ActiveOverride = { settings: undefined, rulings: undefined, resets: 
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
   /** By limiter name; only names that are declared and asked for, so they are few. */
-  private readonly standings = new Map<string, ActiveOverride>();
+  private readonly byLimiter = new Map<string, ActiveOverride>();
   private nextEndMs = Infinity;
   private readonly nowMs: () => number;
 
@@ -52,7 +52,7 @@ export class ActiveOverrides implements Control {
   }
 
   /** Whether any single key of the limiter is blocked or allowed. */
-  rules(limiter: string): boolean {
+  hasRulings(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
     return [limiter, EVERY_LIMITER].some((name) => this.standingOf(name).rulings !== undefined);
   }
@@ -91,10 +91,10 @@ export class ActiveOverrides implements Control {
 
   private standingOf(limiter: string): ActiveOverride {
     this.dropEnded();
-    let standing = this.standings.get(limiter);
+    let standing = this.byLimiter.get(limiter);
     if (!standing) {
       standing = this.standingFrom(limiter);
-      this.standings.set(limiter, standing);
+      this.byLimiter.set(limiter, standing);
     }
     return standing;
   }
@@ -120,8 +120,8 @@ export class ActiveOverrides implements Control {
   }
 
   private forget(limiter: string): void {
-    if (limiter === EVERY_LIMITER) this.standings.clear();
-    else this.standings.delete(limiter);
+    if (limiter === EVERY_LIMITER) this.byLimiter.clear();
+    else this.byLimiter.delete(limiter);
   }
 
   private dropEnded(): void {

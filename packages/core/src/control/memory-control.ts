@@ -74,25 +74,25 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
 }
 
 class InMemory implements MemoryControl {
-  private readonly board: ActiveOverrides;
+  private readonly overrides: ActiveOverrides;
   private changes: Change[] = [];
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
     this.clock = clock;
-    this.board = new ActiveOverrides(() => this.nowMs());
+    this.overrides = new ActiveOverrides(() => this.nowMs());
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
-    return this.board.settingsOf(limiter);
+    return this.overrides.settingsOf(limiter);
   }
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
-    return this.board.rulingOn(limiter, key);
+    return this.overrides.rulingOn(limiter, key);
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
-    return this.board.resetsOf(limiter);
+    return this.overrides.resetsOf(limiter);
   }
 
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void {
@@ -120,7 +120,7 @@ class InMemory implements MemoryControl {
   }
 
   list(): readonly Override[] {
-    return this.board.list();
+    return this.overrides.list();
   }
 
   history(): readonly Change[] {
@@ -130,17 +130,17 @@ class InMemory implements MemoryControl {
   private make({ limiter, note, set, clear, durationMs }: CheckedChange): void {
     const atMs = this.nowMs();
     const untilMs = durationMs === null ? null : atMs + durationMs;
-    const added = set.filter((setting) => !this.board.get(fieldOf(limiter, setting)));
-    if (this.board.size + added.length > MAX_OVERRIDES) throw tooMany();
+    const added = set.filter((setting) => !this.overrides.get(fieldOf(limiter, setting)));
+    if (this.overrides.size + added.length > MAX_OVERRIDES) throw tooMany();
     for (const setting of set) {
       this.tell(limiter, setting, note, { atMs, untilMs, after: setting.value });
-      this.board.put({ limiter, ...frozen(setting), ...note, atMs, untilMs });
+      this.overrides.put({ limiter, ...frozen(setting), ...note, atMs, untilMs });
     }
     for (const target of clear) {
       const field = fieldOf(limiter, target);
-      if (!this.board.get(field)) continue;
+      if (!this.overrides.get(field)) continue;
       this.tell(limiter, target, note, { atMs, untilMs: null, after: null });
-      this.board.remove(field);
+      this.overrides.remove(field);
     }
   }
 
@@ -151,7 +151,7 @@ class InMemory implements MemoryControl {
     outcome: Pick<Change, 'atMs' | 'untilMs' | 'after'>,
   ): void {
     const { what, key } = target;
-    const before = this.board.get(fieldOf(limiter, target))?.value ?? null;
+    const before = this.overrides.get(fieldOf(limiter, target))?.value ?? null;
     const id = Math.max((this.changes[0]?.id ?? 0) + 1, this.clock.nowUs());
     const of = { limiter, what, ...(key !== undefined && { key }) };
     const change = { id, ...of, ...note, before, ...outcome };

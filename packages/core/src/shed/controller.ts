@@ -41,16 +41,16 @@ export function restingController(nowUs: number): ControllerState {
  */
 export function advanceController(
   state: ControllerState,
-  sample: Reading | undefined,
+  reading: Reading | undefined,
   nowUs: number,
 ): ControllerState {
-  const covered = sample && coverageOf(sample, state.atUs, nowUs, TICK_US, SILENCE_US);
-  if (!sample || !covered) {
+  const covered = reading && coverageOf(reading, state.atUs, nowUs, TICK_US, SILENCE_US);
+  if (!reading || !covered) {
     const silent = nowUs - state.atUs > SILENCE_US + TICK_US;
     return silent && state.fraction !== 0 ? { integral: 0, fraction: 0, atUs: state.atUs } : state;
   }
   if (covered.elapsedUs < TICK_US) return state;
-  const error = Math.min(sample.value - 1, MAX_ERROR);
+  const error = Math.min(reading.value - 1, MAX_ERROR);
   const ticks = covered.elapsedUs / TICK_US;
   const before = covered.afterSilence ? 0 : state.integral;
   const integral = clamp(before + INTEGRAL_GAIN * error * ticks);

@@ -46,16 +46,16 @@ export function shedAmountOf(state: LadderState): number {
  */
 export function advanceLadder(
   state: LadderState,
-  sample: Reading | undefined,
+  reading: Reading | undefined,
   nowUs: number,
 ): LadderState {
-  const covered = sample && coverageOf(sample, state.atUs, nowUs, LADDER_PERIOD_US, SILENCE_US);
-  if (!sample || !covered) {
+  const covered = reading && coverageOf(reading, state.atUs, nowUs, LADDER_PERIOD_US, SILENCE_US);
+  if (!reading || !covered) {
     const silent = nowUs - state.atUs > SILENCE_US + LADDER_PERIOD_US;
     return silent && state.levelUs !== REST_US ? { levelUs: REST_US, atUs: state.atUs } : state;
   }
   const from = covered.afterSilence ? REST_US : state.levelUs;
-  const to = Math.round(from + covered.elapsedUs * slopeAt(sample.value));
+  const to = Math.round(from + covered.elapsedUs * slopeAt(reading.value));
   return { levelUs: Math.min(Math.max(to, REST_US), FULL_US), atUs: covered.atUs };
 }
 
