@@ -1,4 +1,4 @@
-/** Puts all groups that are asked in one turn of the event loop into as few script calls as possible. */
+/** Puts all groups of one turn of the event loop into as few script calls as possible. */
 
 import { afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
@@ -31,7 +31,7 @@ export class Batches {
     else for (const questions of bySlot(asked)) this.cut(questions);
   };
 
-  /** Calls of at most `maxSteps` steps; a larger group goes alone, whole. */
+  /** Makes calls of at most `maxSteps` steps. A larger group goes alone, in one call. */
   private cut(questions: readonly Group[]): void {
     let from = 0;
     let steps = 0;
@@ -48,7 +48,10 @@ export class Batches {
   }
 }
 
-/** A script call must keep to one hash slot; and it has one deadline, so that what is in no hurry goes apart. */
+/**
+ * The groups of one script call must have one hash slot. A call has one deadline, so groups that nobody waits for go in
+ * calls of their own.
+ */
 function bySlot(questions: readonly Group[]): Iterable<readonly Group[]> {
   const first = questions[0] as Group;
   if (questions.every((question) => goTogether(question, first))) return [questions];

@@ -1,4 +1,4 @@
-/** Lets questions through to a client only while it is ready. */
+/** Sends groups only while the client is ready. */
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
@@ -7,14 +7,14 @@ import { tooLate, unavailable } from './failures.js';
 import { failAll, type Group } from './group.js';
 import type { ScriptCalls } from './script-calls.js';
 
-/** What waits is looked at again by then, should the client not tell. */
+/** How often waiting calls are looked at, in case the client does not report a change. */
 const LOOK_US = 1_000_000;
 
 export class ReadyQueue {
   private readonly client: RedisClient;
   private readonly caller: Pick<ScriptCalls, 'send' | 'reconnected'>;
   private wasAway = false;
-  /** In the calls that they came for: each keeps to one slot, and to so many steps. */
+  /** Calls that wait. They stay as they came, because each has one slot and a limited number of steps. */
   private waiting: readonly (readonly Group[])[] = [];
   private stopWaiting: (() => void) | undefined;
   private stopTimer: (() => void) | undefined;
@@ -25,8 +25,8 @@ export class ReadyQueue {
   }
 
   /**
-   * Sends, keeps until the client is ready, or fails at once. A client's own queue is never used: it knows no
-   * deadlines.
+   * Sends the groups, keeps them until the client is ready, or fails them at once. The client's own queue is never
+   * used, because it knows no deadlines.
    */
   pass(questions: readonly Group[]): void {
     const { client } = this;
@@ -52,7 +52,7 @@ export class ReadyQueue {
     this.caller.send(questions);
   }
 
-  /** Something has changed: sends or fails what waits, or goes on waiting. */
+  /** Looks at the waiting calls: sends them, fails them, or waits again. */
   private readonly look = (): void => {
     this.stopTimer?.();
     this.stopTimer = undefined;
@@ -84,7 +84,7 @@ function firstDeadlineUs(calls: readonly (readonly Group[])[]): number {
   return firstUs;
 }
 
-/** The questions that somebody still waits for; the others are ended. */
+/** The groups that somebody still waits for. The others are rejected. */
 function inTime(questions: readonly Group[]): readonly Group[] {
   if (questions.every(({ deadlineUs }) => deadlineUs === Infinity)) return questions;
   const nowUs = systemClock.nowUs();

@@ -1,4 +1,4 @@
-/** One script call for any number of groups: each is settled with its own answers or error. */
+/** Sends one script call for any number of groups. Each group gets its own answers, or its own error. */
 
 import type { Answer, Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
@@ -15,10 +15,10 @@ export class ScriptCalls {
   private readonly client: RedisClient;
   private readonly script: Script;
   private readonly silence: Silence | undefined;
-  /** Set in tests: tells Redis the time. */
+  /** Set in tests: the script then uses this time. */
   private readonly testClock: Clock | undefined;
   private readonly serverTimes = new ServerTimes();
-  /** Of a cluster: nodes that are being sent the text of the script. */
+  /** On Cluster: the nodes that are receiving the text of the script now. */
   private readonly learning = new Map<string, Promise<void>>();
   private readonly encoder = new Encoder();
 
@@ -34,15 +34,15 @@ export class ScriptCalls {
     this.testClock = testClock;
   }
 
-  /** The client has been away: it may speak to another server now, with another clock. */
+  /** The client has been away. It may be connected to another server now, with another clock. */
   reconnected(): void {
     this.serverTimes.renew();
   }
 
-  /** Sends now. Whatever happens ends in the questions: never throws, leaves no promise behind. */
+  /** Sends now. Every result, also an error, ends the promises of the groups: the method never throws. */
   send(questions: readonly Group[], isRetry = false): void {
     const { silence } = this;
-    // The questions of one call are in one slot.
+    // The groups of one call have the same slot.
     const node = this.client.nodeOf?.(questions[0]?.slot ?? 0) ?? '';
     try {
       this.call(questions, isRetry, node).then(undefined, (error) => {
@@ -62,8 +62,8 @@ export class ScriptCalls {
     const keys: string[] = [];
     for (const question of questions) {
       for (const name of question.names) keys.push(name);
-      // The last of them all: a group whose own is sooner may be charged late, none is refused too soon. What only
-      // gives back is never late.
+      // The latest deadline of all: a group with an earlier one may be charged late, but none is refused too early. A
+      // group that only gives back has no deadline.
       if (question.deadlineUs > deadlineUs && !givesBack(question))
         deadlineUs = question.deadlineUs;
     }
@@ -77,13 +77,13 @@ export class ScriptCalls {
     };
     return client.evalsha(script.sha, keys, args).then(settle, (error) => {
       if (!isUnknownScript(error)) throw error;
-      // A new server, a new master, SCRIPT FLUSH. Nothing was run: the only error after which a call is repeated.
+      // A new server, a new master, or SCRIPT FLUSH. Nothing was run. Only after this error is a call sent again.
       if (client.state !== 'ready') return failAll(questions, unavailable(client.state));
       return this.teach(keys, args, node).then(settle);
     });
   }
 
-  /** Runs the script on a server that does not know it: a node of a cluster is sent the text by one of many calls. */
+  /** Runs the script on a server that does not know it. A node of a cluster gets the text from one of many calls. */
   private async teach(keys: string[], args: string[], node: string): Promise<unknown> {
     const { client, script, learning } = this;
     const before = learning.get(node);
@@ -96,7 +96,7 @@ export class ScriptCalls {
       }
     }
     const reply = client.eval(script.text, keys, args);
-    // Elsewhere no call may wait for another: on some hosts it ends with the request that made it.
+    // Without Cluster, no call waits for another: on some hosts a call ends with the request that made it.
     if (!client.isCluster) return reply;
     const done = reply.then(
       () => undefined,
@@ -116,7 +116,7 @@ export class ScriptCalls {
     node: string,
   ): void {
     const receivedUs = systemClock.nowUs();
-    // Throws before anything is learned from what is no reply.
+    // Throws if the reply is not one of the script's, before anything is learned from it.
     const { nowUs, results } = readReply(reply, questions);
     if (!this.testClock) this.serverTimes.of(node).learn(nowUs, receivedUs);
     const late: Group[] = [];
@@ -127,7 +127,8 @@ export class ScriptCalls {
       else question.resolve(result as readonly Answer[]);
     }
     if (late.length === 0) return;
-    // Late by the server's clock, so nothing was charged. If not by ours, the server's was set: it is known again now.
+    // Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set;
+    // we have just learned its new time, so the group is sent again.
     if (receivedUs < deadlineUs && !isRetry && !late[0]?.isApart) this.send(late, true);
     else failAll(late, tooLate());
   }
