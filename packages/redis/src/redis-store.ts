@@ -127,9 +127,9 @@ export class Redis implements RedisStore {
     }
     this.registry = new Registry(new Scripts(client), options.logger);
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
-    const caller = new ScriptCalls(client, script, silence, testClock);
-    const gate = new ReadyQueue(client, caller);
-    this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
+    const scriptCalls = new ScriptCalls(client, script, silence, testClock);
+    const queue = new ReadyQueue(client, scriptCalls);
+    this.batches = new Batches((groups) => queue.pass(groups), maxSteps, coalesce);
   }
 
   register(limiter: string, rule: Rule): void {
@@ -172,34 +172,34 @@ export class Redis implements RedisStore {
     deadlineUs: number,
     isApart = false,
   ): Promise<readonly Answer[]> {
-    const names = steps.map(this.name);
+    const redisKeys = steps.map(this.name);
     return this.isCluster
-      ? this.askCluster(steps, names, deadlineUs, isApart)
-      : this.ask(steps, names, 0, deadlineUs, isApart);
+      ? this.askCluster(steps, redisKeys, deadlineUs, isApart)
+      : this.ask(steps, redisKeys, 0, deadlineUs, isApart);
   }
 
   private ask(
     steps: readonly Step[],
-    names: readonly string[],
+    redisKeys: readonly string[],
     slot: number,
     deadlineUs: number,
     isApart: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.ask({ steps, names, slot, deadlineUs, isApart, resolve, reject });
+      this.batches.ask({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
     });
   }
 
   private askCluster(
     steps: readonly Step[],
-    names: readonly string[],
+    redisKeys: readonly string[],
     deadlineUs: number,
     isApart: boolean,
   ): Promise<readonly Answer[]> {
-    const slots = names.map((name) => slotOf(name));
+    const slots = redisKeys.map(slotOf);
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
-      return this.ask(steps, names, slot, deadlineUs, isApart);
+      return this.ask(steps, redisKeys, slot, deadlineUs, isApart);
     return askSlots(steps, slots, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;

@@ -6,7 +6,7 @@ import type { Answer, Step } from '@spillway/core';
 export interface Group {
   readonly steps: readonly Step[];
   /** The Redis key of each step. */
-  readonly names: readonly string[];
+  readonly redisKeys: readonly string[];
   /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
   /** By the process's clock; Infinity if there is none. */
@@ -21,6 +21,6 @@ export interface Group {
 }
 
 /** Rejects all groups with one error. */
-export function failAll(questions: readonly Group[], error: Error): void {
-  for (const question of questions) question.reject(error);
+export function failAll(groups: readonly Group[], error: Error): void {
+  for (const group of groups) group.reject(error);
 }

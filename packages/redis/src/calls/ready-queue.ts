@@ -12,44 +12,44 @@ const LOOK_US = 1_000_000;
 
 export class ReadyQueue {
   private readonly client: RedisClient;
-  private readonly caller: Pick<ScriptCalls, 'send' | 'reconnected'>;
+  private readonly scriptCalls: Pick<ScriptCalls, 'send' | 'reconnected'>;
   private wasAway = false;
   /** Calls that wait. They stay as they came, because each has one slot and a limited number of steps. */
   private waiting: readonly (readonly Group[])[] = [];
   private stopWaiting: (() => void) | undefined;
   private stopTimer: (() => void) | undefined;
 
-  constructor(client: RedisClient, caller: Pick<ScriptCalls, 'send' | 'reconnected'>) {
+  constructor(client: RedisClient, scriptCalls: Pick<ScriptCalls, 'send' | 'reconnected'>) {
     this.client = client;
-    this.caller = caller;
+    this.scriptCalls = scriptCalls;
   }
 
   /**
    * Sends the groups, keeps them until the client is ready, or fails them at once. The client's own queue is never
    * used, because it knows no deadlines.
    */
-  pass(questions: readonly Group[]): void {
+  pass(groups: readonly Group[]): void {
     const { client } = this;
     const { state } = client;
     if (state === 'ready') {
-      const call = inTime(questions);
+      const call = inTime(groups);
       if (call.length > 0) this.send(call);
       return;
     }
     this.wasAway = true;
     client.hurry?.();
     if (state === 'connecting') {
-      this.waiting = [...this.waiting, questions];
+      this.waiting = [...this.waiting, groups];
       this.look();
     } else {
-      failAll(questions, unavailable(state));
+      failAll(groups, unavailable(state));
     }
   }
 
-  private send(questions: readonly Group[]): void {
-    if (this.wasAway) this.caller.reconnected();
+  private send(groups: readonly Group[]): void {
+    if (this.wasAway) this.scriptCalls.reconnected();
     this.wasAway = false;
-    this.caller.send(questions);
+    this.scriptCalls.send(groups);
   }
 
   /** Looks at the waiting calls: sends them, fails them, or waits again. */
@@ -85,12 +85,12 @@ function firstDeadlineUs(calls: readonly (readonly Group[])[]): number {
 }
 
 /** The groups that somebody still waits for. The others are rejected. */
-function inTime(questions: readonly Group[]): readonly Group[] {
-  if (questions.every(({ deadlineUs }) => deadlineUs === Infinity)) return questions;
+function inTime(groups: readonly Group[]): readonly Group[] {
+  if (groups.every(({ deadlineUs }) => deadlineUs === Infinity)) return groups;
   const nowUs = systemClock.nowUs();
-  return questions.filter((question) => {
-    if (question.deadlineUs > nowUs) return true;
-    question.reject(tooLate());
+  return groups.filter((group) => {
+    if (group.deadlineUs > nowUs) return true;
+    group.reject(tooLate());
     return false;
   });
 }

@@ -40,46 +40,45 @@ export class ScriptCalls {
   }
 
   /** Sends now. Every result, also an error, ends the promises of the groups: the method never throws. */
-  send(questions: readonly Group[], isRetry = false): void {
+  send(groups: readonly Group[], isRetry = false): void {
     const { silence } = this;
     // The groups of one call have the same slot.
-    const node = this.client.nodeOf?.(questions[0]?.slot ?? 0) ?? '';
+    const node = this.client.nodeOf?.(groups[0]?.slot ?? 0) ?? '';
     try {
-      this.call(questions, isRetry, node).then(undefined, (error) => {
-        silence?.heard(node);
-        failAll(questions, failedCall(error));
+      this.call(groups, isRetry, node).then(undefined, (error) => {
+        silence?.answered(node);
+        failAll(groups, failedCall(error));
       });
-      const advice = silence?.asked(node);
-      if (advice) failAll(questions, advice);
+      const advice = silence?.sent(node);
+      if (advice) failAll(groups, advice);
     } catch (error) {
-      failAll(questions, unsent(error));
+      failAll(groups, unsent(error));
     }
   }
 
-  private call(questions: readonly Group[], isRetry: boolean, node: string): Promise<void> {
+  private call(groups: readonly Group[], isRetry: boolean, node: string): Promise<void> {
     const { client, script } = this;
     let deadlineUs = 0;
     const keys: string[] = [];
-    for (const question of questions) {
-      for (const name of question.names) keys.push(name);
+    for (const group of groups) {
+      for (const key of group.redisKeys) keys.push(key);
       // The latest deadline of all: a group with an earlier one may be charged late, but none is refused too early. A
       // group that only gives back has no deadline.
-      if (question.deadlineUs > deadlineUs && !givesBack(question))
-        deadlineUs = question.deadlineUs;
+      if (group.deadlineUs > deadlineUs && !givesBack(group)) deadlineUs = group.deadlineUs;
     }
     const args = [this.testClock ? '0' : `${this.serverTimes.of(node).at(deadlineUs)}`];
-    this.encoder.encode(questions, args);
+    this.encoder.encode(groups, args);
     if (this.testClock) args.push(`${this.testClock.nowUs()}`);
 
-    const settle = (reply: unknown) => {
-      this.silence?.heard(node);
-      this.settle(questions, reply, deadlineUs, isRetry, node);
+    const deliver = (reply: unknown) => {
+      this.silence?.answered(node);
+      this.deliver(groups, reply, deadlineUs, isRetry, node);
     };
-    return client.evalsha(script.sha, keys, args).then(settle, (error) => {
+    return client.evalsha(script.sha, keys, args).then(deliver, (error) => {
       if (!isUnknownScript(error)) throw error;
       // A new server, a new master, or SCRIPT FLUSH. Nothing was run. Only after this error is a call sent again.
-      if (client.state !== 'ready') return failAll(questions, unavailable(client.state));
-      return this.teach(keys, args, node).then(settle);
+      if (client.state !== 'ready') return failAll(groups, unavailable(client.state));
+      return this.teach(keys, args, node).then(deliver);
     });
   }
 
@@ -108,8 +107,8 @@ export class ScriptCalls {
     return reply;
   }
 
-  private settle(
-    questions: readonly Group[],
+  private deliver(
+    groups: readonly Group[],
     reply: unknown,
     deadlineUs: number,
     isRetry: boolean,
@@ -117,14 +116,14 @@ export class ScriptCalls {
   ): void {
     const receivedUs = systemClock.nowUs();
     // Throws if the reply is not one of the script's, before anything is learned from it.
-    const { nowUs, results } = readReply(reply, questions);
+    const { nowUs, results } = readReply(reply, groups);
     if (!this.testClock) this.serverTimes.of(node).learn(nowUs, receivedUs);
     const late: Group[] = [];
-    for (const [i, question] of questions.entries()) {
+    for (const [i, group] of groups.entries()) {
       const result = results[i];
-      if (result === LATE) late.push(question);
-      else if (result instanceof Error) question.reject(result);
-      else question.resolve(result as readonly Answer[]);
+      if (result === LATE) late.push(group);
+      else if (result instanceof Error) group.reject(result);
+      else group.resolve(result as readonly Answer[]);
     }
     if (late.length === 0) return;
     // Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set;

@@ -38,7 +38,7 @@ export class Silence {
    * A call was sent to `node`. Returns an error, at most once a minute, that says what the user can do about a dead
    * connection.
    */
-  asked(node: string): SpillwayError | undefined {
+  sent(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();
     const line = this.lineOf(node);
     const { advice } = line;
@@ -51,7 +51,7 @@ export class Silence {
   }
 
   /** A call to `node` was answered, or lost with its connection. */
-  heard(node: string): void {
+  answered(node: string): void {
     const line = this.lines.get(node);
     if (line) line.sinceUs = 0;
   }

@@ -122,7 +122,7 @@ export function redisControl(
 
 class InRedis implements RedisControl {
   private readonly scripts: Scripts;
-  private readonly follower: SettingsPoller;
+  private readonly poller: SettingsPoller;
   private readonly stored: (key: string) => string;
   private readonly announced = new Map<string, Rule | undefined>();
   private readonly announcer: Announcer;
@@ -137,7 +137,7 @@ class InRedis implements RedisControl {
     }
     this.scripts = new Scripts(client);
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
-    this.follower = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
+    this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
     const announced = () =>
       [...this.announced].map(([name, rule]) => {
         return { name, rules: rule ? [rule] : [], isFollowed: true };
@@ -154,19 +154,21 @@ class InRedis implements RedisControl {
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
-    this.follower.keepUp();
+    this.poller.keepUp();
     this.announcer.keepUp();
-    return this.follower.board.settingsOf(limiter);
+    return this.poller.overrides.settingsOf(limiter);
   }
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
-    const { board } = this.follower;
+    const { overrides } = this.poller;
     // Hashing a key takes longer than all the rest, so it is done only if some key was blocked or allowed.
-    return board.rules(limiter) ? board.rulingOn(limiter, this.stored(key)) : undefined;
+    return overrides.hasRulings(limiter)
+      ? overrides.rulingOn(limiter, this.stored(key))
+      : undefined;
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
-    return this.follower.board.resetsOf(limiter);
+    return this.poller.overrides.resetsOf(limiter);
   }
 
   async set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void> {
@@ -198,8 +200,8 @@ class InRedis implements RedisControl {
   }
 
   async list(): Promise<readonly Override[]> {
-    await this.follower.read();
-    return this.follower.board.list();
+    await this.poller.read();
+    return this.poller.overrides.list();
   }
 
   async history(): Promise<readonly Change[]> {
@@ -212,11 +214,11 @@ class InRedis implements RedisControl {
   }
 
   refresh(within: Duration = '1s'): Promise<boolean> {
-    return this.follower.refresh(toMicroseconds(within, 'within') / 1000);
+    return this.poller.refresh(toMicroseconds(within, 'within') / 1000);
   }
 
   close(): void {
-    this.follower.close();
+    this.poller.close();
     this.announcer.close();
   }
 
@@ -234,6 +236,6 @@ class InRedis implements RedisControl {
     const changed = await this.scripts.write(encodeChange(change));
     if (Number(changed) < 0) throw tooMany();
     // The change is made. If this read fails, the next look finds the change.
-    await this.follower.read().catch(() => undefined);
+    await this.poller.read().catch(() => undefined);
   }
 }

@@ -12,15 +12,15 @@ import { decodeOverride } from './records.js';
 type Read = (knownRevision: string) => Promise<unknown>;
 
 export class SettingsPoller {
-  readonly board: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
+  readonly overrides: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
   private readonly serverTime = new ServerTime();
   private readonly onFault: ((fault: Fault) => void) | undefined;
-  private readonly ask: Read;
+  private readonly readRedis: Read;
   private readonly everyUs: number;
   /** The fields of the known revision, as they are stored. */
   private stored = new Map<string, string>();
   private revision = '';
-  private asked = 0;
+  private reads = 0;
   private applied = 0;
   private looking: Promise<boolean> | undefined;
   private nextUs = -Infinity;
@@ -28,8 +28,8 @@ export class SettingsPoller {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  constructor(ask: Read, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
-    this.ask = ask;
+  constructor(readRedis: Read, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
+    this.readRedis = readRedis;
     this.everyUs = everyUs;
     this.onFault = onFault;
   }
@@ -71,11 +71,11 @@ export class SettingsPoller {
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
   async read(): Promise<void> {
-    this.asked += 1;
-    const turn = this.asked;
+    this.reads += 1;
+    const turn = this.reads;
     const known = this.revision;
     try {
-      const reply = (await this.ask(known)) as readonly unknown[];
+      const reply = (await this.readRedis(known)) as readonly unknown[];
       this.isAway = false;
       this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
       // A later read has been answered before this one, and its reply is newer.
@@ -108,7 +108,7 @@ export class SettingsPoller {
     for (let i = 0; i < texts.length; i += 2) {
       this.stored.set(texts[i] as string, texts[i + 1] as string);
     }
-    for (const field of before.keys()) if (!this.stored.has(field)) this.board.remove(field);
+    for (const field of before.keys()) if (!this.stored.has(field)) this.overrides.remove(field);
     for (const [field, text] of this.stored) {
       // An unchanged setting keeps its object.
       if (before.get(field) !== text) this.put(field, text);
@@ -117,9 +117,9 @@ export class SettingsPoller {
 
   /** A setting that is not valid counts as not set. */
   private put(field: string, text: string): void {
-    this.board.remove(field);
+    this.overrides.remove(field);
     try {
-      this.board.put(decodeOverride(field, text));
+      this.overrides.put(decodeOverride(field, text));
     } catch (error) {
       this.tell(error);
     }
