@@ -1,4 +1,4 @@
-/** What is printed: for people in columns, for programs as JSON. */
+/** Prints: columns for people, JSON for programs. */
 
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';
@@ -6,7 +6,7 @@ import { UnknownLimiterError } from './known.js';
 import { plain } from './plain.js';
 import { UsageError } from './usage-error.js';
 
-/** The commands print; nothing else does. */
+/** The only function that prints to standard output. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
@@ -57,7 +57,7 @@ export function changeLine(change: Change): string {
   return `${timeOf(atMs)}  ${what}, by ${plain(by)}: ${plain(because)}`;
 }
 
-/** When it ends, and how long that is from now. */
+/** When it ends, and how long from now that is. */
 export function untilOf(untilMs: number | null, nowMs: number): string {
   if (untilMs === null) return 'forever';
   const seconds = Math.max(0, Math.round((untilMs - nowMs) / 1000));
@@ -87,7 +87,7 @@ function textOf(value: Setting['value']): string {
   return plain(parts.join(', '));
 }
 
-/** In the time zone of whoever reads it, with its offset. */
+/** In the reader's time zone, with its offset. */
 function timeOf(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return '?';

@@ -9,12 +9,12 @@ export interface BucketState {
   readonly tat: Fraction;
 }
 
-/** T: microseconds that one unit takes to refill. */
+/** T: microseconds in which one unit refills. */
 function unit(rule: BucketRule): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
-/** B x T: the most debt. */
+/** B x T: how far the instant may lie ahead of now. */
 function tolerance(rule: BucketRule): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }

@@ -1,7 +1,9 @@
-/** The words for how far a limiter goes, and for what it does when its store cannot answer. */
+/** The modes of a limiter, and what it does when its store cannot answer. */
 
-/** `enforce`: refuse. `shadow`: only say what would be refused (dark launch). `off`: do not even ask (kill switch). */
+/** `enforce`: refuse. `shadow`: refuse nobody, but say what would be refused. `off`: do not run the limiter. */
 export type Mode = 'enforce' | 'shadow' | 'off';
 
-/** What a limiter does when the store cannot answer: let pass, refuse with 503, or count in this process. */
+/**
+ * What a limiter does when the store cannot answer: let the request pass, refuse it with 503, or count in this process.
+ */
 export type OnStoreError = 'allow' | 'deny' | 'local';

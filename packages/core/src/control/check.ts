@@ -1,4 +1,4 @@
-/** Checks a live change before it is made: what a limiter could not be declared with cannot be set either. */
+/** Checks a live change before it is made: numbers that a limiter could not be declared with cannot be set either. */
 
 import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
 import { type Duration, parseDuration } from '../base/duration.js';
@@ -20,7 +20,7 @@ const CLEARABLE: readonly ClearableSetting[] = ['mode', 'share', 'limits'];
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;
 const LONGEST_KEY = 1_024;
-/** How long a reset is told: longer than any process needs to hear of it. */
+/** How long a reset stays in the control: longer than any process takes to read it. */
 const RESET_MS = 60_000;
 
 /** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, and what `rateLimit` throws for limits */
@@ -76,7 +76,7 @@ export function checkKeyRuling(
 }
 
 /**
- * Whether a setting, also one that was read from where it is kept, can be obeyed.
+ * Checks a setting, also one that was read from Redis, where anybody may have written it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_KEY_INVALID`, and what `rateLimit` throws for limits
  */
@@ -107,8 +107,8 @@ export function checkSetting(setting: Setting): void {
 function checkLimits(limits: LiveLimits): void {
   const given = entriesOf('limits', limits, ['limit', 'window', 'burst']);
   if (given.length === 0) throw mustName('limits', 'a limit, a window or a burst');
-  // Which algorithm the limiter has is not known here; where it has no burst, the limiter itself says so and stays as
-  // declared.
+  // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
+  // declared numbers.
   ruleFrom({ limit: 1, window: '1s', ...Object.fromEntries(given) });
 }
 
@@ -124,7 +124,7 @@ function checkWho(limiter: string, note: ChangeNote) {
   return { limiter: checkName(limiter), note: { by, because } };
 }
 
-/** Of one line: it is shown in terminals and logs. */
+/** The text must be one line, because terminals and logs show it. */
 function checkText(option: string, text: unknown, longest: number): void {
   const fits = typeof text === 'string' && text.trim() !== '' && text.length <= longest;
   if (fits && !/\p{Cc}/u.test(text)) return;
@@ -138,7 +138,7 @@ function durationOf(duration: Duration | 'forever' = '1h'): number | null {
   throw mustBe('for', "from 1s to 30d, or 'forever'", duration);
 }
 
-/** What is given in an object, all of it known. */
+/** The entries of an object that has no unknown names. */
 function entriesOf<Name extends string>(
   option: string,
   object: unknown,

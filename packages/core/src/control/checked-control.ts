@@ -1,4 +1,4 @@
-/** A control of anybody's, as the guard asks it: no mistake in it fails a request or frees one. */
+/** Wraps a user's control for the guard, so that a mistake in it neither fails nor frees a request. */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
@@ -7,9 +7,9 @@ import { checkSetting } from './check.js';
 import type { Setting } from './override.js';
 
 /**
- * `control`, but what it throws, or says that cannot be obeyed, is a fault and counts as not set. `onChange` is called
- * when a
- * limiter's settings are others than when they were last asked for, or keys of it were reset.
+ * Reads from `control`. If it throws, or returns settings that are not valid, that is a fault, and the setting counts
+ * as not set. Calls `onChange` when the settings of a limiter have changed since the last call, or keys of it were
+ * reset.
  */
 export function checkedControl(
   control: Control,
@@ -20,7 +20,7 @@ export function checkedControl(
 }
 
 class SteadyControl implements Control {
-  /** By limiter, what was said last, and what of it is obeyed. */
+  /** By limiter: what the control returned last, and the valid part of it. */
   private readonly last = new Map<
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
@@ -71,7 +71,7 @@ class SteadyControl implements Control {
     }
   }
 
-  /** What of some settings can be obeyed. */
+  /** The valid part of the settings that the control returned. */
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {

@@ -21,8 +21,7 @@ interface Limiter {
 
 /**
  * A limiter with a code, and a key, are identified by the exclusive or of their fingerprints, which are made under
- * different
- * seeds: as hard to make meet as one fingerprint of both.
+ * different seeds: as hard to make meet as one fingerprint of both.
  */
 export class BucketShelf {
   private readonly table = new BucketTable();
@@ -72,8 +71,7 @@ export class BucketShelf {
 
   /**
    * Does a step to the key that {@link find} has just looked for, at the slot it gave. Without one the step begins with
-   * the bucket in
-   * `other` at `otherSlot`, if that is one, and keeps here what it changes.
+   * the bucket in `other` at `otherSlot`, if that is one, and keeps here what it changes.
    */
   step(
     { op, cost, receipt }: Step,

@@ -1,4 +1,4 @@
-/** What a worker shedder can be told, with its defaults. */
+/** The options of a worker shedder, with their defaults. */
 
 import { checkClock } from '../base/checks.js';
 import type { Clock } from '../base/clock.js';
@@ -9,32 +9,35 @@ import type { Per } from '../contract/request.js';
 import type { Priority } from './priority.js';
 import type { Signal } from './signal.js';
 
-/** A signal that brings along the one for the brake, as `eventLoopSignal()` of `@spillway/core/node` does. */
+/** A signal for the ladder that also has one for the brake, such as `eventLoopSignal()` of `@spillway/core/node`. */
 export interface LoopSignal extends Signal {
-  /** The event loop's wait: 1 is at the mark. */
+  /** The event loop's wait; value 1 is the mark. */
   readonly wait?: Signal | undefined;
 }
 
 export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
-  /** The ladder's signal, and in its `wait` the brake's: `eventLoopSignal()` has both. */
+  /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
-  /** The slow loop: with a signal of its own, or false for none. Default: on, with `signal`. */
+  /** The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
-  /** The fast loop: with a signal of its own, or false for none. Default: on, with `signal.wait`. */
+  /** The brake: a signal of its own, or false for no brake. Default: uses `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
-  /** Classes, from critical to the one shed first. Default: by method, into `critical`, `post`, `get` and `test`. */
+  /**
+   * The classes, from the critical one to the one that is shed first. Default: by method, into `critical`, `post`,
+   * `get` and `test`.
+   */
   readonly priority?: Priority<Raw> | undefined;
-  /** Whether critical requests are shed too, as the last stage. Default false. */
+  /** Whether critical requests are shed too, after all others. Default false. */
   readonly shedCritical?: boolean | undefined;
-  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (refuses nobody, says what it would refuse) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
-/** The signals of the two loops, undefined where one is off. */
+/** The signals of the ladder and of the brake; undefined where one is off. */
 export interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;

@@ -2,9 +2,8 @@
 -- time.
 --
 -- KEYS: limiters (hash). ARGV: the most limiters, the most codes of each; then for each limiter its name, how many
--- items,
--- and for each item its text and for how many milliseconds it holds. An item without a mark in front (`{` or `!`) is a
--- code.
+-- items, and for each item its text and for how many milliseconds it holds. An item without a mark in front (`{` or
+-- `!`) is a code.
 -- Stored, format 1: `1`, then for each item ` text until`, what holds longest first. Texts of a later format are left
 -- alone.
 -- Reply: how many limiters were not noted, for want of room or because of such a text.

@@ -2,8 +2,7 @@
 --
 -- KEYS: settings (hash), revision (string), history (list, latest first).
 -- ARGV: the most settings, the most entries of history, who (JSON); then for each change its field, how long it holds
--- in
--- milliseconds (`0`: until it is cleared; empty: clear it) and what is set (JSON).
+-- in milliseconds (`0`: until it is cleared; empty: clear it) and what is set (JSON).
 -- Stored, format 1: settings `1 at until what`, entries `1 [id, at, field, before, after, who]`, all in texts.
 -- Reply: how many changed; -1 if there is no room.
 

@@ -1,8 +1,7 @@
 -- Leases on permits (docs/algorithms.md; twin: packages/core/src/algorithms/leases.ts).
 --
 -- Stored, format 1: a sorted set of lease ids by the instant at which they expire, in microseconds; negative for
--- critical
--- holders. One key has both counts, and all that has expired lies in one range around 0.
+-- critical holders. One key has both counts, and all that has expired lies in one range around 0.
 --
 -- Instants are handed to Redis as text made once: to turn a number into an argument takes as long as to look at the
 -- set.

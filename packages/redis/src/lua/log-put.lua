@@ -54,8 +54,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
   end
 
   -- Stores a chunk that has become smaller: with a neighbour, if it is at most half full and both fit into one. So of
-  -- two
-  -- neighbours one is always more than half full, and the index stays short.
+  -- two neighbours one is always more than half full, and the index stays short.
   local function store(step, key, index, chunk, text, entries)
     local room, last = CHUNK * WIDTH - #text, #index / WIDTH
     local next, previous

@@ -4,8 +4,8 @@
 -- of all entries up to the end of this one, modulo 2^32. First the chunks, each of up to 64 entries, oldest first; if
 -- there are any, the index: the last record of each chunk; last the tail: `1`, or `2` if there are chunks; the record
 -- from which entries count: none that counts is older, and no unit up to its count counts; if there are chunks, the
--- last record of the first of them; and the newest entries, at least one.
--- The counts within a chunk may be off, all by as much: the index has the right one of its last.
+-- last record of the first of them; and the newest entries, at least one. The counts within a chunk may be off, all by
+-- as much: the index has the right one of its last.
 
 local function log()
   local byte, char, sub = string.byte, string.char, string.sub
@@ -64,8 +64,7 @@ local function log()
   end
 
   -- In which text the wanted record is, as `search` wants it: the chunk (0: the tail), its text, where its records
-  -- begin,
-  -- how many there are, and by how much their counts are off.
+  -- begin, how many there are, and by how much their counts are off.
   local function locate(step, key, us, target)
     local tail, chunk, ends = step.tail, 0, 0
     if step.chunked and search(tail, 23, 1, us, target) == 0 then

@@ -15,8 +15,7 @@ local function reader_of(letter)
 end
 
 -- Every step is judged on the state before; then all are written. Only of permits several may be of one key, none of
--- them a take:
--- each of those is judged again on what the ones before it left.
+-- them a take: each of those is judged again on what the ones before it left.
 local function decide(steps, count)
   local go, seen = true, nil
   for i = 1, count do
