@@ -1,7 +1,7 @@
 /** From the script's flat reply to answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
-import { failedGroup, noReply } from '../calls/failures.js';
+import { failedGroup, noReply } from '../failures.js';
 import { onlyLooks } from './wire.js';
 
 /** What a group is answered that met the script after its deadline: nothing was charged. */
