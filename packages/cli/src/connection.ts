@@ -22,7 +22,7 @@ interface ConnectionOptions extends CommonOptions {
 /** In which a command must be done, the connection included. */
 const DEADLINE_MS = 5_000;
 
-export interface Connection {
+interface Connection {
   readonly control: RedisControl;
   readonly store: RedisStore;
 }

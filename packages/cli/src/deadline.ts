@@ -1,6 +1,6 @@
 /** One time in which a whole command must be done. */
 
-export interface Deadline {
+interface Deadline {
   /** `work`, if it ends in time. */
   keep<Value>(work: Promise<Value>): Promise<Value>;
   /** To be called when all is done: until then, it keeps the process alive. */

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { periodUs } from './rules.js';
 
 /** How the clock moves before a group. `n` counts the kind's own unit; `plus` is off by so many microseconds. */
-export interface Move {
+interface Move {
   readonly kind:
     | 'stay'
     | 'us'
@@ -26,7 +26,7 @@ export interface Move {
 }
 
 /** Units asked: a number is a percentage of the capacity, `rest` what remains. */
-export type CostPick =
+type CostPick =
   | 'one'
   | 'zero'
   | 'rest'
@@ -49,7 +49,7 @@ export interface StepPick {
   readonly critical: boolean;
 }
 
-export interface Group {
+interface Group {
   readonly move: Move;
   readonly steps: readonly StepPick[];
 }

@@ -9,7 +9,7 @@ interface Held {
   readonly critical: boolean;
 }
 
-export interface LeasesState {
+interface LeasesState {
   readonly held: readonly Held[];
   /** When the last of those that a grant purged expired, if one did. */
   readonly purged?: bigint;

@@ -11,11 +11,6 @@ const FREE_STEPS = 128;
 /** Each further so many have as much time again. */
 const EXTRA_STEPS = 512;
 
-/** @throws SpillwayError `SPW_GROUP_TOO_LARGE` */
-export function checkGroupSize(steps: number): void {
-  if (steps > MAX_STEPS) throw tooLarge();
-}
-
 /** What a group of more than {@link MAX_STEPS} steps is answered, unsent. */
 export function tooLarge(): SpillwayError {
   return new SpillwayError(

@@ -78,7 +78,7 @@ export type Algorithm =
   | 'sliding-window-counter';
 
 /** The longest time a bucket may take to fill: 2^51 us, 71 years. Keeps every instant of a rule below 2^53. */
-export const MAX_TOLERANCE_US: number = 2 ** 51;
+const MAX_TOLERANCE_US: number = 2 ** 51;
 
 /** The longest lease: 24 hours. What is held for longer was taken by a clock that went back since. */
 export const MAX_LEASE_US: number = 86_400_000_000;

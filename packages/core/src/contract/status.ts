@@ -3,7 +3,7 @@
 import type { Decision, Reason } from './decision.js';
 
 /** 429 and 403 are about the caller, 503 says that we cannot serve now. */
-export type RefusalStatus = 403 | 429 | 503;
+type RefusalStatus = 403 | 429 | 503;
 
 const STATUSES: Readonly<Record<Reason, RefusalStatus>> = {
   rate: 429,

@@ -3,7 +3,7 @@
 import type { Reading } from './signal.js';
 
 /** What a reading adds to what was known up to `sinceUs`. */
-export interface Coverage {
+interface Coverage {
   /** When it was taken. */
   readonly atUs: number;
   /** The time that it counts for. */

@@ -34,7 +34,7 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
 }
 
 /** The signals of the two loops, undefined where one is off. */
-export interface Signals {
+interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
 }

@@ -6,7 +6,7 @@ import { Junk } from '../base/junk.js';
 import type { LimitRequest } from '../contract/request.js';
 
 /** The classes, from the one shed last to the one shed first. */
-export const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
+const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
 /** The class of a request; undefined, or one not listed, means the class by method. */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;

@@ -8,10 +8,10 @@ import { onlyLooks } from './wire.js';
 export const LATE = 'late';
 
 /** What came of one group: its answers, the error that it failed with, or that it came too late. */
-export type Result = readonly Answer[] | SpillwayError | typeof LATE;
+type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 /** A whole reply. */
-export interface Reply {
+interface Reply {
   /** The server's clock. */
   readonly nowUs: number;
   /** One for each group. */

@@ -44,7 +44,7 @@ export function keyHasher(secret: string | Uint8Array): (key: string) => string 
 }
 
 /** Injective, free of braces, and never empty. */
-export function encodeText(text: string): string {
+function encodeText(text: string): string {
   if (text.length > LONGEST) return `#${bytesToHex(sha256(unitsOf(text)))}`;
   if (PLAIN.test(text)) return text;
   // A '%' is followed by '-' here and by a unit's four hex digits below, and by nothing else.

@@ -12,7 +12,7 @@ const SOON_US = 1_000_000;
 const RETRY_US = 60_000_000;
 
 /** Where it is told, at most once a minute, that Redis does not take or tell what is announced. */
-export type TellTrouble = (error: unknown) => void;
+type TellTrouble = (error: unknown) => void;
 
 /** No request ever waits for it, and nothing fails with it. */
 export class Announcer {
