@@ -22,7 +22,7 @@ interface ConnectionOptions extends CommonOptions {
 /** The time that a command has, with the connection. */
 const DEADLINE_MS = 5_000;
 
-export interface Connection {
+interface Connection {
   readonly control: RedisControl;
   readonly store: RedisStore;
 }

@@ -1,6 +1,6 @@
 /** One deadline for a whole command. */
 
-export interface Deadline {
+interface Deadline {
   /** Resolves as `work` does, or rejects if time runs out before. */
   keep<Value>(work: Promise<Value>): Promise<Value>;
   /** Call it when all is done: until then, the timer keeps the process alive. */

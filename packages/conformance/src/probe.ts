@@ -7,7 +7,7 @@ import { mergedSteps, placesOf } from './oracle/group.js';
 import type { Subject } from './oracle.js';
 
 /** 2026-01-01T00:00:00Z, the time at which checks start. */
-export const START_US = 1_767_225_600_000_000;
+const START_US = 1_767_225_600_000_000;
 
 /** An answer with its numbers. */
 export interface Seen extends Numbers {
@@ -16,7 +16,7 @@ export interface Seen extends Numbers {
 }
 
 /** Parts of a step that checks rarely set. */
-export type StepExtras = Partial<Pick<Step, 'binding' | 'receipt' | 'lease'>>;
+type StepExtras = Partial<Pick<Step, 'binding' | 'receipt' | 'lease'>>;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
@@ -30,7 +30,7 @@ export function lease(id: string | number, critical = false): StepExtras {
 }
 
 /** The numbers of an answer, calculated as every user of a store does. */
-export function seen(rule: Rule, answer: Answer, cost: number): Seen {
+function seen(rule: Rule, answer: Answer, cost: number): Seen {
   return { allowed: answer.allowed, answer, ...measure(rule, answer, cost) };
 }
 

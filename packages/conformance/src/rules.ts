@@ -17,8 +17,8 @@ export const ALGORITHMS: readonly Algorithm[] = [
   'sliding-window-log',
 ];
 
-export const MILLISECOND_US = 1_000;
-export const DAYS_400_US: number = 400 * 86_400_000_000;
+const MILLISECOND_US = 1_000;
+const DAYS_400_US: number = 400 * 86_400_000_000;
 
 /** Limit per window: some of each kind. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [

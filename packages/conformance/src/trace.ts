@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { periodUs } from './rules.js';
 
 /** How the clock moves before a group. `n` is in units of the kind; `plus` adds some microseconds. */
-export interface Move {
+interface Move {
   readonly kind:
     | 'stay'
     | 'us'
@@ -26,15 +26,7 @@ export interface Move {
 }
 
 /** How many units to ask for: a number is a percentage of the capacity, `rest` is what remains. */
-export type CostPick =
-  | 'one'
-  | 'zero'
-  | 'rest'
-  | 'above-rest'
-  | 'capacity'
-  | 'over'
-  | 'huge'
-  | number;
+type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
 export interface StepPick {
   readonly op: Op;
@@ -49,7 +41,7 @@ export interface StepPick {
   readonly critical: boolean;
 }
 
-export interface Group {
+interface Group {
   readonly move: Move;
   readonly steps: readonly StepPick[];
 }

@@ -3,7 +3,7 @@
 import type { Reply } from './wire.js';
 
 /** A claim that was not true. */
-export class ClaimError extends Error {
+class ClaimError extends Error {
   override readonly name = 'ClaimError';
 }
 

@@ -4,7 +4,7 @@ import type { BucketRule } from '@spillway/core/store';
 import { Fraction, gcd, greater, lesser, ZERO } from './fraction.js';
 import { larger, type Machine } from './machine.js';
 
-export interface BucketState {
+interface BucketState {
   /** When the bucket is full again, in microseconds since the epoch. */
   readonly tat: Fraction;
 }

@@ -12,7 +12,7 @@ export interface MergedStep {
 }
 
 /** Whether two steps are about the same count. */
-export function isOneCount(a: Step, b: Step): boolean {
+function isOneCount(a: Step, b: Step): boolean {
   return a.limiter === b.limiter && a.key === b.key && sharesCount(a.rule, b.rule);
 }
 

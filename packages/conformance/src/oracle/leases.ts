@@ -9,7 +9,7 @@ interface Held {
   readonly critical: boolean;
 }
 
-export interface LeasesState {
+interface LeasesState {
   readonly held: readonly Held[];
   /** When the last of the leases expired that a grant removed; undefined if none was removed. */
   readonly purged?: bigint;

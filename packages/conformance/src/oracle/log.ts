@@ -9,7 +9,7 @@ interface Entry {
   readonly cost: bigint;
 }
 
-export interface LogState {
+interface LogState {
   /** Oldest first. */
   readonly entries: readonly Entry[];
   /** Time of the newest entry that a grant removed; undefined if none was removed. */

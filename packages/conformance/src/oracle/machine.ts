@@ -4,7 +4,7 @@ import type { Answer } from '@spillway/core';
 import type { Lease, Receipt, Rule } from '@spillway/core/store';
 
 /** The numbers of a decision in whole microseconds; undefined where nobody can know them. */
-export interface ExactNumbers {
+interface ExactNumbers {
   readonly remaining: bigint;
   /** Null if the cost can never pass. */
   readonly retryUs: bigint | null | undefined;

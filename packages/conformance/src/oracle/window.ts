@@ -7,7 +7,7 @@ import type { WindowRule } from '@spillway/core/store';
 import { Fraction } from './fraction.js';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 
-export interface WindowState {
+interface WindowState {
   readonly start: bigint;
   readonly current: bigint;
   readonly previous: bigint;

@@ -17,7 +17,7 @@ const UNIT_US: Record<Unit, number> = {
 };
 
 /** Microseconds in 400 days, the longest window. */
-export const MAX_WINDOW_US: number = 400 * UNIT_US.d;
+const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
 /**
  * A duration in whole microseconds, or NaN if it is none: not a string of the form above, negative, not finite,

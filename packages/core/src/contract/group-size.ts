@@ -11,11 +11,6 @@ const FREE_STEPS = 128;
 /** Each further block of so many steps adds that time once more. */
 const EXTRA_STEPS = 512;
 
-/** @throws SpillwayError `SPW_GROUP_TOO_LARGE` */
-export function checkGroupSize(steps: number): void {
-  if (steps > MAX_STEPS) throw tooLarge();
-}
-
 /** The error for a group of more than {@link MAX_STEPS} steps; such a group is not sent. */
 export function tooLarge(): SpillwayError {
   return new SpillwayError(

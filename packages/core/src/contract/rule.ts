@@ -81,7 +81,7 @@ export type Algorithm =
   | 'sliding-window-counter';
 
 /** The longest time that a bucket may take to fill: 2^51 us, 71 years. It keeps every instant of a rule below 2^53. */
-export const MAX_TOLERANCE_US: number = 2 ** 51;
+const MAX_TOLERANCE_US: number = 2 ** 51;
 
 /** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
 export const MAX_LEASE_US: number = 86_400_000_000;

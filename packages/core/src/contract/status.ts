@@ -3,7 +3,7 @@
 import type { Decision, Reason } from './decision.js';
 
 /** 429 and 403 say that the caller is the reason, 503 that we are. */
-export type RefusalStatus = 403 | 429 | 503;
+type RefusalStatus = 403 | 429 | 503;
 
 const STATUSES: Readonly<Record<Reason, RefusalStatus>> = {
   rate: 429,

@@ -3,7 +3,7 @@
 import type { Reading } from './signal.js';
 
 /** The time that a reading stands for. */
-export interface Coverage {
+interface Coverage {
   /** When the reading was taken. */
   readonly atUs: number;
   /** How much time it counts for. */

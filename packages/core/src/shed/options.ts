@@ -38,7 +38,7 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
 }
 
 /** The signals of the ladder and of the brake; undefined where one is off. */
-export interface Signals {
+interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
 }

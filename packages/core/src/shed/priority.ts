@@ -7,7 +7,7 @@ import { Junk } from '../base/junk.js';
 import type { LimitRequest } from '../contract/request.js';
 
 /** The classes, from the one that is shed last to the one that is shed first. */
-export const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
+const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
 /** Returns the class of a request. If it returns undefined, or a class that is not listed, the method decides. */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;

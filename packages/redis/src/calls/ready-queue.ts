@@ -2,8 +2,8 @@
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
+import { tooLate, unavailable } from '../failures.js';
 import { after } from '../host.js';
-import { tooLate, unavailable } from './failures.js';
 import { failAll, type Group } from './group.js';
 import type { ScriptCalls } from './script-calls.js';
 

@@ -6,7 +6,7 @@ import type { RedisClient } from '../clients/client.js';
 import { LATE, readReply } from '../codec/answers.js';
 import type { Script } from '../codec/script.js';
 import { Encoder } from '../codec/wire.js';
-import { failedCall, isUnknownScript, tooLate, unavailable, unsent } from './failures.js';
+import { failedCall, isUnknownScript, tooLate, unavailable, unsent } from '../failures.js';
 import { failAll, type Group } from './group.js';
 import { ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';

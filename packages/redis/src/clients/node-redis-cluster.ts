@@ -1,7 +1,7 @@
 /** Runs scripts with node-redis 5 and 6 on Cluster. */
 
 import slotOf from 'cluster-key-slot';
-import { unavailable } from '../calls/failures.js';
+import { unavailable } from '../failures.js';
 import type { RedisClient } from './client.js';
 import { NodeRedis, type NodeRedisLike } from './node-redis.js';
 

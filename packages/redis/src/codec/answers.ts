@@ -1,17 +1,17 @@
 /** Reads the script's reply, a flat list, and makes answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
-import { failedGroup, noReply } from '../calls/failures.js';
+import { failedGroup, noReply } from '../failures.js';
 import { onlyLooks } from './wire.js';
 
 /** The result of a group that reached the script after its deadline. Nothing was charged. */
 export const LATE = 'late';
 
 /** The result of one group: its answers, its error, or that it came too late. */
-export type Result = readonly Answer[] | SpillwayError | typeof LATE;
+type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 /** The whole reply. */
-export interface Reply {
+interface Reply {
   /** The server's clock. */
   readonly nowUs: number;
   /** One for each group. */

@@ -48,7 +48,7 @@ export function keyHasher(secret: string | Uint8Array): (key: string) => string 
 }
 
 /** Different texts give different results. The result has no braces and is never empty. */
-export function encodeText(text: string): string {
+function encodeText(text: string): string {
   if (text.length > LONGEST) return `#${bytesToHex(sha256(unitsOf(text)))}`;
   if (PLAIN.test(text)) return text;
   // After a '%' comes '-' here, or the four hex digits of a unit below, and nothing else.

@@ -12,7 +12,7 @@ const SOON_US = 1_000_000;
 const RETRY_US = 60_000_000;
 
 /** Called, at most once a minute, with the error if Redis cannot store or read what is announced. */
-export type TellTrouble = (error: unknown) => void;
+type TellTrouble = (error: unknown) => void;
 
 /** No request waits for it, and nothing fails if it fails. */
 export class Announcer {

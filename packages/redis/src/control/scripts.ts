@@ -3,9 +3,9 @@
 
 import { SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
-import { failedCall, isUnknownScript, unavailable } from '../calls/failures.js';
 import type { RedisClient } from '../clients/client.js';
 import { type Script, scriptOf } from '../codec/script.js';
+import { failedCall, isUnknownScript, unavailable } from '../failures.js';
 import { after } from '../host.js';
 import announce from '../lua/control-announce.lua';
 import history from '../lua/control-history.lua';

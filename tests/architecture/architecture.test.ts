@@ -1,0 +1,42 @@
+/** The sources keep to the walls: see docs/how-it-works.md, "Rooms". */
+
+import { describe, expect, it } from 'vitest';
+import { messageOf, offences } from './check-walls.js';
+import { circles } from './circles.js';
+import { doors, PROGRAMS } from './doors.js';
+import { readTree } from './tree.js';
+import { unusedExports } from './unused.js';
+import { type Exception, KNOWN, KNOWN_UNUSED, WALLS } from './walls.js';
+
+const tree = readTree();
+
+describe('imports', () => {
+  const found = offences(tree, WALLS);
+  const isSame = (a: Exception, b: Exception): boolean => a.file === b.file && a.from === b.from;
+
+  it('keep to the table of rooms', () => {
+    const fresh = found.filter((offence) => !KNOWN.some((known) => isSame(known, offence)));
+    expect(fresh.map(messageOf)).toEqual([]);
+  });
+
+  it('are exceptions only as long as they break a wall', () => {
+    expect(KNOWN.filter((known) => !found.some((offence) => isSame(known, offence)))).toEqual([]);
+  });
+
+  it('make no circle of files', () => {
+    expect(circles(tree)).toEqual([]);
+  });
+});
+
+describe('every export', () => {
+  const outside = new Set([...doors().map(({ file }) => file), ...PROGRAMS]);
+  const unused = unusedExports(tree, outside);
+
+  it('is used by another file or offered by a door', () => {
+    expect(unused.filter((name) => !KNOWN_UNUSED.includes(name))).toEqual([]);
+  });
+
+  it('is an exception only as long as nobody uses it', () => {
+    expect(KNOWN_UNUSED.filter((name) => !unused.includes(name))).toEqual([]);
+  });
+});
