@@ -9,6 +9,13 @@ export type { Field } from './contract/field.js';
 export { mergeFields } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';
 export { canonicalAddress, checkIpv6Prefix } from './net/address.js';
+export {
+  type Addressing,
+  type AddressOptions,
+  clientOf,
+  compileAddressing,
+} from './net/client.js';
+export { pathOf } from './net/target.js';
 export { clientAddress, compileTrust, type Trust, type TrustProxy } from './net/trust.js';
 export { tellFault } from './observe/faults.js';
 export { Notices } from './observe/notices.js';
