@@ -1,8 +1,15 @@
 /** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
 
 import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
-import { checkIpv6Prefix, type GuardHandle, showGuard } from '@spillway/core/adapter';
-import { answerOwn, endRefused, Gate, type Passage } from '@spillway/core/node';
+import {
+  checkIpv6Prefix,
+  Gate,
+  type GuardHandle,
+  isLater,
+  type Passage,
+  showGuard,
+} from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
 import { trustFinder } from './trust.js';
@@ -50,19 +57,23 @@ export function spillway(
   const gate = new Gate<Request>(limiters, options);
   const trustOf = trustFinder(trustProxy, gate.notices);
 
-  const apply = (passage: Passage, req: Request, res: Response, next: NextFunction): void => {
-    if (passage === 'gone') return;
+  const apply = (
+    passage: Passage,
+    exchange: NodeExchange,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): void => {
     if (passage === 'pass') next();
-    else if (onRefused) handOver(onRefused, passage, req, res, next);
-    else endRefused(passage, res);
+    else if (passage === 'refused' && onRefused) handOver(onRefused, exchange, req, res, next);
   };
 
   const handle: RequestHandler = (req, res, next) => {
+    const exchange = new NodeExchange(req, res, onRefused !== undefined);
     const request = new ExpressRequest(req, trustOf(req), ipv6Prefix);
-    const passage = gate.enter(request, req, res, req);
-    if (typeof passage === 'object' && 'then' in passage)
-      passage.then((value) => apply(value, req, res, next));
-    else apply(passage, req, res, next);
+    const passage = gate.enter(request, exchange, req);
+    if (isLater(passage)) passage.then((value) => apply(value, exchange, req, res, next));
+    else apply(passage, exchange, req, res, next);
   };
   return showGuard(handle, gate);
 }
@@ -70,13 +81,13 @@ export function spillway(
 /** Runs the app's own answer; what it throws is the app's to handle. */
 function handOver(
   onRefused: NonNullable<SpillwayOptions['onRefused']>,
-  admission: Admission,
+  exchange: NodeExchange,
   req: Request,
   res: Response,
   next: NextFunction,
 ): void {
   try {
-    answerOwn(res, () => onRefused(admission, req, res, next))?.catch(next);
+    exchange.answerWith((admission) => onRefused(admission, req, res, next))?.catch(next);
   } catch (error) {
     next(error);
   }

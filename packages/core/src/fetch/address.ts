@@ -36,7 +36,8 @@ export interface AddressOptions<Args extends readonly unknown[]> {
 
 /** Finds addresses as an app said; for adapters. */
 export class AddressFinder<Args extends readonly unknown[]> {
-  readonly told: boolean;
+  /** Whether the app said how the address is found. */
+  readonly isConfigured: boolean;
   private readonly trust: Trust;
   private readonly options: AddressOptions<Args>;
 
@@ -47,7 +48,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
     this.options = options;
     const { clientIp, trustProxy, ipv6Prefix } = options;
     if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-    this.told = clientIp !== undefined;
+    this.isConfigured = clientIp !== undefined;
     this.trust = compileTrust(trustProxy);
   }
 
@@ -61,7 +62,11 @@ export class AddressFinder<Args extends readonly unknown[]> {
 
   /** Tells of a request whose address was asked for though nobody said how to find it. */
   tellMissing(): void {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error: addressRequired() });
+    tellFault(this.options.onFault, {
+      limiter: '',
+      source: 'adapter',
+      error: missingAddressError(),
+    });
   }
 
   private peer(args: Args): string | undefined {
@@ -99,8 +104,9 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 
   get clientIp(): string | undefined {
     if (this.state === 'unasked') {
-      this.state = this.finder.told ? 'found' : 'missing';
-      if (this.finder.told) this.address = this.finder.find(this.args, (name) => this.header(name));
+      this.state = this.finder.isConfigured ? 'found' : 'missing';
+      if (this.finder.isConfigured)
+        this.address = this.finder.find(this.args, (name) => this.header(name));
     }
     return this.address;
   }
@@ -123,11 +129,11 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
       return;
     }
     admission.release({});
-    throw addressRequired();
+    throw missingAddressError();
   }
 }
 
-function addressRequired(): SpillwayError {
+function missingAddressError(): SpillwayError {
   return new SpillwayError(
     'SPW_ADDRESS_REQUIRED',
     'clientIp is required for a limiter that counts by client address: say where this platform tells it, or give the ' +

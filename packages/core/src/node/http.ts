@@ -8,8 +8,9 @@ import { checkIpv6Prefix } from '../net/address.js';
 import { compileTrust } from '../net/trust.js';
 import { Gate, type Passage } from '../passage/gate.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
+import type { NodeResponse } from './closed.js';
+import { NodeExchange } from './exchange.js';
 import { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './request.js';
-import { answerOwn, endRefused, type NodeResponse } from './response.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,
@@ -64,23 +65,24 @@ export function nodeGuard<
   const trust = compileTrust(trustProxy);
   const gate = new Gate<Req>(limiters, options);
 
-  const settle = (passage: Passage, req: Req, res: Res): boolean | Promise<boolean> => {
-    if (passage === 'pass') return true;
-    if (passage === 'gone') return false;
-    if (onRefused === undefined) endRefused(passage, res);
-    else {
-      const later = answerOwn(res, () => onRefused(passage, req, res));
-      if (later) return later.then(() => false);
-    }
-    return false;
+  const settle = (
+    passage: Passage,
+    exchange: NodeExchange,
+    req: Req,
+    res: Res,
+  ): boolean | Promise<boolean> => {
+    if (passage !== 'refused' || !onRefused) return passage === 'pass';
+    const later = exchange.answerWith((admission) => onRefused(admission, req, res));
+    return later ? later.then(() => false) : false;
   };
 
   const handle = (req: Req, res: Res): boolean | Promise<boolean> => {
+    const exchange = new NodeExchange(req, res, onRefused !== undefined);
     const request = new NodeLimitRequest(req, req, trust, ipv6Prefix);
-    const passage = gate.enter(request, req, res, req);
+    const passage = gate.enter(request, exchange, req);
     return isLater(passage)
-      ? passage.then((value) => settle(value, req, res))
-      : settle(passage, req, res);
+      ? passage.then((value) => settle(value, exchange, req, res))
+      : settle(passage, exchange, req, res);
   };
   return showGuard(handle, gate);
 }

@@ -3,14 +3,19 @@
 import type { LimitRequest } from '../contract/request.js';
 import { canonicalAddress } from '../net/address.js';
 import { clientAddress, type Trust, type TrustProxy } from '../net/trust.js';
-import type { NodeRequest } from './response.js';
+import type { NodeRequest } from './closed.js';
 
-/** What is needed of node:http's `IncomingMessage` to limit it. */
-export interface NodeIncoming extends NodeRequest {
+/** What limiters are told of node:http's `IncomingMessage`. */
+export interface NodeHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  readonly headers: { readonly [name: string]: string | string[] | undefined };
-  readonly socket: NodeRequest['socket'] & { readonly remoteAddress?: string | undefined };
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+/** What is needed of node:http's `IncomingMessage` to limit it. */
+export interface NodeIncoming extends NodeHead, NodeRequest {
+  readonly socket: NodeRequest['socket'] & NodeHead['socket'];
 }
 
 /** Who is asking, for servers that see a socket. */
@@ -29,11 +34,11 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   private address: string | undefined;
   private addressKnown = false;
   readonly raw: Raw;
-  private readonly incoming: NodeIncoming;
+  private readonly incoming: NodeHead;
   private readonly trust: Trust;
   private readonly ipv6Prefix: number | undefined;
 
-  constructor(raw: Raw, incoming: NodeIncoming, trust: Trust, ipv6Prefix: number | undefined) {
+  constructor(raw: Raw, incoming: NodeHead, trust: Trust, ipv6Prefix: number | undefined) {
     this.raw = raw;
     this.incoming = incoming;
     this.trust = trust;

@@ -1,27 +1,29 @@
-/** How a guard answers in Hono, whatever is below it. */
+/** What the middleware does with an exchange, whatever is below Hono. */
 
 import type { Admission } from '@spillway/core';
+import { admissionsOf, type Exchange } from '@spillway/core/adapter';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 /** The app's own answer to a refused request. */
 export type OnRefused = (admission: Admission, c: Context) => unknown;
 
-/** The answer to one request. */
-export interface Reply {
-  /** Whether nobody waits for it any more, as far as the platform tells. */
-  isGone(): boolean;
-  /** Before anything else is done with the admission. */
-  prepare(admission: Admission): void;
+export interface HonoExchange extends Exchange {
   /** Lets the request on. */
-  pass(admission: Admission, next: Next): Promise<void>;
-  /** Ends the request with the problem document. */
-  refuse(admission: Admission): Response;
-  /** Ends the request with the app's own answer. */
-  refuseWith(onRefused: OnRefused, admission: Admission): Promise<Response>;
+  pass(next: Next): Promise<void>;
+  /** The answer to a request that was refused: the app's own if there is one. */
+  answer(onRefused: OnRefused | undefined): Response | Promise<Response>;
 }
 
-/** What the app answers; undefined if that is no response. A status of ours does not stay for what it throws. */
+/** Shows the decisions of all guards so far to handlers. */
+export function showDecisions(c: Context): void {
+  const admissions = admissionsOf(c);
+  const [first] = admissions;
+  const isOnly = first && admissions.length === 1;
+  c.set('spillway', isOnly ? first.decisions : admissions.flatMap(({ decisions }) => decisions));
+}
+
+/** What the app answers; undefined if that is no response. The status of the refusal does not stay for what it throws. */
 export async function ownAnswer(
   onRefused: OnRefused,
   admission: Admission,

@@ -1,27 +1,22 @@
-/** One core guard for each handler: made once, from the limiters of the module, the class and the method. */
+/** One gate of core for each handler: made once, from the limiters of the module, the class and the method. */
 
 import type { ExecutionContext } from '@nestjs/common';
-import {
-  createGuard,
-  type Guard,
-  type GuardOptions,
-  type Limiter,
-  SpillwayError,
-} from '@spillway/core';
+import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
+import { Gate } from '@spillway/core/adapter';
 import { sameRule } from '@spillway/core/store';
 import { type Declaration, declarationsOn, skipsOn } from './metadata.js';
 
-type NestGuard = Guard<ExecutionContext>;
+type HandlerGate = Gate<ExecutionContext>;
 type NestLimiter = Limiter<ExecutionContext>;
 type Named = { readonly name: string };
 
-export class HandlerGuards {
+export class HandlerGates {
   /** By handler, then by class: a method may be inherited. */
-  private readonly known = new WeakMap<object, WeakMap<object, NestGuard | 'none'>>();
-  private readonly made: NestGuard[] = [];
+  private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
+  private readonly made: HandlerGate[] = [];
   /** For which class, and which method if it is of one, each name was derived. */
   private readonly places = new Map<string, readonly object[]>();
-  private readonly plain: NestGuard | 'none';
+  private readonly plain: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
 
@@ -32,38 +27,38 @@ export class HandlerGuards {
     this.plain = this.make(limiters);
   }
 
-  /** The guard of a handler, undefined if nothing limits it. */
-  of(handler: object & Named, owner: object & Named): NestGuard | undefined {
-    let guards = this.known.get(handler);
-    if (!guards) {
-      guards = new WeakMap();
-      this.known.set(handler, guards);
+  /** The gate of a handler, undefined if nothing limits it. */
+  of(handler: object & Named, owner: object & Named): HandlerGate | undefined {
+    let gates = this.known.get(handler);
+    if (!gates) {
+      gates = new WeakMap();
+      this.known.set(handler, gates);
     }
-    let guard = guards.get(owner);
-    if (!guard) {
-      guard = this.compose(handler, owner);
-      guards.set(owner, guard);
+    let gate = gates.get(owner);
+    if (!gate) {
+      gate = this.compose(handler, owner);
+      gates.set(owner, gate);
     }
-    return guard === 'none' ? undefined : guard;
+    return gate === 'none' ? undefined : gate;
   }
 
   get inProgress(): number {
-    return this.made.reduce((sum, guard) => sum + guard.inProgress, 0);
+    return this.made.reduce((sum, gate) => sum + gate.inProgress, 0);
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.made.map((guard) => guard.close()));
+    await Promise.all(this.made.map((gate) => gate.close()));
   }
 
-  private make(limiters: readonly NestLimiter[]): NestGuard | 'none' {
+  private make(limiters: readonly NestLimiter[]): HandlerGate | 'none' {
     if (limiters.length === 0) return 'none';
-    const guard = createGuard(limiters, this.options);
-    this.made.push(guard);
-    return guard;
+    const gate = new Gate(limiters, this.options);
+    this.made.push(gate);
+    return gate;
   }
 
   /** From the outside in: what is nearer skips, overrides by name, and adds. */
-  private compose(handler: object & Named, owner: object & Named): NestGuard | 'none' {
+  private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
     const method = `${owner.name}.${handler.name}`;
     let isPlain = true;
