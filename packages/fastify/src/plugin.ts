@@ -1,10 +1,10 @@
 /** The plugin: hooks that give requests to a registration, and its end with the app's. */
 
 import { SpillwayError } from '@spillway/core';
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { SpillwayOptions } from './options.js';
-import { Registration } from './registration.js';
+import type { RouteLimits, SpillwayOptions } from './options.js';
+import { type Done, Registration } from './registration.js';
 
 /**
  * Fastify plugin that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). It limits the routes
@@ -22,8 +22,8 @@ import { Registration } from './registration.js';
  * app.get('/export', { config: { spillway: rateLimit({ limit: 5, window: '1h' }) } }, () => '...');
  * ```
  */
-export const spillway: FastifyPluginCallback<SpillwayOptions> = fastifyPlugin(
-  (app, options: SpillwayOptions, done) => {
+export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
+  async (app, options: SpillwayOptions) => {
     const { hook = 'onRequest' } = options;
     if (hook !== 'onRequest' && hook !== 'preHandler') {
       throw new SpillwayError(
@@ -34,14 +34,18 @@ export const spillway: FastifyPluginCallback<SpillwayOptions> = fastifyPlugin(
     const outer = app.spillway instanceof Registration ? app.spillway : undefined;
     const registration = new Registration(options, outer);
     app.spillway = registration;
-    app.addHook('onRoute', function checkRoute({ config }) {
-      if (this.spillway === registration) registration.gateOf(config?.spillway);
+    const routes: [server: FastifyInstance, limits: RouteLimits | undefined][] = [];
+    app.addHook('onRoute', function noteRoute({ config }) {
+      routes.push([this, config?.spillway]);
     });
-    app.addHook(hook, function spillway(request, reply, next) {
+    app.addHook('onReady', async () => {
+      // Not before: a plugin of the route's own context may still have been on its way.
+      for (const [server, limits] of routes) (server.spillway as Registration).gateOf(limits);
+    });
+    const decide = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
       registration.enter(request, reply, next);
-    });
+    app.addHook(hook as 'onRequest', decide); // the types have one entry for each hook
     app.addHook('onClose', () => registration.close());
-    done();
   },
   { name: '@spillway/fastify', fastify: '5.x' },
 );

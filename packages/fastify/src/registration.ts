@@ -15,6 +15,8 @@ import { FastifyExchange } from './exchange.js';
 import type { Limiters, RouteLimits, SpillwayOptions } from './options.js';
 import { FastifyLimitRequest, trustFinder } from './request.js';
 
+/** Goes on with a request, or to the app's error handler. */
+export type Done = (error?: Error) => void;
 type FastifyGate = Gate<FastifyRequest>;
 type FastifyLimiter = Limiter<FastifyRequest>;
 
@@ -62,7 +64,7 @@ export class Registration implements GuardHandle {
   }
 
   /** The hook: decides on a request, and goes on with `done`, or answers it. */
-  enter(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+  enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
     const { ipv6Prefix, onRefused } = this.options;
     const gate = this.gateFor(request);
     if (!gate) {
@@ -108,7 +110,7 @@ export class Registration implements GuardHandle {
       // Of several registrations around a route, the last one adds the route's limits to its own.
       return this.gateOf(limits && request.server.spillway !== this ? undefined : limits);
     } catch (error) {
-      // A route that was declared before the plugin was loaded; of others the declaration throws.
+      // A route that was declared before the plugin was loaded: those after it are checked when the app gets ready.
       const { onFault, logger } = this.options;
       tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
       return this.gateOf(undefined);

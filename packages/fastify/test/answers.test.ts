@@ -82,7 +82,11 @@ it('shows a refusal to the hooks of the app, as any other answer', async () => {
   const seen: unknown[] = [];
   app.register(spillway, { limiters: nobody() });
   app.addHook('onSend', async (_request, reply, payload) => {
-    seen.push(reply.statusCode, reply.getHeader('content-type'), JSON.parse(String(payload)).status);
+    seen.push(
+      reply.statusCode,
+      reply.getHeader('content-type'),
+      JSON.parse(String(payload)).status,
+    );
     reply.header('x-seen', 'yes');
     return payload;
   });

@@ -20,7 +20,11 @@ export async function serve(app: FastifyInstance, host?: string): Promise<Servic
 }
 
 /** The statuses of so many requests without a connection, one after another. */
-export async function statuses(app: FastifyInstance, url: string, times: number): Promise<number[]> {
+export async function statuses(
+  app: FastifyInstance,
+  url: string,
+  times: number,
+): Promise<number[]> {
   const seen: number[] = [];
   for (let i = 0; i < times; i += 1) seen.push((await app.inject(url)).statusCode);
   return seen;
