@@ -52,7 +52,7 @@ export class Registration implements GuardHandle {
     if (this.limiters.some((limiter) => this.outside.has(limiter))) {
       notices.tell('SPW_REGISTERED_TWICE', () => TWICE);
     }
-    for (const limits of [undefined, ...this.groups.keys()]) this.gateOf(limits);
+    for (const limits of [undefined, ...Object.keys(options.groups ?? {})]) this.gateOf(limits);
   }
 
   get inProgress(): number {

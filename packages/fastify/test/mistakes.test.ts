@@ -1,6 +1,12 @@
 /** Mistakes of an app: those in options end its start, those at a request fail no request. */
 
-import { type Fault, rateLimit, type SpillwayOptions, spillway } from '@spillway/fastify';
+import {
+  type Fault,
+  memoryStore,
+  rateLimit,
+  type SpillwayOptions,
+  spillway,
+} from '@spillway/fastify';
 import { describe, expect, it } from 'vitest';
 import { brokenStore } from '../../../tests/http/stores.js';
 import { makeApp, statuses } from './service.js';
@@ -14,6 +20,7 @@ describe('at the start', () => {
     ['hook', { hook: 'onSend' }, 'SPW_OPTION_INVALID'],
     ['limiters', { limiters: { limit: 5 } }, 'SPW_LIMITER_INVALID'],
     ['groups', { groups: { few: { limit: 5 } } }, 'SPW_LIMITER_INVALID'],
+    ['store', { limiters: one(), store: {} }, 'SPW_STORE_INVALID'],
     ['onStoreError', { limiters: one(), onStoreError: 'ignore' }, 'SPW_OPTION_INVALID'],
   ])('%s that is wrong is refused', async (_, options, code) => {
     const app = makeApp();
@@ -31,6 +38,16 @@ describe('at the start', () => {
     app.get('/', { config: { spillway: config as string } }, () => 'ok');
     await expect(app.ready()).rejects.toMatchObject({ code });
   });
+});
+
+it('asks nothing of the groups around a context but what its routes name', async () => {
+  const app = makeApp();
+  app.register(spillway, { groups: { unnamed: rateLimit({ limit: 5, window: '1h' }) } });
+  app.register(async (child) => {
+    child.register(spillway, { limiters: one(), store: memoryStore() }); // a store needs names
+    child.get('/', () => 'ok');
+  });
+  expect(await statuses(app, '/', 2)).toEqual([200, 429]);
 });
 
 describe('at a request', () => {
