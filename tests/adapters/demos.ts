@@ -35,6 +35,13 @@ export const demos: readonly DemoKind[] = [
   },
   { name: 'Koa', adapter: 'koa', command: () => [NODE, app('koa')], speaksToRedis: true },
   {
+    name: 'Fastify',
+    adapter: 'fastify',
+    command: () => [NODE, app('fastify')],
+    options: { oneGuard: true },
+    speaksToRedis: true,
+  },
+  {
     name: 'Hono on Node',
     adapter: 'hono',
     command: () => [NODE, app('hono-node')],
