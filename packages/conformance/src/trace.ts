@@ -26,15 +26,7 @@ interface Move {
 }
 
 /** Units asked: a number is a percentage of the capacity, `rest` what remains. */
-type CostPick =
-  | 'one'
-  | 'zero'
-  | 'rest'
-  | 'above-rest'
-  | 'capacity'
-  | 'over'
-  | 'huge'
-  | number;
+type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
 export interface StepPick {
   readonly op: Op;

@@ -31,7 +31,7 @@ export interface SpillwayOptions extends GuardOptions<Context> {
    * only
    * tells `onFault`.
    */
-  readonly clientIp?: (c: Context) => string | null | undefined;
+  readonly clientIp?: ((c: Context) => string | null | undefined) | undefined;
   /**
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none.

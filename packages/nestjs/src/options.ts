@@ -37,7 +37,7 @@ export interface SpillwayModuleSettings {
    * a guard of
    * a controller that authenticates, for example.
    */
-  readonly globalGuard?: boolean;
+  readonly globalGuard?: boolean | undefined;
 }
 
 /** Options that come out of other providers: clients, configuration, metrics. */

@@ -20,7 +20,7 @@ export interface AddressOptions<Args extends readonly unknown[]> {
    * Without it a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in
    * shadow only tells `onFault`.
    */
-  readonly clientIp?: (...args: Args) => string | null | undefined;
+  readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /**
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none.

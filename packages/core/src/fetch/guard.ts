@@ -22,7 +22,7 @@ export interface FetchGuardOptions<
    * enforces and
    * needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
    */
-  readonly clientIp?: (request: Req, ...rest: Rest) => string | null | undefined;
+  readonly clientIp?: ((request: Req, ...rest: Rest) => string | null | undefined) | undefined;
   /**
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
    * none.
