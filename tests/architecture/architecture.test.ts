@@ -1,10 +1,12 @@
 /** The sources keep to the walls: see docs/how-it-works.md, "Rooms". */
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { messageOf, offences } from './check-walls.js';
 import { circles } from './circles.js';
 import { doors, PROGRAMS } from './doors.js';
-import { readTree } from './tree.js';
+import { ROOT, readTree } from './tree.js';
 import { unusedExports } from './unused.js';
 import { type Exception, KNOWN, KNOWN_UNUSED, WALLS } from './walls.js';
 
@@ -26,6 +28,15 @@ describe('imports', () => {
   it('make no circle of files', () => {
     expect(circles(tree)).toEqual([]);
   });
+});
+
+it('the page that explains the rooms has a line for each, with its floor', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'how-it-works.md'), 'utf8');
+  const lines = [...page.matchAll(/^\| (\d) \| `(\w+)` \|/gm)];
+  const explained = lines.map(([, floor, room]) => `${room}: ${floor}`);
+  const rooms = Object.entries(WALLS['core']?.rooms ?? {});
+  const inTable = rooms.filter(([room]) => !room.endsWith('.ts'));
+  expect(explained.sort()).toEqual(inTable.map(([room, { floor }]) => `${room}: ${floor}`).sort());
 });
 
 describe('every export', () => {

@@ -67,11 +67,15 @@ function wallBetween(from: NamedRoom, to: NamedRoom): string | undefined {
 
 function wallOfPackages(
   name: string,
-  { uses }: Package,
+  { uses, outside }: Package,
   room: NamedRoom | undefined,
   { from, values: taken }: Import,
 ): string | undefined {
-  if (!from.startsWith('@spillway/')) return undefined;
+  if (!from.startsWith('@spillway/')) {
+    const allowed = room?.outside ?? outside;
+    if (!allowed || allowed.includes(from)) return undefined;
+    return `${room?.name ?? name} imports ${allowed.join(', ') || 'nothing'} from outside`;
+  }
   if (!uses.includes(from))
     return `${name} uses nothing of ours but ${uses.join(', ') || 'itself'}`;
   if (!room?.values) return undefined;

@@ -13,9 +13,10 @@ import type { Package } from './walls.js';
 const HOUSE: Readonly<Record<string, Package>> = {
   house: {
     uses: ['@spillway/garden'],
+    outside: ['node:fs'],
     rooms: {
       cellar: { floor: 0 },
-      kitchen: { floor: 1, beside: ['pantry'] },
+      kitchen: { floor: 1, beside: ['pantry'], outside: ['cooks'] },
       pantry: { floor: 1, values: ['Jar'] },
       attic: { floor: 2, only: ['cellar'] },
       'index.ts': { floor: 9 },
@@ -38,7 +39,8 @@ describe('the walls', () => {
     ['to a room that the table names beside it', 'kitchen/a.ts', `import '../pantry/b.js';`],
     ['from a door', 'index.ts', `export * from './attic/b.js';`],
     ['of a package that the table names', 'cellar/a.ts', `import { b } from '@spillway/garden';`],
-    ['of a package that is not ours', 'cellar/a.ts', `import { b } from 'node:fs';`],
+    ['from outside, which the package may', 'cellar/a.ts', `import { b } from 'node:fs';`],
+    ['from outside, which the room may', 'kitchen/a.ts', `import { b } from 'cooks';`],
     ['of types, where values are few', 'pantry/a.ts', `import type { B } from '@spillway/garden';`],
     ['of the values that may be', 'pantry/a.ts', `import { type B, Jar } from '@spillway/garden';`],
   ])('allow an import %s', (_, path, statement) => {
@@ -58,6 +60,8 @@ describe('the walls', () => {
     ['cellar/a.ts', '../../test/b.js', 'other packages are imported by their names'],
     ['cellar/a.ts', '@spillway/shed', 'house uses nothing of ours but @spillway/garden'],
     ['cellar/a.ts', '@spillway/garden/src/b.js', 'house uses nothing of ours but @spillway/garden'],
+    ['cellar/a.ts', 'cooks', 'cellar imports node:fs from outside'],
+    ['kitchen/a.ts', 'node:fs', 'kitchen imports cooks from outside'],
     ['pantry/a.ts', '@spillway/garden', 'pantry takes only types and Jar from our other packages'],
   ])('name %s, its import of %s and the wall', (path, from, wall) => {
     const message = `${inside(path)} imports '${from}': ${wall}`;

@@ -28,7 +28,7 @@ export interface SpillwayModuleSettings {
    * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind
    * a guard of a controller that authenticates, for example.
    */
-  readonly globalGuard?: boolean;
+  readonly globalGuard?: boolean | undefined;
 }
 
 /** Options that come out of other providers: clients, configuration, metrics. */
