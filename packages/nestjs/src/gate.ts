@@ -5,6 +5,7 @@ import { type Admission, type Limiter, SpillwayError, type Store } from '@spillw
 import {
   checkIpv6Prefix,
   compileTrust,
+  mustBe,
   rememberAdmission,
   type Trust,
   tellFault,
@@ -31,10 +32,7 @@ export class Gate {
     const { limiters = [], trustProxy, ipv6Prefix, refuse = 'answer' } = options;
     if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
     if (refuse !== 'answer' && refuse !== 'throw') {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `refuse must be answer or throw, got ${refuse}`,
-      );
+      throw mustBe('refuse', 'answer or throw', refuse);
     }
     this.trust = compileTrust(trustProxy);
     this.guards = new HandlerGuards(options.store ? limiters : limiters.map(named), {
