@@ -13,15 +13,19 @@ export function print(text: string): void {
 
 export function printError(error: unknown, json: boolean): void {
   const message = error instanceof Error ? error.message : String(error);
+  const help = isSpillwayError(error) ? error.help : undefined;
   if (json) {
-    const known = isSpillwayError(error) ? error.code : undefined;
-    const isUsage = error instanceof UsageError || error instanceof CommanderError;
-    const code = known ?? (isUsage ? 'USAGE' : 'FAILED');
     const names = error instanceof UnknownLimiterError ? { known: error.known } : {};
-    process.stderr.write(`${JSON.stringify({ error: { code, message, ...names } })}\n`);
+    const shown = { code: codeOf(error), message, help, ...names };
+    process.stderr.write(`${JSON.stringify({ error: shown })}\n`);
   } else {
-    process.stderr.write(`error: ${plain(message)}\n`);
+    process.stderr.write(`error: ${plain(message)}\n${help ? `See ${help}\n` : ''}`);
   }
+}
+
+function codeOf(error: unknown): string {
+  if (isSpillwayError(error)) return error.code;
+  return error instanceof UsageError || error instanceof CommanderError ? 'USAGE' : 'FAILED';
 }
 
 export function overridesTable(overrides: readonly Override[], nowMs: number): string {

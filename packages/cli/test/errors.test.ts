@@ -1,5 +1,6 @@
 /** What the command says when it cannot do what it is told. */
 
+import { SpillwayError } from '@spillway/core';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { redisServer } from '../../redis/test/redis.js';
 import { because, commandOnRedis, PASSWORD } from './command.js';
@@ -47,6 +48,13 @@ describe.skipIf(redisServer === null)('spillway', () => {
       const inJson = await spillway([...args, '--json']);
       expect(inJson.code).toBe(2);
       expect(JSON.parse(inJson.err).error.message).toMatch(/./);
+    });
+
+    it('an error of ours leads to its heading in the documentation', async () => {
+      const args = ['set', 'é', 'off', '--anyway', ...because];
+      const help = new SpillwayError('SPW_NAME_INVALID', '').help;
+      expect((await spillway(args)).err).toMatch(new RegExp(`\\nSee ${help}\\n$`));
+      expect(JSON.parse((await spillway([...args, '--json'])).err).error).toMatchObject({ help });
     });
 
     it('nothing says where Redis is', async () => {

@@ -12,6 +12,7 @@ import {
   type ApplyOptions,
   countOf,
   MAX_STEPS,
+  positiveInteger,
   type Rule,
   spread,
   tooLarge,
@@ -105,12 +106,7 @@ export class Redis implements RedisStore {
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
     this.client = client;
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
-    if (!Number.isSafeInteger(maxSteps) || maxSteps < 1) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `maxSteps must be a positive integer, got ${String(maxSteps)}`,
-      );
-    }
+    positiveInteger('maxSteps', maxSteps);
     if (reconnect && !client.reconnect) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',

@@ -25,11 +25,6 @@ export function isCost(cost: unknown): cost is number {
   return isIntegerBetween(cost, 0);
 }
 
-/** Whether `share` is a number from 0 to 1. */
-export function isShare(share: unknown): share is number {
-  return typeof share === 'number' && share >= 0 && share <= 1;
-}
-
 /**
  * A key that was given directly; `alternative` is what the option takes beside one.
  *
@@ -113,7 +108,17 @@ export function integerBetween(
   throw mustBe(option, integers(least, most), value, code);
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
+/**
+ * An integer from 1 to 2^53 - 1, for the options of a store.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { positiveInteger } from '@spillway/core/store';
+ *
+ * positiveInteger('maxSteps', 128); // 128
+ * ```
+ */
 export function positiveInteger(option: string, value: unknown): number {
   if (isIntegerBetween(value, 1)) return value;
   throw mustBe(option, 'a positive integer', value);
@@ -140,9 +145,15 @@ export function shareAboveZero(option: string, share: unknown): number {
 }
 
 /**
- * A duration from `least` to `most`, in microseconds.
+ * A duration from `least` to `most`, in whole microseconds.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { durationBetween } from '@spillway/core/store';
+ *
+ * durationBetween('every', '2s', '50ms', '1m'); // 2_000_000
+ * ```
  */
 export function durationBetween(
   option: string,
@@ -173,6 +184,11 @@ export function checkClock(clock: Clock | undefined): void {
   if (clock !== undefined && typeof clock?.nowUs !== 'function') {
     throw mustBe('clock', 'an object with nowUs()', clock);
   }
+}
+
+/** Whether `share` is a number from 0 to 1. */
+function isShare(share: unknown): share is number {
+  return typeof share === 'number' && share >= 0 && share <= 1;
 }
 
 /** Whether a value is an object that is no list. */

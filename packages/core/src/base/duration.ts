@@ -20,8 +20,8 @@ const UNIT_US: Record<Unit, number> = {
 const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
 /**
- * A duration in whole microseconds, or NaN if it is none: not a string of the form above, negative, not finite,
- * or not a whole number of microseconds.
+ * A duration in whole microseconds, or NaN if it is none: not a string of the form above, negative, not finite, or not
+ * a whole number of microseconds.
  */
 export function parseDuration(duration: unknown): number {
   let us = Number.NaN;

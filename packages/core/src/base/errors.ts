@@ -1,4 +1,4 @@
-/** The one error class of Spillway: a stable code, a sentence that names the option and its value, and where to read on. */
+/** The one error class of Spillway: a stable code, a sentence that names option and value, and where to read on. */
 
 /** Every code. Each has its heading in docs/errors.md. */
 export type SpillwayErrorCode =
@@ -93,7 +93,19 @@ export function isSpillwayError(error: unknown): error is SpillwayError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
-/** `<option> must be <what>, got <value>`: the one form of messages about a wrong value. */
+/**
+ * The error for a wrong value, in the one form of such messages: `<option> must be <what>, got <value>`. It shows at
+ * most 60 characters of the value; never give it a secret.
+ *
+ * @param code default `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { mustBe } from '@spillway/core/adapter';
+ *
+ * const error = mustBe('refuse', 'answer or throw', 'maybe');
+ * error.message; // 'refuse must be answer or throw, got "maybe" (SPW_OPTION_INVALID)'
+ * ```
+ */
 export function mustBe(
   option: string,
   what: string,

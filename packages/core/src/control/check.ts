@@ -4,7 +4,7 @@ import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.j
 import { type Duration, parseDuration } from '../base/duration.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { LimiterSettings, LiveLimits } from '../contract/control.js';
-import type { Mode } from '../contract/mode.js';
+import { MODES } from '../contract/mode.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import {
   type ChangeNote,
@@ -15,7 +15,6 @@ import {
   type Setting,
 } from './override.js';
 
-const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
 const CLEARABLE: readonly ClearableSetting[] = ['mode', 'share', 'limits'];
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;

@@ -12,7 +12,7 @@ import {
 import { Junk } from '../base/junk.js';
 import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
-import type { Mode, OnStoreError } from '../contract/mode.js';
+import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
@@ -105,7 +105,7 @@ export function checkKeyOption<Raw>(key: Per<Raw, string | undefined> | undefine
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkMode<Raw>(mode: Per<Raw, Mode> | undefined): Per<Raw, Mode> {
   if (typeof mode === 'function') return mode;
-  return oneOf<Mode>('mode', mode, ['enforce', 'shadow', 'off']) ?? 'enforce';
+  return oneOf('mode', mode, MODES) ?? 'enforce';
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
@@ -123,6 +123,6 @@ export interface StoreErrorOptions {
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkStoreError({ onStoreError, localShare }: StoreErrorOptions): void {
-  oneOf('onStoreError', onStoreError, ['allow', 'deny', 'local']);
+  oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   if (localShare !== undefined) shareAboveZero('localShare', localShare);
 }

@@ -2,7 +2,7 @@
 
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
-import { SpillwayError } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { type Algorithm, makeRule, type RateRule } from '../contract/rule.js';
 
 /** The numbers of a limit. */
@@ -34,10 +34,7 @@ export function ruleFrom(options: RuleOptions): RateRule {
   oneOf('algorithm', algorithm, ALGORITHMS, 'SPW_ALGORITHM_INVALID');
   checkLimit('limit', limit);
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    throw new SpillwayError(
-      'SPW_BURST_INVALID',
-      `burst has no meaning for ${algorithm}: leave it out`,
-    );
+    throw mustBe('burst', `left out for ${algorithm}`, burst, 'SPW_BURST_INVALID');
   }
   if (burst !== undefined) checkBurst(burst);
   return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst);

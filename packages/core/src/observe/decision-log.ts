@@ -41,9 +41,8 @@ export interface DecisionLogOptions {
   /** Which outcomes are written at all. Default all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
-   * Under which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
-   * Default: chance, so
-   * that hashes can be compared within one process only.
+   * With which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
+   * Default: a random one, so that hashes can be compared within one process only.
    */
   readonly secret?: string | undefined;
   /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
@@ -59,14 +58,13 @@ export interface DecisionLog extends Observer {
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'denied', 'would-deny', 'skipped', 'error'];
 const SHORTEST_SECRET = 16;
-/** Another secret than that of the same text elsewhere. */
+/** Makes the same text another secret here than elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
 /**
  * Writes a sample of the decisions to a log, with hashes for keys. The hash (HalfSipHash, 64 bits) tells lines of one
- * caller from those of others and
- * keeps keys out of the log; it does not make them anonymous: who has the secret can try keys, and there are few
- * addresses.
+ * caller from those of others and keeps keys out of the log; it does not make them anonymous: who has the secret can
+ * try keys, and there are few addresses.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -98,7 +96,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
   };
   return {
     hashOf,
-    // What `write` returns is handed on: should it be a promise that rejects, the guard tells of it.
+    // What `write` returns is returned: if it is a promise that rejects, the guard reports a fault.
     onDecision(event, key): unknown {
       const { outcome } = event;
       if (!outcomes.includes(outcome)) return undefined;

@@ -1,10 +1,10 @@
-/** What exporters of metrics export, declared once: name, kind, help text, unit, labels, and how a {@link Tally} tells it. */
+/** What exporters of metrics export: name, kind, help text, unit and labels, and how it is read from a Tally. */
 
 import type { Sample, Tally } from './tally.js';
 
 /** A number that is read from a tally whenever metrics are collected. */
 export interface Metric {
-  /** After the prefix, with dots between words: `breaker.open` is `spillway.breaker.open`, or `spillway_breaker_open`. */
+  /** Without prefix, dots between words: `breaker.open` is `spillway.breaker.open`, or `spillway_breaker_open`. */
   readonly name: string;
   /** A counter adds up for as long as the process lives; a gauge is what it is now. */
   readonly kind: 'counter' | 'gauge';

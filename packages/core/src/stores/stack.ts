@@ -4,7 +4,7 @@ import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger } from '../base/host.js';
-import type { OnStoreError } from '../contract/mode.js';
+import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { Store } from '../contract/store.js';
 import type { Observers } from '../observe/observers.js';
 import { type BreakerSettings, breakerOf } from './breaker.js';
@@ -60,7 +60,7 @@ export function resilient(
   policies: Policies = [],
 ): AnsweringStore {
   const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
-  oneOf('onStoreError', onStoreError, ['allow', 'deny', 'local']);
+  oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   const timeoutUs = durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
   const settings = breakerSettings(options.breaker);
   const standIn = standInOf(store);

@@ -1,17 +1,16 @@
 /** The control of several processes, in Redis. */
 
-import {
-  type Change,
-  type ChangeNote,
-  type ClearableSetting,
-  type Control,
-  type Duration,
-  type Fault,
-  type KeyRuling,
-  type LimiterSettings,
-  type Override,
-  type OverrideNote,
-  SpillwayError,
+import type {
+  Change,
+  ChangeNote,
+  ClearableSetting,
+  Control,
+  Duration,
+  Fault,
+  KeyRuling,
+  LimiterSettings,
+  Override,
+  OverrideNote,
 } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import {
@@ -21,7 +20,7 @@ import {
   checkSet,
   tooMany,
 } from '@spillway/core/control';
-import { MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
+import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
 import { asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
 import type { IoredisClient } from '../clients/ioredis.js';
@@ -128,13 +127,7 @@ class InRedis implements RedisControl {
   private readonly announcer: Announcer;
 
   constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
-    const everyUs = toMicroseconds(every, 'every');
-    if (!(everyUs >= 50_000 && everyUs <= 60_000_000)) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `every must be from 50ms to 1m, got ${String(every)}`,
-      );
-    }
+    const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new Scripts(client);
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
     this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);

@@ -126,6 +126,7 @@ describe.skipIf(redisServer === null)('the registry in Redis', () => {
       expect((await limiter.peek('ada')).remaining).toBe(2);
       expect(lines).toHaveLength(1);
       expect(lines[0]).toMatch(/^Spillway: Redis does not keep the list of limiters .*WRONGTYPE/);
+      expect(lines[0]).toMatch(/ See https:.*docs\/errors\.md#spw_store_error$/);
     });
   });
 
