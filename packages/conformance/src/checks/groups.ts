@@ -63,7 +63,10 @@ const shadowed: fc.Arbitrary<Shadowed> = fc.record({
   ),
 });
 
-/** The twin has the shadow's rule and enforces it. It takes only what the other limiter let pass, and must answer the same. */
+/**
+ * The twin has the shadow's rule and enforces it. It takes only what the other limiter let pass, and must answer the
+ * same.
+ */
 async function judgesShadowAsTwin(probe: Probe, input: Shadowed): Promise<void> {
   const enforced = probe.fresh(input.enforced);
   const shadow = probe.fresh(input.shadow);

@@ -20,6 +20,9 @@ export interface BucketState {
  * With `charge` false a `take` that passes charges nothing: another step of its group was refused. If the clock went
  * back, every operation cuts `state` to what the rule allows; the caller stores the cut state only if {@link mayWrite}
  * says so.
+ *
+ * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
+ * takeWhole in core/src/memory/bucket-shelf.ts, and bucket.lua and takes.lua in redis/src/lua.
  */
 export function stepBucket(
   rule: BucketRule,
@@ -57,7 +60,7 @@ export function stepBucket(
     }
   }
 
-  const latestUs = nowUs + rule.tolUs;
+  const latestUs = nowUs + rule.tolUs; // where an empty bucket stands
   const passes = us < latestUs || (us === latestUs && num <= rule.tolNum);
   if (op === 'record' && !passes) {
     state.tatUs = latestUs;
