@@ -6,7 +6,7 @@ import * as forKoa from '@spillway/koa';
 import express from 'express';
 import Koa from 'koa';
 import { describe, expect, it } from 'vitest';
-import { type App, type Visit, WITHOUT_CONNECTION } from '../http/without-connection.js';
+import { type App, type Visit, WITHOUT_CONNECTION } from './without-connection.js';
 
 type Limiters = ReturnType<typeof concurrencyLimit>;
 interface Guarded {
