@@ -40,15 +40,15 @@ export type {
   OverrideNote,
   Setting,
 } from './control/override.js';
-export {
-  type CostOptions,
-  createLimiter,
-  type GroupDecision,
-  type KeyedLimiter,
-  type KeyedLimiterOptions,
-  type LimiterOptions,
-  type Timely,
-} from './direct/keyed-limiter.js';
+export { createLimiter } from './direct/keyed-limiter.js';
+export type {
+  CostOptions,
+  GroupDecision,
+  KeyedLimiter,
+  KeyedLimiterOptions,
+  LimiterOptions,
+  Timely,
+} from './direct/options.js';
 export { createGuard } from './guard/guard.js';
 export type { Guard, GuardOptions } from './guard/options.js';
 export type { HeaderStyle } from './http/response-writer.js';

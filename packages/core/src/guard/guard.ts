@@ -8,24 +8,21 @@ import type { Limiter, RequestOutcome, StepContext, StoredLimiter } from '../con
 import type { Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
-import type { Answer, Step, Store } from '../contract/store.js';
+import type { Answer, Step } from '../contract/store.js';
 import { checkedControl } from '../control/checked-control.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
-import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
-import type { AnsweringStore } from '../stores/fallback.js';
-import { type Refusals, refusalsOf } from '../stores/refusals.js';
 import { Resets } from '../stores/resets.js';
-import { type Policies, resilient } from '../stores/stack.js';
-import { standInOf } from '../stores/stand-in.js';
+import type { Policies } from '../stores/stack.js';
+import { StoreClient } from '../stores/store-client.js';
 import { announce, type NoteRule } from './announce.js';
 import { checkLimiters } from './check.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission, type LimiterTurn } from './guard-admission.js';
+import { GIVE_BACK_US } from './lease-cycle.js';
 import { brokenDecision, decideLocally, decideStored } from './limiter-turn.js';
-import { roomOf } from './lost-releases.js';
 import { Modes } from './modes.js';
 import type { Guard, GuardOptions } from './options.js';
 import { Permits } from './permits.js';
@@ -58,7 +55,7 @@ export function createGuard<Raw = unknown>(
 }
 
 class ListGuard<Raw> implements Guard<Raw> {
-  private readonly store: AnsweringStore;
+  private readonly client: StoreClient;
   private readonly noteRule: NoteRule<Raw>;
   private readonly presenter: ResponseWriter;
   private readonly context: StepContext;
@@ -70,7 +67,6 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly audience: Observers;
   private readonly control: Control | undefined;
   private readonly modes: Modes<Raw>;
-  private readonly refusals: Refusals | undefined;
   private readonly limiters: readonly Limiter<Raw>[];
   private readonly options: GuardOptions<Raw>;
 
@@ -79,17 +75,12 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.options = options;
     checkLimiters(limiters, options.store);
     checkWord('preflights', options.preflights, ['pass', 'count']);
-    const memory = options.store ? undefined : sharedMemory();
-    const store = options.store ?? (memory as SharedMemory).store;
     const own: Observer = { onBreaker: (event) => this.keeper.onBreaker(event) };
     const observers = [options, ...(options.observers ?? []), own];
-    this.audience = new Observers(observers, voiceFor(options, store));
-    this.audience.store(store);
-    this.store = resilient(store, options, this.audience, policiesOf(limiters, options));
-    this.refusals = store.sync ? undefined : refusalsOf(store);
-    this.keeper = new Permits(this.store, roomOf(store));
-    const nameOf = (limiter: Limiter<Raw>) => memory?.nameOf(limiter) ?? limiter.name;
-    this.noteRule = announce(limiters, store, options.control, nameOf);
+    this.audience = new Observers(observers, voiceFor(options, options.store));
+    this.client = new StoreClient(options, this.audience, policiesOf(limiters, options));
+    this.keeper = new Permits(this.client);
+    this.noteRule = announce(limiters, this.client, options.control);
     this.presenter = new ResponseWriter(
       options.headers ?? ['draft-11'],
       options.blockedStatus ?? 403,
@@ -101,17 +92,17 @@ class ListGuard<Raw> implements Guard<Raw> {
       limitsOf: (limiter) => this.control?.settingsOf(limiter)?.limits,
     };
     this.contexts = limiters.map((limiter) =>
-      memory ? { ...this.context, countedAs: memory.nameOf(limiter) } : this.context,
+      options.store ? this.context : { ...this.context, countedAs: this.client.nameOf(limiter) },
     );
-    this.control = options.control && this.followed(options.control, store);
+    this.control = options.control && this.followed(options.control);
     this.modes = new Modes(options.mode, this.control, this.context);
   }
 
   /** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
-  private followed(control: Control, store: Store): Control {
-    const resets = new Resets(control, standInOf(store));
+  private followed(control: Control): Control {
+    const resets = new Resets(control, this.client);
     return checkedControl(control, this.context, (limiter) => {
-      this.refusals?.clear();
+      this.client.forgetAll();
       try {
         resets.follow(limiter);
       } catch (error) {
@@ -144,27 +135,25 @@ class ListGuard<Raw> implements Guard<Raw> {
       else if (one.step) steps.push(one.step);
     }
     // What this process refuses by itself costs the store nothing.
-    if (refused || steps.length === 0) return this.judge(request, asked, undefined, 0);
+    if (refused || steps.length === 0) return this.judge(request, asked);
     this.keeper.keepUp();
-    const askedUs = this.refusals?.now() ?? 0;
-    const answers = this.store.apply(steps, undefined, request);
+    const answers = this.client.ask(steps, request);
     return isLater(answers)
-      ? answers.then((value) => this.judge(request, asked, value, askedUs))
-      : this.judge(request, asked, answers, askedUs);
+      ? answers.then((value) => this.judge(request, asked, value))
+      : this.judge(request, asked, answers);
   }
 
   private judge(
     request: LimitRequest<Raw>,
     asked: LimiterTurn<Raw>[],
-    answers: readonly Answer[] | undefined,
-    askedUs: number,
+    answers?: readonly Answer[],
   ): Admission {
     let next = 0;
     for (const one of asked) {
       if (one.step && answers && !one.decision) {
         one.answer = answers[next++] as Answer;
         const limiter = one.limiter as StoredLimiter<Raw>;
-        one.decision = decideStored(limiter, one, this.context, this.refusals, askedUs);
+        one.decision = decideStored(limiter, one, this.context);
         const error = (one as LimiterTurn<Raw>).answer?.failure;
         if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
       }
@@ -232,7 +221,7 @@ class ListGuard<Raw> implements Guard<Raw> {
       one.decision ??= this.modes.refused(limiter.name, one.mode, 'never', Infinity);
     if (one.mode !== 'enforce' || one.decision) return;
     if (step.key === UNKNOWN_ADDRESS) request.missesAddress?.();
-    const known = this.options.denialCache === false ? undefined : this.refusals?.find(step);
+    const known = this.client.known(step);
     if (!known) return;
     one.answer = known;
     one.decision = decideStored(limiter, one, this.context);
@@ -257,14 +246,11 @@ class ListGuard<Raw> implements Guard<Raw> {
         this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
       }
     }
-    for (const back of refunds) this.refusals?.forget(back);
     steps.push(...refunds);
     if (steps.length === 0) return undefined;
-    // The store's decorators answer for it: this neither throws nor rejects.
-    const answers = this.store.apply(steps, this.keeper.options);
+    const answers = this.client.giveBack(steps, GIVE_BACK_US);
     if (!isLater(answers)) return undefined;
     const release = answers.then((given) => {
-      for (const back of refunds) this.refusals?.forget(back);
       this.keeper.noteLost(steps, given);
       this.releases.delete(release);
     });

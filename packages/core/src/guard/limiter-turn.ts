@@ -6,21 +6,15 @@ import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Answer, Step } from '../contract/store.js';
-import type { Refusals } from '../stores/refusals.js';
 import type { LimiterTurn } from './guard-admission.js';
 
-/**
- * What a stored limiter makes of the answer in `asked`. One that is new, asked for at `askedUs`, is told to `refusals`.
- */
+/** What a stored limiter makes of the answer in `asked`. */
 export function decideStored<Raw>(
   limiter: StoredLimiter<Raw>,
   asked: LimiterTurn<Raw>,
   context: StepContext,
-  refusals?: Refusals,
-  askedUs = 0,
 ): Decision {
   try {
-    refusals?.learn(asked.step as Step, asked.answer as Answer, askedUs);
     const decision = limiter.decide(asked.step as Step, asked.answer as Answer);
     // One of the user's own may take its name from the step, which need not have it.
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };

@@ -1,18 +1,10 @@
 /** Keeps the leases of requests in progress from expiring, and gives back what is left at the end. */
 
-import { type Clock, systemClock } from '../base/clock.js';
 import { afterIdly } from '../base/host.js';
 import type { BreakerEvent } from '../contract/observer.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
-import {
-  GIVE_BACK_US,
-  hasFailed,
-  inBackground,
-  LeaseCycle,
-  MOST_STEPS,
-  releaseOf,
-} from './lease-cycle.js';
-import type { Room } from './lost-releases.js';
+import type { Answer, Step } from '../contract/store.js';
+import type { StoreClient } from '../stores/store-client.js';
+import { hasFailed, LeaseCycle, MOST_STEPS, releaseOf } from './lease-cycle.js';
 
 /** How long {@link Permits.close} waits for the store. */
 const CLOSE_US = 5_000_000;
@@ -22,18 +14,10 @@ export class Permits {
   /** By length: as many as limiters have. */
   private readonly cycles = new Map<number, LeaseCycle>();
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly store: Store;
-  private readonly room: Room;
-  private readonly clock: Clock;
+  private readonly client: StoreClient;
 
-  /**
-   * @param store must answer for itself: it neither throws nor rejects
-   * @param room for releases that are lost
-   */
-  constructor(store: Store, room: Room, clock: Clock = systemClock) {
-    this.store = store;
-    this.room = room;
-    this.clock = clock;
+  constructor(client: StoreClient) {
+    this.client = client;
   }
 
   hold(step: Step): void {
@@ -44,11 +28,6 @@ export class Permits {
   release(step: Step): Step {
     this.cycles.get(lengthOf(step))?.release(step);
     return releaseOf(step);
-  }
-
-  /** How a call is made that gives something back: nobody waits for it, and the breaker does not hear of it. */
-  get options(): ApplyOptions {
-    return inBackground(this.clock, GIVE_BACK_US);
   }
 
   /** To be called with each request. */
@@ -81,11 +60,13 @@ export class Permits {
   async close(): Promise<void> {
     const releases = [...this.cycles.values()].flatMap((cycle) => cycle.end());
     this.cycles.clear();
-    const endUs = this.clock.nowUs() + CLOSE_US;
-    const options = { deadlineUs: endUs, background: true };
+    const { clock } = this.client;
+    const endUs = clock.nowUs() + CLOSE_US;
     for (let from = 0; from < releases.length; from += MOST_STEPS) {
       const some = releases.slice(from, from + MOST_STEPS);
-      await Promise.all(some.map((release) => this.store.apply([release], options)));
+      await Promise.all(
+        some.map((release) => this.client.giveBack([release], endUs - clock.nowUs())),
+      );
     }
     await this.settled(endUs);
   }
@@ -95,7 +76,7 @@ export class Permits {
     if (this.underWay.size === 0) return;
     let cancel = (): void => undefined;
     const late = new Promise<void>((resolve) => {
-      cancel = afterIdly((endUs - this.clock.nowUs()) / 1000, resolve);
+      cancel = afterIdly((endUs - this.client.clock.nowUs()) / 1000, resolve);
     });
     await Promise.race([Promise.all(this.underWay), late]);
     cancel();
@@ -105,8 +86,7 @@ export class Permits {
     const leaseUs = lengthOf(step);
     let cycle = this.cycles.get(leaseUs);
     if (!cycle) {
-      const { store, clock, underWay, room } = this;
-      cycle = new LeaseCycle(store, leaseUs, clock, underWay, room);
+      cycle = new LeaseCycle(this.client, leaseUs, this.underWay);
       this.cycles.set(leaseUs, cycle);
     }
     return cycle;

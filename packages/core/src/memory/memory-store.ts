@@ -65,8 +65,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 }
 
 /** A memory that refuses only whom it has counted: at `maxEntries`, what a new key does is not counted at all. */
-export function forgivingMemory(maxEntries: number): MemoryStore {
-  return new Memory(systemClock, maxEntries, true);
+export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
+  return new Memory(clock, maxEntries, true);
 }
 
 /** Whether `store` is what {@link memoryStore} of this copy of the package made. */

@@ -133,11 +133,11 @@ function plain(text: string): string {
 /** How the faults of a guard or limiter are told; undefined if somebody else hears them, or nobody wants to. */
 export function voiceFor(
   { onFault, logger = consoleLogger(), breaker }: VoiceOptions,
-  { sync }: Store,
+  store: Pick<Store, 'sync'> | undefined,
 ): ((fault: Fault) => void) | undefined {
   if (onFault || !logger) return undefined;
   const voice = voiceOf(logger);
-  const hasBreaker = breaker !== false && !sync;
+  const hasBreaker = breaker !== false && store?.sync === false;
   return (fault) => voice.tell(fault, hasBreaker);
 }
 
