@@ -127,7 +127,7 @@ describe('three processes that count by themselves while the breaker is open, ea
       const guarded = withFallback(heard, new StandIn(clock, local), { store, breaker });
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
-        const step = limiter.step(request(), true, context);
+        const step = await limiter.step(request(), true, context);
         const answers = await guarded.apply([step]);
         return answers[0]?.allowed === true;
       };

@@ -6,6 +6,7 @@ import {
   type Limiter,
   memoryStore,
   type RequestOutcome,
+  type ResponseEnd,
   rateLimit,
   type SpillwayOptions,
   spillway,
@@ -49,7 +50,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
 
   it('gives back, and runs no handler, when the client has gone away meanwhile', async () => {
     const store = new SlowStore();
-    const outcomes: RequestOutcome[] = [];
+    const outcomes: ResponseEnd[] = [];
     let handled = 0;
     let closed = false;
     const app = express();
@@ -59,9 +60,9 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
       });
       next();
     });
-    const refundIf = (outcome: RequestOutcome) => {
-      outcomes.push(outcome);
-      return outcome.aborted === true;
+    const refundIf = ({ durationMs: _, ...end }: RequestOutcome) => {
+      outcomes.push(end);
+      return end.aborted === true;
     };
     app.use(spillway(limit('gone', refundIf), { store, storeTimeout: '10s' }));
     app.use((_req, res) => {

@@ -2,7 +2,13 @@
 
 import { once } from 'node:events';
 import type { HttpBindings } from '@hono/node-server';
-import { concurrencyLimit, rateLimit, spillway } from '@spillway/hono';
+import {
+  concurrencyLimit,
+  type RequestOutcome,
+  type ResponseEnd,
+  rateLimit,
+  spillway,
+} from '@spillway/hono';
 import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
 import { describe, expect, it } from 'vitest';
@@ -245,9 +251,9 @@ describe('a client of an edge runtime that goes away', () => {
 });
 
 function notingLimiter() {
-  const outcomes: unknown[] = [];
-  const refundIf = (outcome: unknown): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   const limiter = rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all', refundIf });

@@ -4,8 +4,8 @@
 export interface Fault {
   readonly limiter: string;
   /**
-   * What went wrong: an option's callback, an observer, a limiter of your own (`step`, `decide`), the store, the
-   * adapter.
+   * What went wrong: an option's callback, an observer, a limiter of your own (`step`, `decide`, `finish`), the store,
+   * the adapter.
    */
   readonly source:
     | 'key'
@@ -21,6 +21,7 @@ export interface Fault {
     | 'observer'
     | 'store'
     | 'step'
+    | 'finish'
     | 'adapter';
   /** The error thrown, or one that says what was returned. */
   readonly error: unknown;

@@ -6,7 +6,7 @@
 import type { Logger } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Fault } from '../contract/fault.js';
-import type { RequestOutcome } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter.js';
 import { tellFault } from '../observe/faults.js';
 import { ObservedBody } from './observed-body.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
@@ -78,7 +78,7 @@ export class Permit {
   }
 
   /** Gives back what is held; the first time only. */
-  release(outcome: RequestOutcome): void {
+  release(outcome: ResponseEnd): void {
     this.signal?.removeEventListener('abort', this.abort);
     this.losses?.unregister(this);
     const later = this.admission.release(outcome);

@@ -1,10 +1,13 @@
-/** What a guard asks of its list of limiters. */
+/** What a guard asks of its limiters and options. */
 
-import { checkName } from '../base/checks.js';
+import { checkName, checkWord } from '../base/checks.js';
+import { parseDuration } from '../base/duration.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Store } from '../contract/store.js';
+import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkStore } from '../stores/check-store.js';
+import type { GuardOptions } from './options.js';
 
 /**
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`,
@@ -38,4 +41,24 @@ export function checkLimiters<Raw>(
       );
     }
   }
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function checkPreflights<Raw>({ preflights }: GuardOptions<Raw>): void {
+  checkWord('preflights', preflights, ['pass', 'count']);
+}
+
+/**
+ * How long callbacks are waited for, in milliseconds.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function callbackTimeoutOf<Raw>({ callbackTimeout }: GuardOptions<Raw>): number {
+  if (callbackTimeout === undefined) return CALLBACK_TIMEOUT_MS;
+  const ms = parseDuration(callbackTimeout) / 1000;
+  if (ms >= 1 && ms <= 60_000) return ms;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `callbackTimeout must be from 1ms to 60s, got ${show(callbackTimeout)}`,
+  );
 }

@@ -21,6 +21,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   refundIf: 'nothing is given back',
   decide: 'the request is decided without its answer',
   step: 'onStoreError decides',
+  finish: 'nothing is given back',
   store: 'onStoreError decides',
   observer: 'the decision stands',
   adapter: 'the request is answered all the same',

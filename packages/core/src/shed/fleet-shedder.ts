@@ -18,7 +18,7 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
    * critical and
    * nothing else (`never`).
    */
-  readonly capacity: number | (() => number);
+  readonly capacity: number | (() => number | PromiseLike<number>);
   /** The capacity that counts when the `capacity` function throws or returns none. Required with a function. */
   readonly defaultCapacity?: number | undefined;
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
@@ -72,7 +72,7 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
       defaultLimit: defaultCapacity,
       reserve,
       criticalClass: ranking.classes[0],
-      keyOf: () => FLEET,
+      key: FLEET,
       isCritical: ({ limiter, request, context }) =>
         ranking.isCritical(request, (error) =>
           context.fault({ limiter, source: 'priority', error }),

@@ -1,9 +1,9 @@
 /** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
 
-import type { Clock } from '../base/clock.js';
-import { afterIdly, isLater } from '../base/host.js';
-import type { Answer, Step } from '../contract/store.js';
-import type { StoreClient } from '../stores/store-client.js';
+import type { Clock } from '../../base/clock.js';
+import { afterIdly, isLater } from '../../base/host.js';
+import type { Answer, Step } from '../../contract/store.js';
+import type { StoreClient } from '../../stores/store-client.js';
 import { LostReleases } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
@@ -31,21 +31,16 @@ export class LeaseCycle {
   private roundUs = 0;
   private catchingUp = false;
   private readonly client: StoreClient;
-  private readonly leaseUs: number;
   private readonly clock: Clock;
-  /** Renewals and releases on their way; whoever closes waits for them. */
-  private readonly underWay: Set<Promise<unknown>>;
+  private readonly leaseUs: number;
+  /** Told of renewals and releases on their way, for whoever closes waits for them. */
+  private readonly track: (call: Promise<unknown>) => void;
 
-  constructor(
-    client: StoreClient,
-    leaseUs: number,
-    /** Renewals and releases on their way; whoever closes waits for them. */
-    underWay: Set<Promise<unknown>>,
-  ) {
+  constructor(client: StoreClient, leaseUs: number, track: (call: Promise<unknown>) => void) {
     this.client = client;
-    this.leaseUs = leaseUs;
     this.clock = client.clock;
-    this.underWay = underWay;
+    this.leaseUs = leaseUs;
+    this.track = track;
     this.roster = new Roster(leaseUs);
     this.lost = new LostReleases(client.releaseRoom);
   }
@@ -180,11 +175,6 @@ export class LeaseCycle {
   private beginRound(nowUs: number): void {
     this.roundUs = nowUs;
     this.lost.beginRound(nowUs);
-  }
-
-  private track(call: Promise<unknown>): void {
-    this.underWay.add(call);
-    void call.then(() => this.underWay.delete(call));
   }
 }
 
