@@ -65,26 +65,17 @@ export class Registration implements GuardHandle {
 
   /** The hook: decides on a request, and goes on with `done`, or answers it. */
   enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const { ipv6Prefix, onRefused } = this.options;
     const gate = this.gateFor(request);
     if (!gate) {
       done();
       return;
     }
-    const exchange = new FastifyExchange(request, reply, onRefused !== undefined);
-    const apply = (passage: Passage): void => {
-      if (passage === 'pass') done();
-      if (passage !== 'refused' || !onRefused) return;
-      const answered = exchange.answerWith(async (admission) => {
-        const own = await onRefused(admission, request, reply);
-        if (own !== undefined) reply.send(own);
-      });
-      answered?.catch(done);
-    };
+    const { ipv6Prefix, onRefused } = this.options;
+    const exchange = new FastifyExchange(reply, onRefused);
     const asking = new FastifyLimitRequest(request, this.trustOf(request), ipv6Prefix);
     const passage = gate.enter(asking, exchange, request);
-    if (isLater(passage)) passage.then(apply);
-    else apply(passage);
+    if (isLater(passage)) passage.then((value) => settle(value, exchange, done));
+    else settle(passage, exchange, done);
   }
 
   /**
@@ -119,8 +110,8 @@ export class Registration implements GuardHandle {
 
   private make(limits: Exclude<RouteLimits, false>): FastifyGate | null {
     const own = [limits].flat().flatMap((one) => (typeof one === 'string' ? this.group(one) : one));
-    const all = [...new Set([...this.limiters, ...own])];
-    const limiters = all.filter((limiter) => !this.outside.has(limiter));
+    const all = new Set([...this.limiters, ...own]);
+    const limiters = [...all].filter((limiter) => !this.outside.has(limiter));
     if (limiters.length === 0) return null;
     const same = this.made.find((other) => isSame(other.limiters, limiters));
     if (same) return same.gate;
@@ -138,6 +129,11 @@ export class Registration implements GuardHandle {
       `config.spillway must name one of the plugin's groups (${names}), got "${name}"`,
     );
   }
+}
+
+function settle(passage: Passage, exchange: FastifyExchange, done: Done): void {
+  if (passage === 'pass') done();
+  else if (passage === 'refused') exchange.answer()?.catch(done);
 }
 
 function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {

@@ -6,6 +6,10 @@ import { NodeLimitRequest } from '@spillway/core/node';
 import type { FastifyRequest } from 'fastify';
 
 const NOBODY: Trust = compileTrust(false);
+const UNSAFE =
+  "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
+  'limited; write the addresses of the proxies in front of this server. Until it is mended, no proxy is believed ' +
+  '(SPW_TRUST_PROXY_UNSAFE)';
 
 export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
   private readonly asFastify: boolean;
@@ -40,7 +44,9 @@ export function trustFinder(
 ): (request: FastifyRequest) => Trust | 'fastify' {
   let trust: Trust | 'fastify' | undefined = option === undefined ? option : compileTrust(option);
   return (request) => {
-    trust ??= believesEveryone(request) ? tellUnsafe(notices) : 'fastify';
+    if (trust !== undefined) return trust;
+    trust = believesEveryone(request) ? NOBODY : 'fastify';
+    if (trust === NOBODY) notices.tell('SPW_TRUST_PROXY_UNSAFE', () => UNSAFE);
     return trust;
   };
 }
@@ -55,15 +61,4 @@ function believesEveryone(request: FastifyRequest): boolean {
   } catch {
     return false; // as for each request then
   }
-}
-
-function tellUnsafe(notices: Notices): Trust {
-  notices.tell(
-    'SPW_TRUST_PROXY_UNSAFE',
-    () =>
-      "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
-      'limited; write the number of proxies in front of this server, such as 1, or their addresses. Until it is mended, ' +
-      'no proxy is believed (SPW_TRUST_PROXY_UNSAFE)',
-  );
-  return NOBODY;
 }
