@@ -1,6 +1,6 @@
 /** @spillway/core/fetch: limits for handlers of `Request`, and what adapters over fetch have in common. */
 
-export { AddressedRequest, AddressFinder, type AddressOptions } from './fetch/address.js';
+export { AddressedRequest, AddressFinder, type PeerOptions } from './fetch/address.js';
 export { FetchExchange } from './fetch/exchange.js';
 export {
   type FetchCheck,

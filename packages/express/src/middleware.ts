@@ -1,8 +1,8 @@
 /** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
 
-import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
+import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
-  checkIpv6Prefix,
+  type AddressOptions,
   Gate,
   type GuardHandle,
   isLater,
@@ -12,16 +12,9 @@ import {
 import { NodeExchange } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
-import { trustFinder } from './trust.js';
+import { addressingFinder } from './trust.js';
 
-export interface SpillwayOptions extends GuardOptions<Request> {
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * Express' setting `trust proxy`, whose own default is none.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
@@ -32,8 +25,14 @@ export interface SpillwayOptions extends GuardOptions<Request> {
     | undefined;
 }
 
-/** The middleware, with `close` and `inProgress` of its guard. */
-export type SpillwayHandler = RequestHandler & GuardHandle;
+/** The middleware, with `close` and `inProgress` of its guard. A route behind it keeps the types of its own request. */
+export interface SpillwayHandler extends GuardHandle {
+  <Params, ResBody, ReqBody, Query, Locals extends Record<string, unknown>>(
+    req: Request<Params, ResBody, ReqBody, Query, Locals>,
+    res: Response<ResBody, Locals>,
+    next: NextFunction,
+  ): void;
+}
 
 /**
  * Express middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
@@ -52,10 +51,9 @@ export function spillway(
   limiters: Limiter<Request> | readonly Limiter<Request>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const { trustProxy, ipv6Prefix, onRefused } = options;
-  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+  const { onRefused } = options;
   const gate = new Gate<Request>(limiters, options);
-  const trustOf = trustFinder(trustProxy, gate.notices);
+  const addressingOf = addressingFinder(options, gate.notices);
 
   const apply = (
     passage: Passage,
@@ -70,12 +68,12 @@ export function spillway(
 
   const handle: RequestHandler = (req, res, next) => {
     const exchange = new NodeExchange(req, res, onRefused !== undefined);
-    const request = new ExpressRequest(req, trustOf(req), ipv6Prefix);
+    const request = new ExpressRequest(req, addressingOf(req));
     const passage = gate.enter(request, exchange, req);
     if (isLater(passage)) passage.then((value) => apply(value, exchange, req, res, next));
     else apply(passage, exchange, req, res, next);
   };
-  return showGuard(handle, gate);
+  return showGuard(handle as SpillwayHandler, gate);
 }
 
 /** Runs the app's own answer; what it throws is the app's to handle. */

@@ -1,32 +1,25 @@
 /** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
 
-import type { Decision, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
+import type { Decision, GuardOptions, Limiter } from '@spillway/core';
 import { Gate, type GuardHandle, isLater, type Passage, showGuard } from '@spillway/core/adapter';
-import { AddressFinder, goneResponse, ResponsePermits } from '@spillway/core/fetch';
+import {
+  AddressFinder,
+  goneResponse,
+  type PeerOptions,
+  ResponsePermits,
+} from '@spillway/core/fetch';
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { HonoExchange, OnRefused } from './exchange.js';
 import { HonoFetchExchange } from './over-fetch.js';
 import { HonoNodeExchange } from './over-node.js';
 import { HonoRequest } from './request.js';
 
-export interface SpillwayOptions extends GuardOptions<Context> {
-  /**
-   * The address of the peer: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. Without it
-   * a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only
-   * tells `onFault`.
-   */
-  readonly clientIp?: (c: Context) => string | null | undefined;
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+/** `clientIp` is `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. */
+export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem
-   * document is sent
-   * after all. The status and the fields are set, save `Content-Type`. What it throws goes to `app.onError`, as a 500.
+   * document is sent after all. The status and the fields are set, save `Content-Type`. What it throws goes to
+   * `app.onError`, as a 500.
    */
   readonly onRefused?: OnRefused | undefined;
 }

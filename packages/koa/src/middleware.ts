@@ -2,15 +2,14 @@
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
-  checkIpv6Prefix,
-  compileTrust,
+  type AddressOptions,
+  compileAddressing,
   Gate,
   type GuardHandle,
   isLater,
   type Passage,
   showGuard,
 } from '@spillway/core/adapter';
-import type { AddressOptions } from '@spillway/core/node';
 import type { Context, Next } from 'koa';
 import { keepFieldsOnError } from './errors.js';
 import { KoaExchange } from './exchange.js';
@@ -31,8 +30,7 @@ export interface SpillwayMiddleware extends GuardHandle {
 
 /**
  * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
- * `admissionsOf(ctx)`
- * has the decisions.
+ * `admissionsOf(ctx)` has the decisions.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
@@ -47,9 +45,8 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayMiddleware {
-  const { trustProxy, ipv6Prefix, onRefused } = options;
-  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-  const trust = compileTrust(trustProxy);
+  const { onRefused } = options;
+  const addressing = compileAddressing(options);
   const gate = new Gate<Context>(limiters, options);
 
   const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
@@ -61,7 +58,7 @@ export function spillway(
 
   const handle = (ctx: Context, next: Next): unknown => {
     const exchange = new KoaExchange(ctx, onRefused !== undefined);
-    const request = new KoaRequest(ctx, ctx.req, trust, ipv6Prefix);
+    const request = new KoaRequest(ctx, ctx.req, addressing);
     const passage = gate.enter(request, exchange, ctx);
     return isLater(passage)
       ? passage.then((value) => apply(value, exchange, ctx, next))

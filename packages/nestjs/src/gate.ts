@@ -3,11 +3,10 @@
 import { type ExecutionContext, Inject } from '@nestjs/common';
 import { type Limiter, SpillwayError, type Store } from '@spillway/core';
 import {
-  checkIpv6Prefix,
-  compileTrust,
+  type Addressing,
+  compileAddressing,
   isLater,
   type Passage,
-  type Trust,
   tellFault,
 } from '@spillway/core/adapter';
 import type { Call } from './call.js';
@@ -19,22 +18,21 @@ import { NestRequest } from './request.js';
 
 export class NestGate {
   readonly handlers: HandlerGates;
-  private readonly trust: Trust;
+  private readonly addressing: Addressing;
   private toldTwice = false;
   private readonly options: SpillwayOptions;
 
   /** @throws SpillwayError for wrong options */
   constructor(options: SpillwayOptions, store: Store) {
     this.options = options;
-    const { limiters = [], trustProxy, ipv6Prefix, refuse = 'answer' } = options;
-    if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+    const { limiters = [], refuse = 'answer' } = options;
     if (refuse !== 'answer' && refuse !== 'throw') {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
         `refuse must be answer or throw, got ${refuse}`,
       );
     }
-    this.trust = compileTrust(trustProxy);
+    this.addressing = compileAddressing(options);
     this.handlers = new HandlerGates(options.store ? limiters : limiters.map(named), {
       ...options,
       store,
@@ -94,7 +92,7 @@ export class NestGate {
     try {
       const gate = this.handlers.of(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
-      const request = new NestRequest(context, call, this.trust, this.options.ipv6Prefix);
+      const request = new NestRequest(context, call, this.addressing);
       // A message has nothing that lives as long as it does: what its client kept would never be dropped.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);

@@ -1,15 +1,15 @@
 /** A call as limiters see it, whatever it came by. */
 
 import type { ExecutionContext } from '@nestjs/common';
-import type { Trust } from '@spillway/core/adapter';
+import type { Addressing } from '@spillway/core/adapter';
 import { type NodeHead, NodeLimitRequest } from '@spillway/core/node';
 import type { Call, PlatformRequest } from './call.js';
 
 export class NestRequest extends NodeLimitRequest<ExecutionContext> {
   private readonly call: Call;
 
-  constructor(raw: ExecutionContext, call: Call, trust: Trust, ipv6Prefix: number | undefined) {
-    super(raw, headOf(call.request), trust, ipv6Prefix);
+  constructor(raw: ExecutionContext, call: Call, addressing: Addressing) {
+    super(raw, headOf(call.request), addressing);
     this.call = call;
   }
 

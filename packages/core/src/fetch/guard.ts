@@ -4,9 +4,9 @@ import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
-import type { TrustProxy } from '../net/trust.js';
+import { pathOf } from '../net/target.js';
 import { Gate, type Passage } from '../passage/gate.js';
-import { AddressedRequest, AddressFinder, type AddressOptions } from './address.js';
+import { AddressedRequest, AddressFinder, type PeerOptions } from './address.js';
 import { FetchExchange } from './exchange.js';
 import { ResponsePermits, type WaitUntil } from './permit.js';
 import { goneResponse } from './response.js';
@@ -15,24 +15,11 @@ import type { HostResponse, WebRequest, WebResponse } from './web.js';
 export interface FetchGuardOptions<
   Req extends WebRequest = WebRequest,
   Rest extends readonly unknown[] = readonly unknown[],
-> extends GuardOptions<Req> {
-  /**
-   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that
-   * enforces and
-   * needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
-   */
-  readonly clientIp?: (request: Req, ...rest: Rest) => string | null | undefined;
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+> extends GuardOptions<Req>,
+    PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
    * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said
-   * whether it is
-   * back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
+   * whether it is back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
     | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)
@@ -69,8 +56,7 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 
 /**
  * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass
- * uncounted:
- * answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
+ * uncounted: answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
  * @example
@@ -109,7 +95,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     options: FetchGuardOptions<Req, Rest>,
   ) {
     this.waitUntil = options.waitUntil;
-    this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
+    this.finder = new AddressFinder(options);
     this.permits = new ResponsePermits(options.onFault, options.logger);
     this.gate = new Gate(limiters, options);
   }
@@ -229,8 +215,7 @@ class FetchRequest<
   }
 
   get path(): string {
-    const [, path = '/'] = /^[^/]*\/\/[^/?#]*([^?#]*)/.exec(this.raw.url) ?? [];
-    return path || '/';
+    return pathOf(this.raw.url);
   }
 
   header(name: string): string | undefined {

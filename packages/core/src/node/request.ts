@@ -1,8 +1,8 @@
 /** A request of node:http as limiters see it; adapters of frameworks above it refine this. */
 
 import type { LimitRequest } from '../contract/request.js';
-import { canonicalAddress } from '../net/address.js';
-import { clientAddress, type Trust, type TrustProxy } from '../net/trust.js';
+import { type Addressing, clientOf } from '../net/client.js';
+import { pathOf } from '../net/target.js';
 import type { NodeRequest } from './closed.js';
 
 /** What limiters are told of node:http's `IncomingMessage`. */
@@ -18,31 +18,18 @@ export interface NodeIncoming extends NodeHead, NodeRequest {
   readonly socket: NodeRequest['socket'] & NodeHead['socket'];
 }
 
-/** Who is asking, for servers that see a socket. */
-export interface AddressOptions {
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none, the address is that of the socket.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
-}
-
 /** The neutral request over one of node:http: for adapters, which give their framework's request as `raw`. */
 export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   private address: string | undefined;
   private addressKnown = false;
   readonly raw: Raw;
   private readonly incoming: NodeHead;
-  private readonly trust: Trust;
-  private readonly ipv6Prefix: number | undefined;
+  private readonly addressing: Addressing;
 
-  constructor(raw: Raw, incoming: NodeHead, trust: Trust, ipv6Prefix: number | undefined) {
+  constructor(raw: Raw, incoming: NodeHead, addressing: Addressing) {
     this.raw = raw;
     this.incoming = incoming;
-    this.trust = trust;
-    this.ipv6Prefix = ipv6Prefix;
+    this.addressing = addressing;
   }
 
   get method(): string {
@@ -60,7 +47,7 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   get clientIp(): string | undefined {
     if (!this.addressKnown) {
       this.addressKnown = true;
-      this.address = canonicalAddress(this.claimedAddress(), this.ipv6Prefix);
+      this.address = this.findAddress();
     }
     return this.address;
   }
@@ -76,20 +63,8 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return this.incoming.url ?? '/';
   }
 
-  /** The client's address as somebody who is believed wrote it. */
-  protected claimedAddress(): string | undefined {
-    const { trust, incoming } = this;
-    const peer = incoming.socket.remoteAddress;
-    if (trust.kind === 'none') return peer;
-    return clientAddress(trust, peer, this.header('x-forwarded-for'));
+  /** The canonical address of the client; asked for once. */
+  protected findAddress(): string | undefined {
+    return clientOf(this.addressing, this.incoming.socket.remoteAddress, this);
   }
-}
-
-const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-
-/** The path of a request's target; that of a proxy's kind, `http://host/path`, too. */
-function pathOf(url: string): string {
-  const target = url.startsWith('/') ? url : url.replace(ORIGIN, '');
-  const end = target.search(/[?#]/);
-  return (end < 0 ? target : target.slice(0, end)) || '/';
 }
