@@ -7,8 +7,9 @@ import {
   type GuardOptions,
   rateLimit,
 } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { request, setUp, two } from './guard-set-up.js';
+import { setUp, two } from './guard-set-up.js';
 
 const unhandled: unknown[] = [];
 const note = (reason: unknown) => unhandled.push(reason);

@@ -1,6 +1,12 @@
 /** Stores that answer at once, later, or not at all. */
 
-import { memoryStore, type RequestOutcome, rateLimit, spillway } from '@spillway/koa';
+import {
+  memoryStore,
+  type RequestOutcome,
+  type ResponseEnd,
+  rateLimit,
+  spillway,
+} from '@spillway/koa';
 import type Koa3 from 'koa';
 import type { Context } from 'koa';
 import { SlowStore, until } from 'spillway-testkit';
