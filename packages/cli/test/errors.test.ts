@@ -1,11 +1,11 @@
 /** What the command says when it cannot do what it is told. */
 
 import { SpillwayError } from '@spillway/core';
+import { redisProgram } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { redisServer } from '../../redis/test/redis.js';
 import { because, commandOnRedis, PASSWORD } from './command.js';
 
-describe.skipIf(redisServer === null)('spillway', () => {
+describe.skipIf(redisProgram === null)('spillway', () => {
   const { redis, port, spillway, announce } = commandOnRedis();
   const LIMITERS = 'spw:{%control}limiters';
 

@@ -12,9 +12,10 @@ import {
 } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Voice, voiceOf } from '../src/observe/voice.js';
-import { request, two } from './guard-set-up.js';
+import { two } from './guard-set-up.js';
 
 const fails = () => {
   throw new TypeError('no user');

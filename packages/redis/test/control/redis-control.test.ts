@@ -1,9 +1,10 @@
 /// <reference path="../../src/lua.d.ts" />
 import { Redis as Upstash } from '@upstash/redis';
 import { createClient } from 'redis';
+import { ada, behavesAsControl } from 'spillway-testkit/control';
+import { redisProgram } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ada } from '../../../core/test/control/any-control.js';
-import { behavesAsControl } from '../../../core/test/control/behaviour.js';
 import {
   fromNodeRedis,
   fromUpstash,
@@ -11,12 +12,11 @@ import {
   redisControl,
   redisStore,
 } from '../../src/index.js';
-import { redisServer, take } from '../redis.js';
 import { userFromDocs } from '../rights.js';
-import { UpstashServer } from '../upstash-server.js';
+import { take } from '../steps.js';
 import { redisForControls, SETTINGS, soon } from './set-up.js';
 
-describe.skipIf(redisServer === null)('the control in Redis', () => {
+describe.skipIf(redisProgram === null)('the control in Redis', () => {
   const { redis, port, connect, control } = redisForControls();
 
   describe('over ioredis', () => behavesAsControl(() => control()));

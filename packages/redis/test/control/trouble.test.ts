@@ -1,14 +1,14 @@
 /** A control whose Redis holds junk, is away, or has lost its data. */
 
 import { createGuard, type Fault, rateLimit } from '@spillway/core';
+import { request } from 'spillway-testkit';
+import { ada } from 'spillway-testkit/control';
+import { redisProgram, startServer } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ada } from '../../../core/test/control/any-control.js';
-import { request } from '../../../core/test/guard-set-up.js';
 import { Bridge } from '../asking.js';
-import { redisServer, startServer } from '../redis.js';
 import { redisForControls, SETTINGS, soon } from './set-up.js';
 
-describe.skipIf(redisServer === null)('the control in Redis', () => {
+describe.skipIf(redisProgram === null)('the control in Redis', () => {
   const { redis, connect, control } = redisForControls();
 
   describe('with junk in Redis', () => {
