@@ -8,8 +8,8 @@ import {
   spillway,
 } from '@spillway/express';
 import type { Express, Request, Response } from 'express';
+import { serveListener } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
-import { serveListener } from '../../../tests/http/service.js';
 import { EXPRESS, serve } from './service.js';
 
 /** Puts a limit of 2 on an app; tells by which addresses it was asked. */
