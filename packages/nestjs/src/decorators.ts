@@ -45,8 +45,8 @@ export function RateLimit(
 
 /**
  * Limits how many calls of a method, or of each method of a class, are in progress at once. Names are as with
- * {@link RateLimit}; without one it is `Class.method.concurrent`. It brings along {@link SpillwayInterceptor}, which gives
- * permits back where there is no response to wait for.
+ * {@link RateLimit}; without one it is `Class.method.concurrent`. It brings along {@link SpillwayInterceptor}, which
+ * gives permits back where there is no response to wait for.
  *
  * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on
  * the same target
