@@ -6,8 +6,8 @@ import { forwardedAddresses } from './forwarded.js';
 import { parseAddress } from './parse.js';
 
 /**
- * Which proxies are believed: how many stand in front of this server, or their addresses (`'10.0.0.0/8'`, `'::1'`,
- * and the names `'loopback'`, `'linklocal'`, `'uniquelocal'`). `false`: none.
+ * Which proxies are believed: how many stand in front of this server, or their addresses (`'10.0.0.0/8'`, `'::1'`, and
+ * the names `'loopback'`, `'linklocal'`, `'uniquelocal'`). `false`: none.
  */
 export type TrustProxy = number | readonly string[] | false;
 

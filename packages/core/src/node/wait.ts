@@ -25,9 +25,8 @@ export interface TimedSignal extends Signal {
 
 /**
  * How late the event loop is, against the target: 1 when work waits 20 ms for its turn. 0 while the loop is busy for
- * less than
- * half of its time: then it is late because other processes have the processor, or because of a CPU limit, and refusing
- * requests would not help. Where the host counts no utilization (Bun, Deno), every wait counts.
+ * less than half of its time: then it is late because other processes have the processor, or because of a CPU limit,
+ * and refusing requests would not help. Where the host counts no utilization (Bun, Deno), every wait counts.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
