@@ -7,6 +7,7 @@ export { mustBe } from './base/errors.js';
 export { isLater } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Field } from './contract/field.js';
+export { sameRule } from './contract/rule.js';
 export { mergeFields } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';
 export {
