@@ -1,8 +1,7 @@
 /** What an app says: when it registers the plugin, and on its routes. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
-import type { GuardHandle } from '@spillway/core/adapter';
-import type { AddressOptions } from '@spillway/core/node';
+import type { AddressOptions, GuardHandle } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** One limiter or several, which are decided together. */

@@ -2,7 +2,6 @@
 
 import { type Limiter, SpillwayError } from '@spillway/core';
 import {
-  checkIpv6Prefix,
   Gate,
   type GuardHandle,
   isLater,
@@ -13,7 +12,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FastifyExchange } from './exchange.js';
 import type { Limiters, RouteLimits, SpillwayOptions } from './options.js';
-import { FastifyLimitRequest, trustFinder } from './request.js';
+import { addressingFinder, FastifyLimitRequest } from './request.js';
 
 /** Goes on with a request, or to the app's error handler. */
 export type Done = (error?: Error) => void;
@@ -30,7 +29,7 @@ export class Registration implements GuardHandle {
   /** The limiters of registrations around this one, which ask them. */
   private readonly outside: ReadonlySet<FastifyLimiter>;
   private readonly groups: ReadonlyMap<string, Limiters>;
-  private readonly trustOf: ReturnType<typeof trustFinder>;
+  private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
   /** By what a route says; null where that leaves no limiter. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>([[false, null]]);
@@ -42,13 +41,12 @@ export class Registration implements GuardHandle {
    * @throws SpillwayError for wrong options; also those of `createGuard`
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
-    if (options.ipv6Prefix !== undefined) checkIpv6Prefix(options.ipv6Prefix);
     this.options = options;
     this.limiters = [options.limiters ?? []].flat();
     this.outside = new Set(outer && [...outer.outside, ...outer.limiters]);
     this.groups = new Map([...(outer?.groups ?? []), ...Object.entries(options.groups ?? {})]);
     const notices = new Notices(options);
-    this.trustOf = trustFinder(options.trustProxy, notices);
+    this.addressingOf = addressingFinder(options, notices);
     if (this.limiters.some((limiter) => this.outside.has(limiter))) {
       notices.tell('SPW_REGISTERED_TWICE', () => TWICE);
     }
@@ -65,26 +63,16 @@ export class Registration implements GuardHandle {
 
   /** The hook: decides on a request, and goes on with `done`, or answers it. */
   enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const { ipv6Prefix, onRefused } = this.options;
     const gate = this.gateFor(request);
     if (!gate) {
       done();
       return;
     }
-    const exchange = new FastifyExchange(request, reply, onRefused !== undefined);
-    const apply = (passage: Passage): void => {
-      if (passage === 'pass') done();
-      if (passage !== 'refused' || !onRefused) return;
-      const answered = exchange.answerWith(async (admission) => {
-        const own = await onRefused(admission, request, reply);
-        if (own !== undefined) reply.send(own);
-      });
-      answered?.catch(done);
-    };
-    const asking = new FastifyLimitRequest(request, this.trustOf(request), ipv6Prefix);
+    const exchange = new FastifyExchange(reply, this.options.onRefused);
+    const asking = new FastifyLimitRequest(request, this.addressingOf(request));
     const passage = gate.enter(asking, exchange, request);
-    if (isLater(passage)) passage.then(apply);
-    else apply(passage);
+    if (isLater(passage)) passage.then((value) => settle(value, exchange, done));
+    else settle(passage, exchange, done);
   }
 
   /**
@@ -119,8 +107,8 @@ export class Registration implements GuardHandle {
 
   private make(limits: Exclude<RouteLimits, false>): FastifyGate | null {
     const own = [limits].flat().flatMap((one) => (typeof one === 'string' ? this.group(one) : one));
-    const all = [...new Set([...this.limiters, ...own])];
-    const limiters = all.filter((limiter) => !this.outside.has(limiter));
+    const all = new Set([...this.limiters, ...own]);
+    const limiters = [...all].filter((limiter) => !this.outside.has(limiter));
     if (limiters.length === 0) return null;
     const same = this.made.find((other) => isSame(other.limiters, limiters));
     if (same) return same.gate;
@@ -138,6 +126,11 @@ export class Registration implements GuardHandle {
       `config.spillway must name one of the plugin's groups (${names}), got "${name}"`,
     );
   }
+}
+
+function settle(passage: Passage, exchange: FastifyExchange, done: Done): void {
+  if (passage === 'pass') done();
+  else if (passage === 'refused') exchange.answer()?.catch(done);
 }
 
 function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {

@@ -1,27 +1,42 @@
 /** Fastify's request as limiters see it. */
 
-import type { TrustProxy } from '@spillway/core';
-import { compileTrust, type Notices, type Trust } from '@spillway/core/adapter';
+import { canonicalAddress } from '@spillway/core';
+import {
+  type Addressing,
+  type AddressOptions,
+  compileAddressing,
+  type Notices,
+} from '@spillway/core/adapter';
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { FastifyRequest } from 'fastify';
 
-const NOBODY: Trust = compileTrust(false);
+const UNSAFE =
+  "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
+  'limited; write the addresses of the proxies in front of this server. Until it is mended, no proxy is believed ' +
+  '(SPW_TRUST_PROXY_UNSAFE)';
+
+interface FastifyAddressing extends Addressing {
+  /** Whether Fastify's own option decides: then its `request.ip` is taken. */
+  readonly byFastify?: boolean;
+}
 
 export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
-  private readonly asFastify: boolean;
+  private readonly believed: FastifyAddressing;
 
-  constructor(raw: FastifyRequest, trust: Trust | 'fastify', ipv6Prefix: number | undefined) {
-    super(raw, raw.raw, trust === 'fastify' ? NOBODY : trust, ipv6Prefix);
-    this.asFastify = trust === 'fastify';
+  constructor(raw: FastifyRequest, believed: FastifyAddressing) {
+    super(raw, raw.raw, believed);
+    this.believed = believed;
   }
 
   override get route(): string | undefined {
     return this.raw.routeOptions.url;
   }
 
-  protected override claimedAddress(): string | undefined {
+  protected override findAddress(): string | undefined {
+    const { byFastify, ipv6Prefix } = this.believed;
+    if (!byFastify) return super.findAddress();
     try {
-      return this.asFastify ? this.raw.ip : super.claimedAddress();
+      return canonicalAddress(this.raw.ip, ipv6Prefix);
     } catch {
       return undefined; // a function of the app's own that throws: nobody is believed
     }
@@ -29,19 +44,23 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
 }
 
 /**
- * Finds which proxies are believed: those of `option`, else those of Fastify's own (`fastify`: its `request.ip` is taken).
- * Where that believes everyone nobody is believed, and `notices` is told.
+ * Finds how the address of a request is found: as our options say, else as Fastify's own `trustProxy`. Where that
+ * believes everyone nobody is believed, and `notices` is told.
  *
- * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID` for `option`
+ * @throws SpillwayError those of `compileAddressing`
  */
-export function trustFinder(
-  option: TrustProxy | undefined,
+export function addressingFinder(
+  options: AddressOptions,
   notices: Notices,
-): (request: FastifyRequest) => Trust | 'fastify' {
-  let trust: Trust | 'fastify' | undefined = option === undefined ? option : compileTrust(option);
+): (request: FastifyRequest) => FastifyAddressing {
+  const own = compileAddressing(options);
+  let known: FastifyAddressing | undefined = options.trustProxy === undefined ? undefined : own;
   return (request) => {
-    trust ??= believesEveryone(request) ? tellUnsafe(notices) : 'fastify';
-    return trust;
+    if (known) return known;
+    const byFastify = !believesEveryone(request);
+    if (!byFastify) notices.tell('SPW_TRUST_PROXY_UNSAFE', () => UNSAFE);
+    known = { ...own, byFastify };
+    return known;
   };
 }
 
@@ -55,15 +74,4 @@ function believesEveryone(request: FastifyRequest): boolean {
   } catch {
     return false; // as for each request then
   }
-}
-
-function tellUnsafe(notices: Notices): Trust {
-  notices.tell(
-    'SPW_TRUST_PROXY_UNSAFE',
-    () =>
-      "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
-      'limited; write the number of proxies in front of this server, such as 1, or their addresses. Until it is mended, ' +
-      'no proxy is believed (SPW_TRUST_PROXY_UNSAFE)',
-  );
-  return NOBODY;
 }
