@@ -121,7 +121,6 @@ export const KNOWN_UNUSED: readonly string[] = [
   'packages/core/src/memory/window-shelf.ts: StoredWindow',
   'packages/core/src/observe/voice.ts: Voice',
   'packages/core/src/stores/fallback.ts: Origin',
-  'packages/core/src/stores/fallback.ts: withFallback',
   'packages/core/src/stores/probe.ts: ProbeOptions',
   'packages/core/src/stores/refusal-table.ts: Denial',
   'packages/core/src/stores/stand-in.ts: StandInStep',
