@@ -3,10 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ROOT } from '../packaging/packages.js';
 import { messageOf, offences } from './check-walls.js';
 import { circles } from './circles.js';
 import { doors, PROGRAMS } from './doors.js';
-import { ROOT, readTree } from './tree.js';
+import { readTree } from './tree.js';
 import { unusedExports } from './unused.js';
 import { type Exception, KNOWN, KNOWN_UNUSED, WALLS } from './walls.js';
 

@@ -71,6 +71,7 @@ function wallOfPackages(
   room: NamedRoom | undefined,
   { from, values: taken }: Import,
 ): string | undefined {
+  if (from.startsWith('spillway-')) return 'private packages are for tests';
   if (!from.startsWith('@spillway/')) {
     const allowed = room?.outside ?? outside;
     if (!allowed || allowed.includes(from)) return undefined;

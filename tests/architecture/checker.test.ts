@@ -60,6 +60,7 @@ describe('the walls', () => {
     ['cellar/a.ts', '../../test/b.js', 'other packages are imported by their names'],
     ['cellar/a.ts', '@spillway/shed', 'house uses nothing of ours but @spillway/garden'],
     ['cellar/a.ts', '@spillway/garden/src/b.js', 'house uses nothing of ours but @spillway/garden'],
+    ['cellar/a.ts', 'spillway-testkit/redis', 'private packages are for tests'],
     ['cellar/a.ts', 'cooks', 'cellar imports node:fs from outside'],
     ['kitchen/a.ts', 'node:fs', 'kitchen imports cooks from outside'],
     ['pantry/a.ts', '@spillway/garden', 'pantry takes only types and Jar from our other packages'],

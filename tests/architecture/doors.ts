@@ -1,9 +1,9 @@
 /** The doors of the packages: the files that users import by name. */
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { posix, relative } from 'node:path';
+import { publicFolders, ROOT, readManifest } from '../packaging/packages.js';
 import type { Export } from './reader.js';
-import { ROOT, type Tree } from './tree.js';
+import type { Tree } from './tree.js';
 
 export interface Door {
   /** What users write: `@spillway/core/store`. */
@@ -12,21 +12,14 @@ export interface Door {
   readonly file: string;
 }
 
-interface Manifest {
-  readonly name: string;
-  readonly exports: Readonly<Record<string, string | { readonly '@spillway/source': string }>>;
-}
-
 /** The doors of every package, as its package.json lists them. */
 export function doors(): Door[] {
-  const packages = readdirSync(join(ROOT, 'packages'));
-  return packages.sort().flatMap((dir) => {
-    const path = join(ROOT, 'packages', dir, 'package.json');
-    const { name, exports } = JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+  return publicFolders().flatMap((dir) => {
+    const { name, exports } = readManifest(dir);
     return Object.entries(exports).flatMap(([door, target]) => {
       if (typeof target === 'string') return [];
-      const file = posix.join('packages', dir, target['@spillway/source']);
-      return [{ name: posix.join(name, door), file }];
+      const source = (target as { readonly '@spillway/source': string })['@spillway/source'];
+      return [{ name: posix.join(name, door), file: posix.join(relative(ROOT, dir), source) }];
     });
   });
 }

@@ -1,19 +1,16 @@
-/** The sources of all packages, by their path in the repository: `packages/core/src/base/clock.ts`. */
+/** The sources of the packages that users install, by their path in the repository: `packages/core/src/base/clock.ts`. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
+import { publicFolders, ROOT } from '../packaging/packages.js';
 import { type Import, readSource, type Source } from './reader.js';
-
-export const ROOT: string = join(import.meta.dirname, '..', '..');
 
 export type Tree = ReadonlyMap<string, Source>;
 
 /** The tree as it is on disk. */
 export function readTree(): Tree {
-  const files = readdirSync(join(ROOT, 'packages'))
-    .map((name) => join(ROOT, 'packages', name, 'src'))
-    .filter((dir) => existsSync(dir))
-    .flatMap((dir) => readdirSync(dir, { withFileTypes: true, recursive: true }))
+  const files = publicFolders()
+    .flatMap((dir) => readdirSync(join(dir, 'src'), { withFileTypes: true, recursive: true }))
     .filter((entry) => entry.isFile() && /(?<!\.d)\.ts$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name));
   return treeOf(

@@ -26,10 +26,15 @@ export interface PublicPackage {
 }
 
 export function publicPackages(): PublicPackage[] {
-  const dirs = readdirSync(join(ROOT, 'packages')).map((name) => join(ROOT, 'packages', name));
-  return dirs
+  return publicFolders().map(describePackage);
+}
+
+/** The folders of the packages that users install, sorted; a private package is for tests. */
+export function publicFolders(): string[] {
+  const folders = readdirSync(join(ROOT, 'packages')).map((name) => join(ROOT, 'packages', name));
+  return folders
     .filter((dir) => existsSync(join(dir, 'package.json')) && !readManifest(dir).private)
-    .map(describePackage);
+    .sort();
 }
 
 export function readManifest(dir: string): Manifest {

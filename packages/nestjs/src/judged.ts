@@ -3,7 +3,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 
 /** `deferred`: by the guard, to the interceptor, which sees the end of the call too. */
-export type Stage = 'judged' | 'deferred' | undefined;
+type Stage = 'judged' | 'deferred' | undefined;
 
 // A registered symbol: another copy of this package sees it too.
 const STAGE = Symbol.for('spillway.nestjs.stage');

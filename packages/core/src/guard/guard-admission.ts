@@ -10,7 +10,7 @@ import type { Ending } from './ending.js';
 import type { DecidedTurn } from './turn.js';
 
 /** What all admissions of a guard have in common. */
-export interface AdmissionSource<Raw> {
+interface AdmissionSource<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
 }

@@ -75,7 +75,7 @@ function inTime<Raw, Value>(
 }
 
 /** Tells of a value that a callback should not have returned. */
-export function junk<Raw>(
+function junk<Raw>(
   { limiter, context }: CallbackContext<Raw>,
   source: Fault['source'],
   value: unknown,
