@@ -91,7 +91,7 @@ describe('the oracle for a token-bucket', () => {
       const level = () => bruteForce(model, capacityOf(rule), nowUs, 1).remaining;
       for (const { passUs, cost } of arrivals) {
         nowUs += passUs;
-        // Up to the brim: a whole number of units passes, so that the literal bucket can charge it.
+        // Up to the limit: a whole number of units passes, so that the literal bucket can charge it.
         const fits = Math.min(cost, level());
         model.charge(nowUs, fits);
         const [verdict] = oracle.apply([step('record', subject(rule), fits)], nowUs);

@@ -13,7 +13,7 @@ export function operationChecks(harness: Harness, settings: Settings): Check[] {
   return ALGORITHMS.flatMap((algorithm) => [
     recordsAsTaken(algorithm, harness, settings),
     check(
-      `records what does not pass up to the brim, no further (${algorithm})`,
+      `records what does not pass up to the limit, no further (${algorithm})`,
       harness,
       (probe) => recordsToTheBrim(probe, algorithm),
     ),

@@ -54,8 +54,8 @@ export const windowMachine: Machine<WindowRule, WindowState> = {
   },
 
   record(rule, view, _now, cost) {
-    const brim = larger(view.current, BigInt(rule.limit));
-    return { ...view, current: smaller(view.current + cost, brim) };
+    const most = larger(view.current, BigInt(rule.limit));
+    return { ...view, current: smaller(view.current + cost, most) };
   },
 
   put(_rule, view, _now, cost, receipt) {

@@ -7,7 +7,7 @@ import type { Rule } from './rule.js';
  * What a step does to one key.
  *
  * - `take`: charges the cost if it passes, else changes nothing.
- * - `record`: charges the cost even if it does not pass, but never more than the limit holds. Answers what `take` would.
+ * - `record`: charges the cost even if it does not pass, but at most what the limit holds. Answers what `take` would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back what an earlier grant charged, as far as it still counts.
  * - `reset`: forgets the key in every count of its limiter that the store knows of: see {@link Store.register}.

@@ -15,7 +15,7 @@ export interface RuleVariant {
 }
 
 /** The numbers of a limit: as declared, save what was set live. */
-export type Numbers = LiveLimits & { readonly limit: number };
+export type LimitNumbers = LiveLimits & { readonly limit: number };
 
 /** How many limits that a function returned are kept ready. */
 const KEPT = 256;
@@ -27,10 +27,10 @@ export class RuleVariants {
   private readonly policies = new WeakMap<Rule, Policy>();
   private readonly name: string;
   private readonly localShare: number;
-  private readonly make: (numbers: Numbers) => Rule;
+  private readonly make: (numbers: LimitNumbers) => Rule;
   private closedVariant: RuleVariant | undefined;
 
-  constructor(name: string, localShare: number, make: (numbers: Numbers) => Rule) {
+  constructor(name: string, localShare: number, make: (numbers: LimitNumbers) => Rule) {
     this.name = name;
     this.localShare = localShare;
     this.make = make;
@@ -67,7 +67,7 @@ export class RuleVariants {
     return this.policies.get(rule) ?? policyOf(this.name, rule);
   }
 
-  private find(variants: Map<number, RuleVariant>, numbers: Numbers): RuleVariant {
+  private find(variants: Map<number, RuleVariant>, numbers: LimitNumbers): RuleVariant {
     let variant = variants.get(numbers.limit);
     if (!variant) {
       const rule = this.make(numbers);

@@ -11,7 +11,7 @@ import {
 const SECOND = 1_000_000;
 const full: LadderState = { levelUs: 120 * SECOND, atUs: 0 };
 
-/** One sample a second, from 1 s to `seconds`; the amount after each. */
+/** One reading a second, from 1 s to `seconds`; the amount after each. */
 function climb(from: LadderState, utilization: number, seconds: number): number[] {
   const amounts = [shedAmountOf(from)];
   let state = from;
@@ -66,8 +66,8 @@ describe('the ladder, from everything', () => {
   });
 });
 
-describe('the ladder, when samples do not come on time', () => {
-  it('counts a late sample in full', () => {
+describe('the ladder, when readings do not come on time', () => {
+  it('counts a late reading in full', () => {
     const late = advanceLadder(
       restingLadder(0),
       { value: 1, ageMs: 0, spanMs: 30_000 },
@@ -77,13 +77,13 @@ describe('the ladder, when samples do not come on time', () => {
   });
 
   it('counts it from when it was taken, once', () => {
-    const sample = (ageMs: number) => ({ value: 1, ageMs, spanMs: 1000 });
-    const first = advanceLadder(restingLadder(0), sample(400), 1.4 * SECOND);
+    const reading = (ageMs: number) => ({ value: 1, ageMs, spanMs: 1000 });
+    const first = advanceLadder(restingLadder(0), reading(400), 1.4 * SECOND);
     expect(first).toEqual({ levelUs: -27 * SECOND, atUs: SECOND });
-    expect(advanceLadder(first, sample(700), 1.7 * SECOND)).toBe(first);
+    expect(advanceLadder(first, reading(700), 1.7 * SECOND)).toBe(first);
   });
 
-  it('holds without samples for nine seconds, then rests', () => {
+  it('holds without readings for nine seconds, then rests', () => {
     expect(advanceLadder(full, undefined, 9 * SECOND)).toBe(full);
     expect(shedAmountOf(advanceLadder(full, undefined, 9 * SECOND + 1))).toBe(0);
   });

@@ -13,7 +13,7 @@ function block(ms: number): void {
   while (performance.now() < until);
 }
 
-function nextSample(signal: TimedSignal): Promise<void> {
+function nextReading(signal: TimedSignal): Promise<void> {
   return new Promise((resolve) => signal.watch(resolve));
 }
 
@@ -21,11 +21,11 @@ describe('signals on a real event loop', () => {
   it('see a block of 700 ms: while it lasts, and after it', async () => {
     const signal = eventLoopWaitSignal({ target: '20ms' });
     signal.read();
-    await nextSample(signal);
+    await nextReading(signal);
     block(700);
     expect(signal.read()?.value).toBeGreaterThan(28);
-    await nextSample(signal);
-    // In full: one late sample weighs as the many that it replaces.
+    await nextReading(signal);
+    // In full: one late reading weighs as the many that it replaces.
     expect(signal.read()?.value).toBeGreaterThan(18);
     expect(signal.read()?.spanMs).toBeGreaterThan(690);
     signal.close();
@@ -35,21 +35,21 @@ describe('signals on a real event loop', () => {
     vi.spyOn(performance, 'eventLoopUtilization').mockReturnValue(undefined as never);
     const signal = eventLoopWaitSignal();
     signal.read();
-    await nextSample(signal);
+    await nextReading(signal);
     block(60);
     expect(signal.read()?.value).toBeGreaterThan(1.5);
     signal.close();
   });
 
-  it('see a busy second in the sample that covers it, and not in the next', async () => {
+  it('see a busy second in the reading that covers it, and not in the next', async () => {
     const signal = eventLoopSignal();
     expect(signal.read()).toBeUndefined();
     block(1200);
-    await nextSample(signal);
+    await nextReading(signal);
     const busy = signal.read();
     expect(busy?.value).toBeGreaterThan(0.8);
     expect(busy?.spanMs).toBeGreaterThan(1190);
-    await nextSample(signal);
+    await nextReading(signal);
     expect(signal.read()?.value).toBeLessThan(busy?.value ?? 0);
     signal.close();
   });
@@ -79,7 +79,7 @@ describe('signals on a real event loop', () => {
     vi.spyOn(performance, 'eventLoopUtilization').mockReturnValue(undefined as never);
     const signal = eventLoopSignal();
     signal.read();
-    await nextSample(signal);
+    await nextReading(signal);
     expect(signal.read()).toBeUndefined();
     signal.close();
   });

@@ -1,11 +1,11 @@
-/** Who the client is: its address in one spelling, and only from whom it may come. */
+/** Checks of the client's address: it has one spelling, and forwarded addresses count only from the trusted proxy. */
 
 import { after } from '../policies.js';
 import { FORWARDED } from '../target.js';
 import { newIPv4, newIPv6, type Visit } from '../visit.js';
 import type { Sentence } from './sentence.js';
 
-/** The checks of addresses; how forwarded ones are read only where they are told so. */
+/** The checks of addresses; `addressHeader` decides how forwarded addresses are read. */
 export function addresses(addressHeader: string): readonly Sentence[] {
   return [
     ['counts an IPv6 network of 64 bits as one client', countsNetworks],
@@ -21,7 +21,7 @@ const forwarded: readonly Sentence[] = [
   ['ignores empty elements of X-Forwarded-For', ignoresEmpty],
 ];
 
-/** Asks from each address in turn, always under another key, and claims that they count as one. */
+/** Sends a request from each address, each with another key, and claims that they are counted as one address. */
 async function areOne(visit: Visit, ...spellings: readonly string[]): Promise<void> {
   for (const [index, address] of spellings.entries()) {
     await visit.caller({ address }).passes('/', after(index + 1));

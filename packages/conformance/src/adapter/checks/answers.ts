@@ -1,4 +1,4 @@
-/** What goes over the wire: statuses, fields and bodies, byte for byte. */
+/** Checks of the bytes of replies: statuses, headers and bodies. */
 
 import { claim, field, hasFields, hasStatus, same } from '../claims.js';
 import {
@@ -72,7 +72,7 @@ async function stopsAtTheFirst(visit: Visit): Promise<void> {
     const left = path === '/things' ? refusedInFront(none, visit.settings.oneGuard) : none;
     await caller.refusedAgain(path, RATE_BY_ADDRESS, left, { method });
   }
-  // The guard behind it was not asked.
+  // The request did not reach the second guard.
   const elsewhere = visit.caller({ key: caller.key });
   await elsewhere.passes('/things', { ...after(1), perKey: 4 });
 }
@@ -120,7 +120,7 @@ async function leavesErrors(visit: Visit): Promise<void> {
   }
 }
 
-/** Every request of one connection has its own answer. */
+/** Requests on one connection each have their own reply. */
 async function keepsConnection(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await spendAddress(visit, caller.address);
@@ -133,7 +133,7 @@ async function keepsConnection(visit: Visit): Promise<void> {
   );
   await socket.ended();
   const statuses = [...socket.received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
-  // Or the platform closes it, for it has not read the body.
+  // Or the platform closes the connection, because it has not read the body.
   const expected = statuses.length === 1 ? ['429'] : ['429', '200'];
   same('statuses of a refused POST and of what follows it', statuses, expected);
 }

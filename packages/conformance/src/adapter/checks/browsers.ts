@@ -1,4 +1,4 @@
-/** What a page of another origin may see. */
+/** Checks of what a page of another origin may read. */
 
 import { claim, field } from '../claims.js';
 import { after, RATE_BY_KEY, refusedByKey } from '../policies.js';
@@ -15,7 +15,7 @@ export const browsers: readonly Sentence[] = [
 /** A page of another origin. */
 export const ORIGIN: Readonly<Record<string, string>> = { origin: 'https://page.example' };
 
-/** Claims that a page may read an answer and its fields. */
+/** Claims that a page may read a reply and its headers. */
 export function isExposed(reply: Reply): void {
   const origin = field(reply, 'access-control-allow-origin');
   claim(
@@ -63,7 +63,7 @@ async function leavesPreflights(visit: Visit): Promise<void> {
 async function countsTheRest(visit: Visit): Promise<void> {
   const headers = { 'access-control-request-method': 'POST' };
   const reply = await visit.caller().ask('/', { method: 'OPTIONS', headers });
-  // Most CORS middleware answers whatever is OPTIONS: then neither a handler nor a guard has seen it.
+  // Most CORS middleware answers every OPTIONS request: then neither a handler nor a guard has seen it.
   const isAnswered = field(reply, 'access-control-allow-methods') !== undefined;
   if (!isAnswered && reply.status !== 400) visit.showsQuotas(reply, after(1));
 }

@@ -1,4 +1,4 @@
-/** Load shedders: what is refused with 503 while the service is full, and what is not. */
+/** Checks of load shedders: which requests get 503 while the service is full, and which do not. */
 
 import { claim, eventually, hasStatus, same } from '../claims.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
@@ -24,13 +24,15 @@ interface Crowd {
   readonly streams: readonly Opened[];
 }
 
-/** Holds the sixteen permits that are not kept for critical requests; three callers hold five of them, one the last. */
+/**
+ * Takes the sixteen permits that are not kept for critical requests: three callers take five each, one takes the last.
+ */
 async function fill(visit: Visit): Promise<Crowd> {
   const callers = times(4).map(() => visit.caller());
   const streams: Opened[] = [];
   for (const index of times(16)) {
     const caller = callers[Math.floor(index / 5)] as Caller;
-    // Those of the check before may be about to go.
+    // Requests of the check before may still be ending.
     streams.push(await eventually(() => caller.streams()));
   }
   return { callers, streams };
@@ -49,7 +51,7 @@ async function refusesWhenFull(visit: Visit): Promise<void> {
 async function passesCritical(visit: Visit): Promise<void> {
   await fill(visit);
   const caller = visit.caller();
-  // What was refused took nothing: neither of the rate, nor a permit.
+  // The refused request took nothing: no unit of the rate, and no permit.
   await caller.refused('/', FLEET, FULL);
   for (const index of times(6)) {
     const reply = await caller.passes('/charges', after(index + 1), { method: 'POST' }, 201);
@@ -87,7 +89,7 @@ async function shedsWhenBusy(visit: Visit): Promise<void> {
       const { headers } = visit.caller();
       const reply = await visit.wire.ask(path, { method, headers });
       if (reply.status === 503 && reply.body.includes('workers') && method === 'GET') shed = reply;
-      // The crowd of the check before may be about to go.
+      // Requests of the check before may still be ending.
       else if (!reply.body.includes('"fleet"')) hasStatus(reply, status);
     }
   };

@@ -1,4 +1,4 @@
-/** Permits: held as long as the answer lasts, and free again however it ends. */
+/** Checks of permits: held as long as the reply lasts, and free after every kind of end. */
 
 import { claim, eventually, hasStatus, same } from '../claims.js';
 import {
@@ -29,12 +29,12 @@ export const abandoned: readonly Sentence[] = [
   ['frees the permit of a client that goes away before its answer', freesWaiting],
 ];
 
-/** What somebody sees who asks from a new address, while so many requests of the same key are in progress. */
+/** What a new address sees while so many requests of the same key are in progress. */
 function beside(inProgress: number): Quotas {
   return { inFlight: 4 - inProgress, perAddress: 59 };
 }
 
-/** The same key from an address never seen. */
+/** The same key from a new address. */
 function elsewhere(visit: Visit, caller: Caller): Caller {
   return visit.caller({ key: caller.key });
 }
@@ -66,7 +66,7 @@ async function chargesNothing(visit: Visit): Promise<void> {
   }
   await visit.caller({ address: other.address }).passes('/things', { ...after(1), perKey: 4 });
 
-  // The other way round: a rate that refuses takes no permit.
+  // And in the other order: a request that the rate refuses takes no permit.
   const spent = visit.caller();
   await spendAddress(visit, spent.address);
   const none = { ...FULL, perAddress: 0 };
@@ -98,7 +98,7 @@ async function freesStream(visit: Visit): Promise<void> {
 async function freesWaiting(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await Promise.all(times(4).map(() => abandon(visit, caller, '/charges', 'POST')));
-  // That the address was charged shows that they came, and critical ones are never shed.
+  // The charge of the address shows that the requests came, and critical ones are never shed.
   let probes = 0;
   await eventually(() => {
     probes += 1;
@@ -110,7 +110,7 @@ async function freesWaiting(visit: Visit): Promise<void> {
   await isFree(visit, other);
 }
 
-/** Sends a request, and is gone before an answer can come. */
+/** Sends a request and breaks it off before a reply can come. */
 async function abandon(visit: Visit, caller: Caller, path: string, method: string): Promise<void> {
   const request = await visit.wire.begin(path, { method, headers: caller.headers });
   await new Promise<void>((resolve) => request.once('finish', () => resolve()));
@@ -128,7 +128,8 @@ async function freesPipelined(visit: Visit): Promise<void> {
 }
 
 /**
- * Sends requests until the first is not shed, which a busy machine may do, and waits for the first line of its stream.
+ * Sends requests until the worker shedder lets one pass (a busy machine may shed), and waits for the first line of its
+ * stream.
  */
 async function unshed(visit: Visit, text: string): Promise<RawConnection> {
   const socket = await visit.wire.raw(text);

@@ -1,4 +1,4 @@
-/** A check before it knows its service: what it says, and the proof. */
+/** A check without its service yet: a sentence and its proof. */
 
 import type { Visit } from '../visit.js';
 

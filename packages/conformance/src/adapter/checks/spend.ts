@@ -1,18 +1,18 @@
-/** Limits used up, for checks of what comes then. */
+/** Uses up limits, for checks of what comes after. */
 
 import { hasStatus } from '../claims.js';
 import { after } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import { times } from './sentence.js';
 
-/** Uses up what the caller's key has. */
+/** Uses up the limit of the caller's key. */
 export async function spendKey(caller: Caller): Promise<void> {
   for (const index of times(5)) {
     await caller.passes('/things', { ...after(index + 1), perKey: 4 - index });
   }
 }
 
-/** Uses up what an address has, under other keys. */
+/** Uses up the limit of an address, with other keys. */
 export async function spendAddress(visit: Visit, address: string): Promise<void> {
   const askTen = async (): Promise<void> => {
     const other = visit.caller({ address });
