@@ -24,7 +24,8 @@ const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
  * few values, never
  * a key. A request pays for an addition; the rest is done at the scrape.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID` for a prefix that cannot begin a name, or a registry that has these metrics already
+ * @throws SpillwayError `SPW_OPTION_INVALID` for a prefix that cannot begin a name, or a registry that has these
+ *   metrics already
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';

@@ -1,5 +1,6 @@
 /**
- * The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/bucket.lua).
+ * The token bucket as one instant: pure steps on its state (docs/algorithms.md).
+ * Its twin is packages/redis/src/lua/bucket.lua.
  */
 
 import { mulDiv } from '../base/exact.js';

@@ -16,8 +16,8 @@ export interface UniqueGroup {
  * naming a
  * key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in order.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count twice,
- * or a take of a permit is not the only step of its count.
+ * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count
+ * twice, or a take of a permit is not the only step of its count.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   if (!repeats(steps)) return { steps };

@@ -1,5 +1,5 @@
--- The common case, in a straight line: takes of one bucket each. What bucket.lua does, without what it costs to make it:
--- a function takes as long to make as a decision. Whatever is not such a take, and all after it, is left to main.lua.
+-- The common case, in a straight line: takes of one bucket each. It does what bucket.lua does, but makes no function,
+-- for that takes as long as a decision. Whatever is not such a take, and all after it, is left to main.lua.
 
 local try = redis.pcall
 while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g' and ARGV[at + 4] < '3' do
