@@ -49,11 +49,12 @@ export const rateLimit: (options: RateLimitOptions<Context>) => StoredLimiter<Co
  * ```ts
  * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
  * import { concurrencyLimit, spillway } from '@spillway/hono';
- * import { Hono } from 'hono';
+ * import { type Context, Hono } from 'hono';
  *
  * const app = new Hono();
  * const perUser = concurrencyLimit({ limit: 2, key: ({ raw }) => raw.get('jwtPayload')?.sub });
- * app.use('/export', spillway(perUser, { clientIp: (c) => getConnInfo(c).remote.address })); // counts who has no account
+ * const clientIp = (c: Context) => getConnInfo(c).remote.address; // counts who has no account
+ * app.use('/export', spillway(perUser, { clientIp }));
  * ```
  */
 export const concurrencyLimit: (

@@ -65,7 +65,7 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
  * import { fetchGuard } from '@spillway/core/fetch';
  *
  * const limits = fetchGuard(rateLimit({ limit: 100, window: '1m' }), {
- *   clientIp: (request: Request) => request.headers.get('cf-connecting-ip'), // on Cloudflare; else as your platform tells it
+ *   clientIp: (request: Request) => request.headers.get('cf-connecting-ip'), // on Cloudflare; else as your host does
  * });
  * const handler = limits.wrap(async () => new Response('Hello'));
  * ```
