@@ -3,7 +3,7 @@
 import { readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AdapterOptions } from '@spillway/conformance';
-import { ROOT } from '../fleet/processes.js';
+import { ROOT } from 'spillway-testkit';
 
 export interface DemoKind {
   readonly name: string;

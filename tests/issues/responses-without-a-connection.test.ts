@@ -9,7 +9,7 @@ import express from 'express';
 import Fastify from 'fastify';
 import Koa from 'koa';
 import { describe, expect, it } from 'vitest';
-import { type App, type Visit, WITHOUT_CONNECTION } from '../http/without-connection.js';
+import { type App, type Visit, WITHOUT_CONNECTION } from './without-connection.js';
 
 type Limiters = ReturnType<typeof concurrencyLimit>;
 interface Guarded {

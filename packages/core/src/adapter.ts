@@ -1,11 +1,13 @@
 /**
  * @spillway/core/adapter: for those who connect guards with a framework (Gate, Exchange) or with a system of metrics
- * (Tally).
+ * (Tally, METRICS).
  */
 
+export { mustBe } from './base/errors.js';
 export { isLater } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Field } from './contract/field.js';
+export { sameRule } from './contract/rule.js';
 export { mergeFields } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';
 export {
@@ -17,6 +19,7 @@ export {
 export { pathOf } from './net/target.js';
 export { clientAddress, compileTrust, type Trust, type TrustProxy } from './net/trust.js';
 export { tellFault } from './observe/faults.js';
+export { METRICS, type Metric, STORE_CALL_DURATION } from './observe/metrics.js';
 export { Notices } from './observe/notices.js';
 export { type Gauges, type Sample, Tally } from './observe/tally.js';
 export { admissionsOf } from './passage/admissions.js';

@@ -1,8 +1,9 @@
 /** Functions that are async where they must not be: none ends the process, none frees a request. */
 
 import { createGuard, decisionLog, type Fault, rateLimit, workerShedder } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { request, setUp, two } from './guard-set-up.js';
+import { setUp, two } from './guard-set-up.js';
 
 const rejects = async (): Promise<never> => {
   throw new Error('rejected');

@@ -13,8 +13,8 @@ import {
   type Store,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
-import { request } from './guard-set-up.js';
 
 /** A store that answers later, by the same clock as the process, and counts the steps asked. */
 export class Remote implements Store {

@@ -10,13 +10,13 @@ import {
   type StoreCallEvent,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { breakerOf } from '../src/stores/breaker.js';
 import { fallingBackOn } from '../src/stores/fallback.js';
 import { withBreaker } from '../src/stores/hearing.js';
 import { StandIn } from '../src/stores/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
-import { request } from './guard-set-up.js';
 
 describe('an outage', () => {
   async function outage({ clock, store, fail, ask }: ReturnType<typeof setUp>, ms = 1_500) {

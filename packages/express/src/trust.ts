@@ -27,8 +27,8 @@ const NOBODY: Trust = { kind: 'none' };
  * Finds how the address of a request is found. A setting of the app that believes everyone, or that cannot be read,
  * counts as none, and `notices` is told of it: a request must not fail for it.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID` for
- * an option of ours
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
+ * for an option of ours
  */
 export function addressingFinder(
   options: AddressOptions,

@@ -7,8 +7,9 @@ import {
   type SpillwayOptions,
   spillway,
 } from '@spillway/express';
-import type { Express, Request } from 'express';
+import type { Express, Request, Response } from 'express';
 import { describe, expect, it } from 'vitest';
+import { serveListener } from '../../../tests/http/service.js';
 import { EXPRESS, serve } from './service.js';
 
 /** Puts a limit of 2 on an app; tells by which addresses it was asked. */
@@ -167,3 +168,22 @@ describe('wrong options', () => {
     expect(() => spillway(limiter, options as SpillwayOptions)).toThrow(code);
   });
 });
+
+it.each([undefined, {}, { get: 'something else' }])(
+  'believes nobody under another framework, whose `app` is %j',
+  async (app) => {
+    const handle = spillway(rateLimit({ limit: 1, window: '1h' }));
+    const { get } = await serveListener((req, res) => {
+      handle(
+        Object.assign(req as Request, { app: app as unknown as Express }),
+        res as Response,
+        () => {
+          res.end('hello');
+        },
+      );
+    });
+    const forged = { headers: { 'x-forwarded-for': '198.51.100.1' } };
+    expect((await get('/')).body).toBe('hello');
+    expect((await get('/', forged)).status).toBe(429);
+  },
+);

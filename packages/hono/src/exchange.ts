@@ -23,7 +23,7 @@ export function showDecisions(c: Context): void {
   c.set('spillway', isOnly ? first.decisions : admissions.flatMap(({ decisions }) => decisions));
 }
 
-/** What the app answers; undefined if that is no response. The status of the refusal does not stay for what it throws. */
+/** What the app answers; undefined if that is no response. If it throws, the status is 500, not that of the refusal. */
 export async function ownAnswer(
   onRefused: OnRefused,
   admission: Admission,

@@ -1,6 +1,6 @@
 /**
- * The exchange where @hono/node-server is below: on the response of node:http, which costs half as much as Hono's own and
- * tells when it has closed.
+ * The exchange where @hono/node-server is below: on the response of node:http, which costs half as much as Hono's own
+ * and tells when it has closed.
  */
 
 import type { Admission } from '@spillway/core';

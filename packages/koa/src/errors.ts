@@ -14,8 +14,7 @@ interface Answering extends Context {
 
 /**
  * From now on an error of this request is answered with the fields that the response has from guards. Set on the
- * context,
- * because a catch around `next()` would cost every request a promise, and not see a body's stream fail.
+ * context, because a catch around `next()` would cost every request a promise, and not see a body's stream fail.
  */
 export function keepFieldsOnError(ctx: Answering): void {
   if (ctx.onerror === onerror) return;

@@ -1,4 +1,4 @@
-/** What a context is a call of, and where its request and response are: HTTP on both platforms, GraphQL, WebSockets, RPC. */
+/** Where the request and the response of a call are: HTTP on both platforms, GraphQL, WebSockets, RPC. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
@@ -81,8 +81,7 @@ function find(context: ExecutionContext): Call {
 
 /**
  * The object that stands for the request, for `admissionsOf`, and where authentication left the user: the platform's
- * request for
- * HTTP and GraphQL, the client for WebSockets.
+ * request for HTTP and GraphQL, the client for WebSockets.
  *
  * @example
  * ```ts

@@ -18,10 +18,11 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 
 /**
  * Limits the rate of a method, or of each method of a class. Without a name each method counts for itself, under
- * `Class.method`;
- * with a name all that bear it count together, and the limit of that name further out (class, module) is overridden.
+ * `Class.method`; with a name all that bear it count together, and the limit of that name further out (class, module)
+ * is overridden.
  *
- * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the same target
+ * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the
+ * same target
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -43,12 +44,12 @@ export function RateLimit(
 }
 
 /**
- * Limits how many calls of a method, or of each method of a class, are in progress at once. Names are as with {@link RateLimit}; without
- * one it is `Class.method.concurrent`. It brings along {@link SpillwayInterceptor}, which gives permits back where
- * there is no response
- * to wait for.
+ * Limits how many calls of a method, or of each method of a class, are in progress at once. Names are as with
+ * {@link RateLimit}; without one it is `Class.method.concurrent`. It brings along {@link SpillwayInterceptor}, which gives
+ * permits back where there is no response to wait for.
  *
- * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the same target
+ * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on
+ * the same target
  * @example
  * ```ts
  * import { Controller, Get } from '@nestjs/common';

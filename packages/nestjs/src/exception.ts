@@ -5,8 +5,7 @@ import type { Admission } from '@spillway/core';
 
 /**
  * Thrown for a refused call where it cannot be answered directly, and for every one with `refuse: 'throw'`. Its
- * response is the
- * problem document, its status that of the refusal, such as 429.
+ * response is the problem document, its status that of the refusal, such as 429.
  *
  * @example
  * ```ts

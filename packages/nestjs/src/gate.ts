@@ -6,6 +6,7 @@ import {
   type Addressing,
   compileAddressing,
   isLater,
+  mustBe,
   type Passage,
   tellFault,
 } from '@spillway/core/adapter';
@@ -27,10 +28,7 @@ export class NestGate {
     this.options = options;
     const { limiters = [], refuse = 'answer' } = options;
     if (refuse !== 'answer' && refuse !== 'throw') {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `refuse must be answer or throw, got ${refuse}`,
-      );
+      throw mustBe('refuse', 'answer or throw', refuse);
     }
     this.addressing = compileAddressing(options);
     this.handlers = new HandlerGates(options.store ? limiters : limiters.map(named), {

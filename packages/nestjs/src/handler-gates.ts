@@ -2,8 +2,7 @@
 
 import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
-import { Gate } from '@spillway/core/adapter';
-import { sameRule } from '@spillway/core/store';
+import { Gate, sameRule } from '@spillway/core/adapter';
 import { type Declaration, declarationsOn, skipsOn } from './metadata.js';
 
 type HandlerGate = Gate<ExecutionContext>;

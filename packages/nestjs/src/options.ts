@@ -11,8 +11,8 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
   /**
    * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as
    * with every framework, and neither interceptors nor exception filters see the request. `throw`: a
-   * {@link SpillwayException} goes to the exception filters. Where there is no HTTP response of its own (GraphQL,
-   * WebSockets, RPC), it is always thrown.
+   * {@link SpillwayException} goes to the exception filters. Where there is no HTTP response of its own (GraphQL, WebSockets,
+   * RPC), it is always thrown.
    */
   readonly refuse?: 'answer' | 'throw' | undefined;
   /**
@@ -28,7 +28,7 @@ export interface SpillwayModuleSettings {
    * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind
    * a guard of a controller that authenticates, for example.
    */
-  readonly globalGuard?: boolean;
+  readonly globalGuard?: boolean | undefined;
 }
 
 /** Options that come out of other providers: clients, configuration, metrics. */

@@ -24,8 +24,7 @@ export interface Admission {
   readonly pending: boolean;
   /**
    * To be called when the response has closed, however. Works once; never throws. A promise, if the store answers
-   * later, is for
-   * platforms that end all work with the response; it never rejects, and no response waits for it.
+   * later, is for platforms that end all work with the response; it never rejects, and no response waits for it.
    */
   release(outcome: RequestOutcome): Promise<void> | undefined;
 }

@@ -20,8 +20,7 @@ export interface LimitRequest<Raw = unknown> {
   missesAddress?(): void;
   /**
    * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`.
-   * Only used while
-   * a store does not answer, to ask it whether it is back.
+   * Only used while a store does not answer, to ask it whether it is back.
    */
   waitUntil?(promise: Promise<unknown>): boolean;
 }

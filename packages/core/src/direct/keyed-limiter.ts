@@ -1,8 +1,8 @@
 /** A limit without HTTP: consume, peek, refund and reset by key. */
 
 import { decide, policyOf } from '../algorithms/decide.js';
-import { checkKey, checkName, isCost } from '../base/checks.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { checkCost, checkKey, checkName, shareAboveZero } from '../base/checks.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision, Policy } from '../contract/decision.js';
@@ -144,12 +144,7 @@ class Keyed {
     this.fault = voiceFor(settings, store);
     claimName(store, this.countedAs, this.rule);
     this.policy = policyOf(this.name, this.rule);
-    if (!(localShare > 0 && localShare <= 1)) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `localShare must be above 0 and at most 1, got ${show(localShare)}`,
-      );
-    }
+    shareAboveZero('localShare', localShare);
     this.onStoreError = onStoreError === 'local' ? shareOf(this.rule, localShare) : onStoreError;
   }
 
@@ -189,10 +184,7 @@ class Keyed {
     options?: CostOptions,
   ): Eventually<GroupDecision> {
     if (!Array.isArray(keys) || keys.length === 0) {
-      throw new SpillwayError(
-        'SPW_KEY_INVALID',
-        `keys must be a list of at least one key, got ${show(keys)}`,
-      );
+      throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
     const costs = new Map<string, number>();
     for (const key of keys) {
@@ -219,12 +211,7 @@ class Keyed {
 
   private step(op: Op, key: string, cost = 1): Step {
     checkKey(key);
-    if (!isCost(cost)) {
-      throw new SpillwayError(
-        'SPW_COST_INVALID',
-        `cost must be an integer from 0, got ${show(cost)}`,
-      );
-    }
+    checkCost(cost);
     const { countedAs, rule, onStoreError } = this;
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }

@@ -18,8 +18,8 @@ import { tellFault } from '../observe/faults.js';
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
    * The address of the peer, from the request or from what the platform passes beside it: of the client, or of the last
-   * proxy (then with `trustProxy`). Without it a limiter that enforces and needs the address makes its request fail with
-   * `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
+   * proxy (then with `trustProxy`). Without it a limiter that enforces and needs the address makes its request fail
+   * with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Told when `clientIp` throws, returns a promise, or is missing. */
@@ -104,8 +104,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a fault;
-   * where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
+   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a
+   * fault; where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

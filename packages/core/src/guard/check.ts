@@ -1,7 +1,7 @@
 /** What a guard asks of its list of limiters. */
 
 import { checkName } from '../base/checks.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Store } from '../contract/store.js';
 import { checkStore } from '../stores/check-store.js';
@@ -18,10 +18,7 @@ export function checkLimiters<Raw>(
   const names = new Set<string>();
   for (const limiter of limiters) {
     if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
-      throw new SpillwayError(
-        'SPW_LIMITER_INVALID',
-        `limiters must be made by rateLimit() or its like, got ${show(limiter)}`,
-      );
+      throw mustBe('limiters', 'made by rateLimit() or its like', limiter, 'SPW_LIMITER_INVALID');
     }
     checkName(limiter.name);
     if (names.has(limiter.name)) {

@@ -1,6 +1,6 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
-import { checkWord } from '../base/checks.js';
+import { oneOf } from '../base/checks.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Control } from '../contract/control.js';
@@ -78,7 +78,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     this.limiters = limiters;
     this.options = options;
     checkLimiters(limiters, options.store);
-    checkWord('preflights', options.preflights, ['pass', 'count']);
+    oneOf('preflights', options.preflights, ['pass', 'count']);
     const memory = options.store ? undefined : sharedMemory();
     const store = options.store ?? (memory as SharedMemory).store;
     const own: Observer = { onBreaker: (event) => this.keeper.onBreaker(event) };

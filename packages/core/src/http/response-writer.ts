@@ -1,7 +1,7 @@
 /** From decisions to status, fields and body. */
 
 import { wallClockMs } from '../base/clock.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
@@ -37,17 +37,11 @@ export class ResponseWriter {
     this.blockedStatus = blockedStatus;
     for (const style of styles) {
       if (style !== 'draft-11' && style !== 'legacy') {
-        throw new SpillwayError(
-          'SPW_OPTION_INVALID',
-          `headers must be a list of 'draft-11' and 'legacy', got ${show(style)}`,
-        );
+        throw mustBe('headers', "a list of 'draft-11' and 'legacy'", style);
       }
     }
     if (blockedStatus !== 403 && blockedStatus !== 429) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `blockedStatus must be 403 or 429, got ${show(blockedStatus)}`,
-      );
+      throw mustBe('blockedStatus', '403 or 429', blockedStatus);
     }
     this.standard = styles.includes('draft-11');
     this.legacy = styles.includes('legacy');

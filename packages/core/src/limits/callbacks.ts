@@ -1,11 +1,18 @@
 /** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
 
-import { checkKey, checkWord, isKey, isLimit, limitInvalid } from '../base/checks.js';
-import { SpillwayError, show } from '../base/errors.js';
+import {
+  checkKey,
+  checkLimit,
+  isKey,
+  isLimit,
+  oneOf,
+  shareAboveZero,
+  shareFromZero,
+} from '../base/checks.js';
 import { Junk } from '../base/junk.js';
 import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
-import type { Mode, OnStoreError } from '../contract/mode.js';
+import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
@@ -85,15 +92,9 @@ export function declaredLimit<Raw>(
   defaultLimit: number | undefined,
 ): number {
   const isFunction = typeof limit === 'function';
-  const declared = isFunction ? defaultLimit : limit;
-  if (isLimit(declared)) return declared;
+  if (!isFunction) return checkLimit(option, limit, ' or a function');
   const name = option === 'limit' ? 'defaultLimit' : 'defaultCapacity';
-  throw limitInvalid(
-    isFunction
-      ? `${name} must be an integer from 1 to 1,000,000,000 when ${option} is a function`
-      : `${option} must be an integer from 1 to 1,000,000,000 or a function`,
-    declared,
-  );
+  return checkLimit(name, defaultLimit, ` when ${option} is a function`);
 }
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */
@@ -104,14 +105,12 @@ export function checkKeyOption<Raw>(key: Per<Raw, string | undefined> | undefine
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkMode<Raw>(mode: Per<Raw, Mode> | undefined): Per<Raw, Mode> {
   if (typeof mode === 'function') return mode;
-  return checkWord<Mode>('mode', mode, ['enforce', 'shadow', 'off']) ?? 'enforce';
+  return oneOf('mode', mode, MODES) ?? 'enforce';
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkShare(share: number | undefined): number {
-  if (share === undefined) return 1;
-  if (typeof share === 'number' && share >= 0 && share <= 1) return share;
-  throw new SpillwayError('SPW_OPTION_INVALID', `share must be from 0 to 1, got ${show(share)}`);
+  return shareFromZero('share', share ?? 1);
 }
 
 /** What a stored limiter does when its store cannot answer. */
@@ -124,11 +123,6 @@ export interface StoreErrorOptions {
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkStoreError({ onStoreError, localShare }: StoreErrorOptions): void {
-  checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
-  if (localShare !== undefined && !(localShare > 0 && localShare <= 1)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `localShare must be above 0 and at most 1, got ${show(localShare)}`,
-    );
-  }
+  oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
+  if (localShare !== undefined) shareAboveZero('localShare', localShare);
 }

@@ -1,15 +1,14 @@
 /** What limits on requests in progress have in common: a permit for each, held under a lease in the store. */
 
 import { decide } from '../algorithms/decide.js';
-import { checkName } from '../base/checks.js';
-import { type Duration, parseDuration } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { checkName, durationBetween } from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
 import { type HintOptions, hints } from '../base/hint.js';
 import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
-import { MAX_LEASE_US, makeLeasesRule, type Rule } from '../contract/rule.js';
+import { makeLeasesRule, type Rule } from '../contract/rule.js';
 import type { Answer, Step } from '../contract/store.js';
 import {
   type CallbackContext,
@@ -54,8 +53,6 @@ export interface LeaseKind<Raw> {
   keyOf(asking: CallbackContext<Raw>): string;
   isCritical(asking: CallbackContext<Raw>): boolean;
 }
-
-const SHORTEST_US = 1_000_000;
 
 export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
@@ -130,7 +127,5 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
 }
 
 function leaseOf(lease: Duration = '60s'): number {
-  const us = parseDuration(lease);
-  if (us >= SHORTEST_US && us <= MAX_LEASE_US) return us;
-  throw new SpillwayError('SPW_OPTION_INVALID', `lease must be from 1s to 24h, got ${show(lease)}`);
+  return durationBetween('lease', lease, '1s', '24h');
 }

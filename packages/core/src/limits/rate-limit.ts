@@ -2,9 +2,8 @@
 
 import { decide } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
-import { checkName, isCost } from '../base/checks.js';
+import { checkCallback, checkCost, checkName, isCost } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
 import { isTrue } from '../base/junk.js';
 import type { Decision } from '../contract/decision.js';
 import type { RequestOutcome, StepContext, StoredLimiter } from '../contract/limiter.js';
@@ -188,16 +187,6 @@ function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   const { cost, refundIf } = options;
   checkKeyOption(options.key);
   checkStoreError(options);
-  if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {
-    throw new SpillwayError(
-      'SPW_COST_INVALID',
-      `cost must be an integer from 0, got ${show(cost)}`,
-    );
-  }
-  if (refundIf !== undefined && typeof refundIf !== 'function') {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `refundIf must be a function, got ${show(refundIf)}`,
-    );
-  }
+  if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
+  checkCallback('refundIf', refundIf);
 }

@@ -9,8 +9,8 @@ export interface AddressRange {
 }
 
 /**
- * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Bits behind the prefix are allowed and ignored; an
- * IPv4-mapped CIDR (`::ffff:10.0.0.0/104`) is the IPv4 one it means. Undefined for anything else.
+ * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Bits behind the prefix are allowed and ignored; an IPv4-mapped
+ * CIDR (`::ffff:10.0.0.0/104`) is the IPv4 one it means. Undefined for anything else.
  */
 export function parseRange(text: string): AddressRange | undefined {
   // A rule cannot hold to one interface: taken without its zone it would cover more than it says.

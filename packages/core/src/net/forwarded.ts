@@ -6,8 +6,8 @@ const MAX_ENTRIES = 100;
 const MAX_CHARACTERS = 8192;
 
 /**
- * The addresses of an X-Forwarded-For field, nearest hop first, each as it was written but without port or
- * brackets; undefined for an entry that is no address. Empty elements count for nothing (RFC 9110, section 5.6.1).
+ * The addresses of an X-Forwarded-For field, nearest hop first, each as it was written but without port or brackets;
+ * undefined for an entry that is no address. Empty elements count for nothing (RFC 9110, section 5.6.1).
  *
  * At most 100 entries and the last 8 KiB are read. Whatever lies to the left of that is one invalid entry.
  */

@@ -7,8 +7,8 @@ export type Address = number | readonly number[];
 const MAX_TEXT = 64;
 
 /**
- * Parses an IPv4 or IPv6 address; an IPv4-mapped one, in any spelling, becomes the IPv4 address that it is.
- * Undefined for anything else, so for a port, brackets, spaces, leading zeros in IPv4, or a text over 64 characters.
+ * Parses an IPv4 or IPv6 address; an IPv4-mapped one, in any spelling, becomes the IPv4 address that it is. Undefined
+ * for anything else, so for a port, brackets, spaces, leading zeros in IPv4, or a text over 64 characters.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;

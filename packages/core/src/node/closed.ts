@@ -75,7 +75,7 @@ function closes({ socket }: NodeResponse): boolean {
 
 const WAITING = Symbol('spillway.waiting');
 
-/** Calls back when a socket closes, by one listener for all: clients choose how many wait. Returns how to call it off. */
+/** Calls back when a socket closes. One listener serves all: clients choose how many wait. Returns how to cancel. */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
   callback: () => void,

@@ -14,7 +14,7 @@ export class NodeExchange implements Exchange {
   private readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
-  /** @param isOwn whether the app answers refusals itself, by `answerWith`; then only their status and fields are set */
+  /** @param isOwn whether the app answers refusals itself, by `answerWith`; then `refuse` sets only the status */
   constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
     this.req = req;
     this.res = res;

@@ -34,8 +34,8 @@ export interface NodeGuard<
 
 /**
  * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its
- * client has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights pass
- * uncounted: answer them before, or, where the listener does not look at the method, set `preflights: 'count'`.
+ * client has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights
+ * pass uncounted: answer them before, or, where the listener does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example

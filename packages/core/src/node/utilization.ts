@@ -14,9 +14,8 @@ export interface EventLoopSignal extends TimedSignal {
 
 /**
  * How busy the event loop was in the last second, 0 to 1, and in `wait` how late it is: what both loops of a
- * `workerShedder` need.
- * One is enough for a process; each worker thread has a loop of its own. Where the host counts no utilization, it has
- * no data.
+ * `workerShedder` need. One is enough for a process; each worker thread has a loop of its own. Where the host counts no
+ * utilization, it has no data.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example

@@ -1,7 +1,7 @@
 /** The signal of the brake: how long work waits for the event loop. */
 
 import { type Duration, toMicroseconds } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { afterPendingInput } from '../base/host.js';
 import type { Reading, Signal } from '../shed/signal.js';
 import { loopTimes, monotonicMs } from './host.js';
@@ -25,9 +25,8 @@ export interface TimedSignal extends Signal {
 
 /**
  * How late the event loop is, against the target: 1 when work waits 20 ms for its turn. 0 while the loop is busy for
- * less than
- * half of its time: then it is late because other processes have the processor, or because of a CPU limit, and refusing
- * requests would not help. Where the host counts no utilization (Bun, Deno), every wait counts.
+ * less than half of its time: then it is late because other processes have the processor, or because of a CPU limit,
+ * and refusing requests would not help. Where the host counts no utilization (Bun, Deno), every wait counts.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -40,12 +39,7 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
-  if (targetMs === 0) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `target must be more than 0ms, got ${show(options.target)}`,
-    );
-  }
+  if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);
 }
 

@@ -23,10 +23,10 @@ export interface Exchange {
    */
   isGone(): boolean;
   /**
-   * Calls `closed` once, when the response has closed: sent, failed or aborted. Where no connection carries the response
-   * (Lambda adapters, tests of handlers) it calls when the response has finished; if that is over already, it calls at
-   * once. `aborted` is true if the client went away first; `status` is left out unless the head of the response was sent.
-   * The gate asks for it only when there is something to give back.
+   * Calls `closed` once, when the response has closed: sent, failed or aborted. Where no connection carries the
+   * response (Lambda adapters, tests of handlers) it calls when the response has finished; if that is over already, it
+   * calls at once. `aborted` is true if the client went away first; `status` is left out unless the head of the
+   * response was sent. The gate asks for it only when there is something to give back.
    */
   onClosed(closed: OnClosed): void;
   /** The value of a field of the response that is set already; undefined, null or '' if there is none. */
@@ -37,9 +37,9 @@ export interface Exchange {
    */
   setField(name: string, value: string): void;
   /**
-   * Answers with the status and the body of a refusal, and `Content-Type: application/problem+json` ({@link PROBLEM_TYPE});
-   * its other fields are set already. An adapter that lets the app answer keeps `admission` here, and answers when the
-   * gate has said `refused`: what an app's own answer throws is no fault of the adapter.
+   * Answers with the status and the body of a refusal, and `Content-Type: application/problem+json` (
+   * {@link PROBLEM_TYPE}); its other fields are set already. An adapter that lets the app answer keeps `admission` here, and
+   * answers when the gate has said `refused`: what an app's own answer throws is no fault of the adapter.
    */
   refuse(admission: Admission): void;
   /**

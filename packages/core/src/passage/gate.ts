@@ -13,8 +13,8 @@ import { admissionBefore, rememberAdmission } from './admissions.js';
 import type { Exchange } from './exchange.js';
 
 /**
- * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because it
- * was `refused`, unless the app answers refusals itself.
+ * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because
+ * it was `refused`, unless the app answers refusals itself.
  */
 export type Passage = 'pass' | 'gone' | 'refused';
 
@@ -28,8 +28,8 @@ export interface GateRequest<Raw> extends LimitRequest<Raw> {
 }
 
 /**
- * A guard and all that an adapter does around it. An adapter makes one from the limiters and the options of its user; for
- * each request it makes a {@link LimitRequest} and an {@link Exchange}, and does what `enter` says.
+ * A guard and all that an adapter does around it. An adapter makes one from the limiters and the options of its user;
+ * for each request it makes a {@link LimitRequest} and an {@link Exchange}, and does what `enter` says.
  */
 export class Gate<Raw> {
   /** Told once of what is wrong with how the app is put together. */
@@ -45,8 +45,8 @@ export class Gate<Raw> {
   }
 
   /**
-   * Decides on a request, once for each `holder`, and applies the decision to the exchange; at once if the store answers
-   * at once. An exception in here is told to `onFault`, and the request passes.
+   * Decides on a request, once for each `holder`, and applies the decision to the exchange; at once if the store
+   * answers at once. An exception in here is told to `onFault`, and the request passes.
    *
    * @param holder the object for which `admissionsOf` gives the admission; most often the framework's request
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; a promise rejects with it

@@ -3,7 +3,7 @@
 import { createGuard, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
-import { request } from '../guard-set-up.js';
+import { request } from '../request.js';
 import { ada, byUser, guarded, type Make, two } from './any-control.js';
 
 export function controlsKeys(make: Make): void {

@@ -1,8 +1,36 @@
-/** Looking at the permits that are held in a store, and a store that is heard no more. */
+/** Stores that answer when a test says so, or not at all; and how to look at the permits in a store. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { makeLeasesRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
+
+/** Wraps a memory store: each call waits for `answer()`, and is noted. */
+export class SlowStore implements Store {
+  readonly sync = false;
+  readonly calls: (readonly Step[])[] = [];
+  private readonly memory = memoryStore();
+  private held: (() => void)[] = [];
+
+  async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    this.calls.push(steps);
+    await new Promise<void>((resolve) => this.held.push(resolve));
+    return this.memory.apply(steps);
+  }
+
+  /** Answers all that was asked so far; says how many calls that were. */
+  answer(): number {
+    const { held } = this;
+    this.held = [];
+    for (const go of held) go();
+    return held.length;
+  }
+}
+
+/** Fails every call. Spread it, so that each guard has a store of its own: `{ ...brokenStore }`. */
+export const brokenStore: Store = {
+  sync: false,
+  apply: () => Promise.reject(new Error('the store is down')),
+};
 
 /** How many permits a key of a limit holds in a store. */
 export function held(store: Store, limiter = 'two', key = '@203.0.113.7'): number {

@@ -12,7 +12,7 @@ import {
   memoryStore,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
-import { request } from '../guard-set-up.js';
+import { request } from '../request.js';
 
 type Methods = Omit<MemoryControl, keyof Control>;
 

@@ -62,12 +62,3 @@ async function read(request: http.ClientRequest): Promise<Reply> {
   const fields = pairs.filter(([name], at) => at % 2 === 0 && !OF_NODE.has(name.toLowerCase()));
   return { status: statusCode, headers, fields, body };
 }
-
-/** Waits until something is so. */
-export async function until(condition: () => boolean, withinMs = 2_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`not so within ${withinMs} ms: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}

@@ -1,8 +1,8 @@
-/** The errors that a call ends with. Their messages hold no keys, addresses or passwords: those may be in the cause. */
+/** The errors of a call. Their messages contain no keys, addresses or passwords; `cause` may. */
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 
-/** How Redis's own errors begin, and what they are called in `kind`. All others that Redis answers with are `other`. */
+/** The first word of Redis's own errors, and our `kind` for it. All other errors of Redis are `other`. */
 const KINDS: Readonly<Record<string, string>> = {
   NOSCRIPT: 'noscript',
   LOADING: 'loading',
@@ -20,20 +20,17 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** Redis 6.2 to 8 and Valkey say in these ways that the user lacks a right: to a command of ours, or in the script. */
+/** How Redis 6.2 to 8 and Valkey say that the user may not run a command, called directly or in the script. */
 const DENIED =
   /^-?NOPERM\b|ACL failure in script|user executing the script can't|no permissions? to/i;
-/** From Redis 7.2 on, and for the call itself always, they say to which command. */
+/** The command in that message: Redis 7.2 and later always name it, others only for the call itself. */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
 /**
- * Of a server, not of a key: whoever asks next is told the same, after a round trip that decides nothing. They open the
- * breaker, so that
- * the outage is told once, and costs no request anything. `readonly` and `oom` are among them though such a server can
- * still
- * refuse: it can no longer count, so that what it says is soon untrue. `noperm` is not: a right may be missing for one
- * command, or for the
- * keys of one limiter, and such a call is answered as fast as any other.
+ * Errors that every call to this server gets. They open the breaker, so that there is one report and requests do not
+ * wait for nothing. `readonly` and `oom` are here too: such a server can still refuse, but it no longer counts, so its
+ * answers are soon wrong. `noperm` is not here: the user may lack a right for one command, or for the keys of one
+ * limiter, and other calls work.
  */
 const FOR_ALL: ReadonlySet<string> = new Set([
   'loading',
@@ -47,11 +44,11 @@ const FOR_ALL: ReadonlySet<string> = new Set([
   'noreplicas',
 ]);
 
-/** Redis, or the way to it, failed a call: whether it was charged is not known. */
+/** Redis, or the connection to it, failed a call. Nobody knows whether it was charged. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
-  // Redis's own errors begin with a word in capitals; the rest may name anything.
+  // Redis's own errors begin with a word in capitals. The rest of the text may contain keys.
   const word = /^-?([A-Z]+)(?= |$)/.exec(messageOf(cause))?.[1];
   if (word) return refusedCall(word, `the call to Redis failed: ${word}`, cause);
   const name = cause instanceof Error ? cause.name : 'unknown';
@@ -59,7 +56,7 @@ export function failedCall(cause: unknown): SpillwayError {
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind: 'connection' });
 }
 
-/** A call failed in this process before it was sent: nothing was charged, and the server has no part in it. */
+/** A call failed in this process before it was sent. Nothing was charged, and the server is not the reason. */
 export function unsent(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const name = cause instanceof Error ? cause.name : 'unknown';
@@ -67,14 +64,14 @@ export function unsent(cause: unknown): SpillwayError {
   return new SpillwayError('SPW_STORE_ERROR', message, { cause, kind: 'unsent' });
 }
 
-/** The script met an error while it decided on one group; others of the same call were decided. */
+/** The script met an error while it decided one group. Other groups of the call were decided. */
 export function failedGroup(text: string): SpillwayError {
   if (DENIED.test(text)) return deniedCall(text);
   const word = /^-?([A-Z]+)(?= |$)/.exec(text)?.[1] ?? '';
   return refusedCall(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
 }
 
-/** What came back is not what the script replies. Whether anything was charged is not known. */
+/** The reply is not one that the script makes. Nobody knows whether anything was charged. */
 export function noReply(): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -90,18 +87,18 @@ export function unavailable(state: string): SpillwayError {
   });
 }
 
-/** Nobody waits any more: nothing was charged. */
+/** Nobody waits for the answer any more. Nothing was charged. */
 export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before Redis could decide');
 }
 
-/** Whether Redis does not know the script yet: then nothing has been run. */
+/** Whether Redis does not know the script yet. Then nothing was run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
 }
 
 /**
- * The user may not do what the script does: of this call, for the same user may have the rights that other limits
+ * The user may not do what the script does. This is about one call: the user may have the rights that other limits
  * need.
  */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
@@ -112,7 +109,7 @@ function deniedCall(text: string, cause?: unknown): SpillwayError {
   return refusedCall('NOPERM', message, cause);
 }
 
-/** What Redis itself answered with; without a word, what the script did. */
+/** An error with which Redis itself answered; without a word, an error of the script. */
 function refusedCall(word: string, message: string, cause?: unknown): SpillwayError {
   const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
   const code = FOR_ALL.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';

@@ -111,7 +111,7 @@ describe('a process that follows', () => {
     control.close();
   });
 
-  it('does not take an answer that nothing is new, to a question of before, for nothing being set', async () => {
+  it('does not take an answer that nothing is new, to an earlier read, for nothing being set', async () => {
     const { calls, control } = played();
     const first = control.refresh();
     await pass(0);

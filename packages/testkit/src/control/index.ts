@@ -5,6 +5,8 @@ import { controlsKeys } from './behaviour-keys.js';
 import { keepsRecords } from './behaviour-records.js';
 import { controlsSettings } from './behaviour-settings.js';
 
+export { type AnyControl, ada, byUser, guarded, type Make, two } from './any-control.js';
+
 export function behavesAsControl(make: Make): void {
   controlsSettings(make);
   controlsKeys(make);
