@@ -96,6 +96,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
   },
   express: { uses: OVER_NODE },
   koa: { uses: OVER_NODE },
+  fastify: { uses: OVER_NODE },
   hono: { uses: [...OVER_NODE, '@spillway/core/fetch'] },
   nestjs: { uses: OVER_NODE },
   prometheus: { uses: FOR_METRICS },

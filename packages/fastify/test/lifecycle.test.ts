@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { concurrencyLimit, rateLimit, type Step, type Store, spillway } from '@spillway/fastify';
+import { SlowStore } from 'spillway-testkit';
 import { expect, it } from 'vitest';
-import { SlowStore } from '../../../tests/http/stores.js';
 import { noting } from './noting.js';
 import { makeApp, serve, statuses, until } from './service.js';
 

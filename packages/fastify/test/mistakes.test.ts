@@ -7,8 +7,8 @@ import {
   type SpillwayOptions,
   spillway,
 } from '@spillway/fastify';
+import { brokenStore } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { brokenStore } from '../../../tests/http/stores.js';
 import { makeApp, statuses } from './service.js';
 
 const one = () => rateLimit({ name: 'one', limit: 1, window: '1h' });

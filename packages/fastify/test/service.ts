@@ -1,10 +1,10 @@
 /** A Fastify app behind a real server. */
 
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify';
+import { type Service, serveListener } from 'spillway-testkit/http';
 import { onTestFinished } from 'vitest';
-import { type Service, serveListener } from '../../../tests/http/service.js';
 
-export { until } from '../../../tests/http/service.js';
+export { until } from 'spillway-testkit';
 
 /** An app that is closed when the test is over. */
 export function makeApp(options: FastifyServerOptions = {}): FastifyInstance {
