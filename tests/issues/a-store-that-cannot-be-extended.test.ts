@@ -1,17 +1,51 @@
-/** What is kept about a store is kept beside it: a frozen one is a store too. */
+/** What is kept about a store is kept beside it: a store may be frozen, a proxy, or an object with private fields. */
 
-import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
+import { createGuard, createLimiter, memoryStore, rateLimit, type Step } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 
-it('takes a store that is frozen', async () => {
+const plain = () => {
   const memory = memoryStore();
-  const store = Object.freeze({
-    sync: false,
-    apply: async (steps: Parameters<typeof memory.apply>[0]) => memory.apply(steps),
-  });
-  const limit = { name: 'api', limit: 1, window: '1h' } as const;
-  expect(() => createGuard(rateLimit(limit), { store, logger: false })).not.toThrow();
-  expect(await createLimiter(limit, { store, logger: false }).consume('ada')).toMatchObject({
-    allowed: true,
-  });
+  return { sync: false, apply: async (steps: readonly Step[]) => memory.apply(steps) };
+};
+
+class WithPrivateFields {
+  readonly sync = false;
+  readonly #memory = memoryStore();
+
+  async apply(steps: readonly Step[]) {
+    return this.#memory.apply(steps);
+  }
+}
+
+const STORES = {
+  'frozen object': () => Object.freeze(plain()),
+  'frozen memory store': () => Object.freeze(memoryStore()),
+  'object with private fields': () => new WithPrivateFields(),
+  'frozen object with private fields': () => Object.freeze(new WithPrivateFields()),
+  'proxy of one': () => {
+    const store = new WithPrivateFields();
+    return new Proxy(store, {
+      get: (target, name) =>
+        name === 'apply' ? target.apply.bind(target) : Reflect.get(target, name),
+      set: () => false,
+      defineProperty: () => false,
+    });
+  },
+};
+
+it.each(Object.entries(STORES))('takes a store that is a %s', async (_, make) => {
+  const store = make();
+  const limit = { name: 'api', limit: 2, window: '1h' } as const;
+  const guard = createGuard(rateLimit({ ...limit, key: 'ada' }), { store, logger: false });
+  const limiter = createLimiter(limit, { store, logger: false });
+  expect(await limiter.consume('ada')).toMatchObject({ outcome: 'allowed', remaining: 1 });
+  expect(await guard.admit(request())).toMatchObject({ allowed: true });
+  for (let i = 0; i < 2; i += 1) {
+    expect(await limiter.consume('ada')).toMatchObject({ outcome: 'denied' });
+    expect(await guard.admit(request())).toMatchObject({ allowed: false });
+  }
+  // What the limiter frees the guard does not refuse: both know the store by its object.
+  await limiter.reset('ada');
+  expect(await guard.admit(request())).toMatchObject({ allowed: true });
 });

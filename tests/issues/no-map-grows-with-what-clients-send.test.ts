@@ -20,7 +20,7 @@ import { Tally } from '@spillway/core/adapter';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { skippedDecision } from '../../packages/core/src/contract/skipped.js';
-import { claimName } from '../../packages/core/src/stores/names.js';
+import { Names } from '../../packages/core/src/stores/names.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -115,13 +115,13 @@ describe.each([
 
 describe('names that are made of what clients send', () => {
   it('are compared up to 10,000 of them, and held no longer', () => {
-    const store = memoryStore({ maxEntries: 10 });
+    const names = new Names(memoryStore({ maxEntries: 10 }));
     const { rule } = createLimiter({ limit: 1, window: '1h' });
-    for (let i = 0; i < 10_000; i += 1) claimName(store, `tenant ${i}`, rule);
+    for (let i = 0; i < 10_000; i += 1) names.claim(`tenant ${i}`, rule);
     const before = heapMb();
-    for (let i = 10_000; i < 100_000; i += 1) claimName(store, `tenant ${i}`, rule);
+    for (let i = 10_000; i < 100_000; i += 1) names.claim(`tenant ${i}`, rule);
     expect(heapMb() - before).toBeLessThan(3);
     const other = createLimiter({ limit: 2, window: '1h' }).rule;
-    expect(() => claimName(store, 'tenant 9999', other)).toThrow(/SPW_NAME_CONFLICT/);
+    expect(() => names.claim('tenant 9999', other)).toThrow(/SPW_NAME_CONFLICT/);
   });
 });

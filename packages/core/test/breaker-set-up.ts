@@ -13,7 +13,7 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
-import { breakerOf } from '../src/stores/breaker.js';
+import { sharedState } from '../src/stores/shared-state.js';
 
 /** The name under which a breaker asks whether a store is back. */
 export const PROBE = '\u0001probe';
@@ -57,7 +57,7 @@ export function setUp(options: GuardOptions = {}) {
   const clock = new ManualClock();
   const store = new Patient();
   // The first to ask for it chooses: here, whose time it goes by.
-  breakerOf(store, SETTINGS, clock);
+  sharedState(store, clock).breaker(SETTINGS);
   const warnings: string[] = [];
   const logger = { warn: (line: string) => warnings.push(line) };
   const make = (name: string, own: GuardOptions = {}) =>

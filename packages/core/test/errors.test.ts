@@ -3,9 +3,9 @@
 import { inspect } from 'node:util';
 import { createGuard, isSpillwayError, rateLimit, SpillwayError } from '@spillway/core';
 import { Notices } from '@spillway/core/adapter';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { Patient } from './breaker-set-up.js';
-import { request } from './guard-set-up.js';
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 

@@ -3,7 +3,7 @@
 import { createLimiter, rateLimit, type Step } from '@spillway/core';
 import { countOf } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
-import { refusalsOf } from '../src/stores/refusals.js';
+import { sharedState } from '../src/stores/shared-state.js';
 import { Remote, setUp } from './refusals-set-up.js';
 
 /** Two counts for each key: what may come at once is the same, so the time that it takes to come back differs. */
@@ -75,7 +75,7 @@ describe('a client that chooses its limit, and with it the count', () => {
     for (let limit = 1; limit <= 200; limit += 1) {
       for (let i = 0; i < 2; i += 1) await admit({ path: `${limit}` });
     }
-    expect(refusalsOf(store).size).toBe(64);
+    expect(sharedState(store).refusals?.size).toBe(64);
     const { asked } = store;
     for (let limit = 137; limit <= 200; limit += 1) await admit({ path: `${limit}` });
     expect(store.asked).toBe(asked);

@@ -12,9 +12,9 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { breakerOf } from '../src/stores/breaker.js';
-import { fallingBackOn } from '../src/stores/fallback.js';
+import { withFallback } from '../src/stores/fallback.js';
 import { withBreaker } from '../src/stores/hearing.js';
+import { sharedState } from '../src/stores/shared-state.js';
 import { StandIn } from '../src/stores/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 
@@ -122,12 +122,12 @@ describe('three processes that count by themselves while the breaker is open, ea
         },
       };
       const local = memoryStore({ clock });
-      const breaker = breakerOf(store, SETTINGS, clock);
+      const breaker = sharedState(store, clock).breaker(SETTINGS);
       const heard = withBreaker(store, breaker, 50_000);
-      const guarded = fallingBackOn(heard, new StandIn(local), { store, breaker });
+      const guarded = withFallback(heard, new StandIn(clock, local), { store, breaker });
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
-        const step = limiter.step(request(), true, context);
+        const step = await limiter.step(request(), true, context);
         const answers = await guarded.apply([step]);
         return answers[0]?.allowed === true;
       };

@@ -1,6 +1,12 @@
 /** From the admission to the end of the body: released once, whatever happened. */
 
-import { concurrencyLimit, rateLimit, spillway } from '@spillway/hono';
+import {
+  concurrencyLimit,
+  type RequestOutcome,
+  type ResponseEnd,
+  rateLimit,
+  spillway,
+} from '@spillway/hono';
 import { Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
 import { closing, departures, lifecycle } from 'spillway-testkit/adapters';
@@ -140,9 +146,9 @@ describe('a client of an edge runtime that goes away', () => {
 });
 
 function notingLimiter() {
-  const outcomes: unknown[] = [];
-  const refundIf = (outcome: unknown): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   const limiter = rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all', refundIf });

@@ -1,6 +1,12 @@
 /** Stores that answer at once, later, or not at all. */
 
-import { memoryStore, type RequestOutcome, rateLimit, spillway } from '@spillway/koa';
+import {
+  memoryStore,
+  type RequestOutcome,
+  type ResponseEnd,
+  rateLimit,
+  spillway,
+} from '@spillway/koa';
 import type Koa3 from 'koa';
 import type { Context } from 'koa';
 import { SlowStore, until } from 'spillway-testkit';
@@ -35,7 +41,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
 
   it('gives back, and runs no handler, when the client has gone away meanwhile', async () => {
     const store = new SlowStore();
-    const outcomes: RequestOutcome[] = [];
+    const outcomes: ResponseEnd[] = [];
     const errors: unknown[] = [];
     let handled = 0;
     let closed = false;
@@ -49,9 +55,9 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       await next();
       ended = true;
     });
-    const refundIf = (outcome: RequestOutcome) => {
-      outcomes.push(outcome);
-      return outcome.aborted === true;
+    const refundIf = ({ durationMs: _, ...end }: RequestOutcome) => {
+      outcomes.push(end);
+      return end.aborted === true;
     };
     app.use(spillway(limit('gone', refundIf), { store, storeTimeout: '10s' }));
     app.use(() => {

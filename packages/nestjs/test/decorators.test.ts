@@ -229,7 +229,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
 });
 
 describe('a mistake', () => {
-  const [{ adapter }] = PLATFORMS;
+  const [[, { adapter }]] = PLATFORMS;
   const twice = { limit: 1, window: '1h' } as const;
 
   it('in the options of a decorator throws where it stands', () => {

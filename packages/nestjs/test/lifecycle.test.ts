@@ -19,6 +19,7 @@ import {
   ConcurrencyLimit,
   type Fault,
   type RequestOutcome,
+  type ResponseEnd,
   rateLimit,
   SpillwayModule,
   type SpillwayOptions,
@@ -30,9 +31,9 @@ import { create, PLATFORMS, serve, until } from './service.js';
 
 /** A limiter that notes how each request ended, and gives nothing back. */
 function noting() {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   return { outcomes, limiter: rateLimit({ name: 'noting', limit: 100, window: '1h', refundIf }) };

@@ -13,7 +13,7 @@ class Health {
   }
 }
 
-describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   it.each([
     '/health',
     '/health?deep=1',

@@ -4,8 +4,8 @@
 export interface Fault {
   readonly limiter: string;
   /**
-   * What failed: the callback of an option, an observer, a limiter of your own (`step`, `decide`), the store, the
-   * adapter.
+   * What failed: the callback of an option, an observer, a limiter of your own (`step`, `decide`, `finish`), the store,
+   * the adapter.
    */
   readonly source:
     | 'key'
@@ -21,6 +21,7 @@ export interface Fault {
     | 'observer'
     | 'store'
     | 'step'
+    | 'finish'
     | 'adapter';
   /** The error that was thrown, or one that says what the callback returned. */
   readonly error: unknown;

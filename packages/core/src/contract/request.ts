@@ -27,3 +27,11 @@ export interface LimitRequest<Raw = unknown> {
 
 /** A value, or a function of the request. */
 export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);
+
+/**
+ * A value, or a function of the request that may answer with a promise. A guard waits for the promises of one request
+ * together, at most its `callbackTimeout`; one that is late or rejects counts as a function that throws.
+ */
+export type PerLater<Raw, Value> =
+  | Value
+  | ((request: LimitRequest<Raw>) => Value | PromiseLike<Value>);

@@ -9,81 +9,20 @@ import type { Decision, Policy } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import { type Rule, shareOf } from '../contract/rule.js';
-import type { Answer, Op, Step, Store, SyncStore } from '../contract/store.js';
-import { nameFrom, type RuleOptions, ruleFrom } from '../limits/rule-options.js';
+import type { Answer, Op, Step, Store } from '../contract/store.js';
+import { nameFrom, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import { voiceFor } from '../observe/voice.js';
 import { checkStore } from '../stores/check-store.js';
-import { claimName } from '../stores/names.js';
-import { type Refusals, refusalsOf } from '../stores/refusals.js';
-import { type ResilienceOptions, resilient } from '../stores/stack.js';
+import { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
-
-export interface LimiterOptions extends RuleOptions {
-  /**
-   * With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`.
-   */
-  readonly name?: string | undefined;
-}
-
-export interface KeyedLimiterOptions<S extends Store> extends ResilienceOptions {
-  /** Where counts live. Default: this process's memory, where each limiter counts apart. */
-  readonly store?: S | undefined;
-  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
-  readonly localShare?: number | undefined;
-  /**
-   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
-   * answers later.
-   * What this process gives back through the same store object is noticed at once, refunds and resets by others within
-   * a minute. Default true.
-   */
-  readonly denialCache?: boolean | undefined;
-}
-
-export interface CostOptions {
-  /** Units: an integer from 0. Default 1. */
-  readonly cost?: number | undefined;
-}
-
-/** The answer for many keys at once. */
-export interface GroupDecision {
-  /** Whether every key passes; if not, none was charged by `consumeAll`. */
-  readonly allowed: boolean;
-  /**
-   * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
-   */
-  readonly binding: Decision;
-  /** One for each key, in the order asked; a key asked twice is answered for the sum. */
-  readonly decisions: readonly Decision[];
-}
-
-/** Now with a store that answers now, else later. */
-export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
-
-/**
- * A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong
- * cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`.
- */
-export interface KeyedLimiter<S extends Store> {
-  readonly name: string;
-  readonly rule: Rule;
-  /** Charges the cost if it passes. */
-  consume(key: string, options?: CostOptions): Timely<S, Decision>;
-  /** Charges every key, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
-  consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** Charges every key whether it passes or not; says what `consumeAll` would have said, and throws what it would. */
-  record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** What `consume` would say, without charging. */
-  peek(key: string, options?: CostOptions): Timely<S, Decision>;
-  /**
-   * Gives back what a decision of `consume` charged, once, and no more than still counts: true if anything was. Void
-   * after its `resetMs`, or in another window.
-   */
-  refund(decision: Decision): Timely<S, boolean>;
-  /** Forgets a key. False if the store could not be told: the key is counted as before. */
-  reset(key: string): Timely<S, boolean>;
-}
+import type {
+  CostOptions,
+  GroupDecision,
+  KeyedLimiter,
+  KeyedLimiterOptions,
+  LimiterOptions,
+} from './options.js';
 
 /**
  * Makes a limit that is asked by key, without HTTP.
@@ -115,13 +54,11 @@ type Eventually<Value> = Value | Promise<Value>;
 class Keyed {
   readonly name: string;
   readonly rule: Rule;
-  private readonly store: Store;
+  private readonly client: StoreClient;
   /** What stands for this limiter in the store. */
   private readonly countedAs: string;
   private readonly policy: Policy;
   private readonly onStoreError: 'allow' | 'deny' | Rule;
-  private readonly refusals: Refusals | undefined;
-  private readonly asksAlways: boolean;
   private readonly fault: ((fault: Fault) => void) | undefined;
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
@@ -134,15 +71,11 @@ class Keyed {
       );
     }
     this.name = checkName(options.name ?? nameFrom(options.limit, options.window));
-    const memory = settings.store ? undefined : sharedMemory();
-    const store = settings.store ?? (memory as SharedMemory).store;
-    this.countedAs = memory?.nameOf(this) ?? this.name;
     const { onStoreError = 'local', localShare = 1 } = settings;
-    this.store = resilient(store, settings, undefined, [[this.name, onStoreError]]);
-    this.refusals = store.sync ? undefined : refusalsOf(store);
-    this.asksAlways = settings.denialCache === false;
-    this.fault = voiceFor(settings, store);
-    claimName(store, this.countedAs, this.rule);
+    this.client = new StoreClient(settings, undefined, [[this.name, onStoreError]]);
+    this.countedAs = this.client.nameOf(this);
+    this.fault = voiceFor(settings, settings.store);
+    this.client.claim(this, this.rule);
     this.policy = policyOf(this.name, this.rule);
     shareAboveZero('localShare', localShare);
     this.onStoreError = onStoreError === 'local' ? shareOf(this.rule, localShare) : onStoreError;
@@ -150,14 +83,16 @@ class Keyed {
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.step('take', key, options?.cost);
-    const known = this.asksAlways ? undefined : this.refusals?.find(step);
+    const known = this.client.known(step);
     if (known) return Promise.resolve(decide(this.name, step, known, this.policy));
-    return this.ask([step], ([answer]) => this.grant(step, answer as Answer));
+    return this.told(this.client.ask([step]), ([answer]) => this.grant(step, answer as Answer));
   }
 
   peek(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.step('look', key, options?.cost);
-    return this.ask([step], ([answer]) => decide(this.name, step, answer as Answer, this.policy));
+    return this.told(this.client.ask([step]), ([answer]) =>
+      decide(this.name, step, answer as Answer, this.policy),
+    );
   }
 
   consumeAll(keys: readonly string[], options?: CostOptions): Eventually<GroupDecision> {
@@ -170,12 +105,13 @@ class Keyed {
 
   refund(decision: Decision): Eventually<boolean> {
     const step = GrantedDecision.giveBack(decision, this.countedAs);
-    if (!step) return this.ask([], () => false);
-    return this.ask([step], ([answer]) => (answer as Answer).allowed);
+    if (!step) return this.client.sync ? false : Promise.resolve(false);
+    return this.told(this.client.giveBack([step]), ([answer]) => (answer as Answer).allowed);
   }
 
   reset(key: string): Eventually<boolean> {
-    return this.ask([this.step('reset', key)], ([answer]) => !(answer as Answer).failure);
+    const answers = this.client.giveBack([this.step('reset', key)]);
+    return this.told(answers, ([answer]) => !(answer as Answer).failure);
   }
 
   private askAll(
@@ -193,7 +129,7 @@ class Keyed {
       costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
     }
     const steps = [...costs].map(([key, cost]) => this.step(op, key, cost));
-    return this.ask(steps, (answers) => {
+    return this.told(this.client.ask(steps), (answers) => {
       const allowed = answers.every((answer) => answer.allowed);
       const byKey = new Map<string, Decision>();
       steps.forEach((step, index) => {
@@ -216,39 +152,16 @@ class Keyed {
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
 
-  private ask<Value>(
-    steps: readonly Step[],
+  /** What `then` makes of the answers; a failure behind them is told. */
+  private told<Value>(
+    answers: Eventually<readonly Answer[]>,
     then: (answers: readonly Answer[]) => Value,
   ): Eventually<Value> {
-    if (steps.length === 0) return this.store.sync ? then([]) : Promise.resolve(then([]));
-    const askedUs = this.refusals?.now() ?? 0;
-    this.forgetGivenBack(steps);
-    const answers = this.store.apply(steps);
-    if (!isLater(answers)) {
-      this.tellFailure(answers);
-      return then(answers);
-    }
-    return answers.then((value) => {
-      this.tellFailure(value);
-      this.forgetGivenBack(steps);
-      steps.forEach((step, index) => {
-        this.refusals?.learn(step, value[index] as Answer, askedUs);
-      });
-      return then(value);
-    });
-  }
-
-  private tellFailure(answers: readonly Answer[]): void {
+    if (isLater(answers)) return answers.then((value) => this.told(value, then) as Value);
     // One will do: those of a group that failed, failed for one reason.
     const error = answers.find(({ failure }) => failure)?.failure;
     if (error) this.fault?.({ limiter: this.name, source: 'store', error });
-  }
-
-  private forgetGivenBack(steps: readonly Step[]): void {
-    if (!this.refusals) return;
-    for (const step of steps) {
-      if (step.op === 'put' || step.op === 'reset') this.refusals.forget(step);
-    }
+    return then(answers);
   }
 
   private grant(step: Step, answer: Answer): Decision {

@@ -2,7 +2,7 @@
 
 import type { Logger } from '../base/host.js';
 import type { Fault } from '../contract/fault.js';
-import type { RequestOutcome } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter.js';
 import { tellFault } from '../observe/faults.js';
 import type { OnClosed } from '../passage/exchange.js';
 import { ObservedBody } from './observed-body.js';
@@ -76,7 +76,7 @@ export class Permit {
   }
 
   /** Gives back what is held; the first time only. */
-  release(outcome: RequestOutcome): void {
+  release(outcome: ResponseEnd): void {
     if (this.isReleased) return;
     this.isReleased = true;
     this.signal?.removeEventListener('abort', this.abort);

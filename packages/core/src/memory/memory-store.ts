@@ -62,8 +62,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 }
 
 /** A memory store that refuses only callers that it has counted. At `maxEntries` it does not count new keys. */
-export function forgivingMemory(maxEntries: number): MemoryStore {
-  return new Memory(systemClock, maxEntries, true);
+export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
+  return new Memory(clock, maxEntries, true);
 }
 
 /** Whether `store` was made by {@link memoryStore} of this copy of the package. */

@@ -21,6 +21,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   refundIf: 'nothing is given back',
   decide: 'the request is decided without its answer',
   step: 'onStoreError decides',
+  finish: 'nothing is given back',
   store: 'onStoreError decides',
   observer: 'the decision stands',
   adapter: 'the request is answered all the same',
@@ -136,11 +137,11 @@ function plain(text: string): string {
 /** Logs the faults of a guard or limiter; undefined if `onFault` takes them, or `logger` is false. */
 export function voiceFor(
   { onFault, logger = consoleLogger(), breaker }: VoiceOptions,
-  { sync }: Store,
+  store: Pick<Store, 'sync'> | undefined,
 ): ((fault: Fault) => void) | undefined {
   if (onFault || !logger) return undefined;
   const voice = voiceOf(logger);
-  const hasBreaker = breaker !== false && !sync;
+  const hasBreaker = breaker !== false && store?.sync === false;
   return (fault) => voice.tell(fault, hasBreaker);
 }
 

@@ -2,10 +2,10 @@
 
 import type { Admission } from '../contract/admission.js';
 import type { Field } from '../contract/field.js';
-import type { RequestOutcome } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter.js';
 
 /** Called once when a response has closed. A promise says that the store answers later; it never rejects. */
-export type OnClosed = (outcome: RequestOutcome) => Promise<void> | undefined;
+export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
  * One request and its response, as a {@link Gate} uses them. An adapter makes one for each request; it decides nothing.

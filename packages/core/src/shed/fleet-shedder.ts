@@ -16,7 +16,7 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
    * that is called at each request, for a fleet that grows and shrinks (then give `defaultCapacity` too). If the
    * function returns 0, only critical requests pass (reason `never`).
    */
-  readonly capacity: number | (() => number);
+  readonly capacity: number | (() => number | PromiseLike<number>);
   /**
    * The capacity to use when the `capacity` function throws or does not return a capacity. Required with a function.
    */
@@ -67,7 +67,7 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
       defaultLimit: defaultCapacity,
       reserve,
       criticalClass: ranking.classes[0],
-      keyOf: () => FLEET,
+      key: FLEET,
       isCritical: ({ limiter, request, context }) =>
         ranking.isCritical(request, (error) =>
           context.fault({ limiter, source: 'priority', error }),

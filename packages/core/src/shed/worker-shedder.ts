@@ -7,7 +7,7 @@ import type { Decision } from '../contract/decision.js';
 import type { LocalLimiter, StepContext } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
-import { checkMode } from '../limits/callbacks.js';
+import { checkMode } from '../limits/limiter-options.js';
 import {
   advanceController,
   type ControllerState,

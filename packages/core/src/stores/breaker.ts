@@ -145,18 +145,3 @@ function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
 }
-
-const breakers = new WeakMap<Store, Breaker>();
-
-/** The one breaker of a store, whoever uses it; the first to ask chooses its settings. */
-export function breakerOf(
-  store: Store,
-  settings: BreakerSettings,
-  clock: Clock = systemClock,
-): Breaker {
-  const known = breakers.get(store);
-  if (known) return known;
-  const breaker = new Breaker(store, settings, clock);
-  breakers.set(store, breaker);
-  return breaker;
-}

@@ -3,12 +3,12 @@
 import { systemClock } from '../base/clock.js';
 import { isLater } from '../base/host.js';
 import { timeoutOf } from '../contract/group-size.js';
-import type { Answer, ApplyOptions, Step, Store, SyncStore } from '../contract/store.js';
+import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
 import type { Breaker } from './breaker.js';
 import { domainOf } from './domain.js';
 import { askParts, type Part, partsOf, place, refuses } from './parts.js';
 import type { Host } from './probe.js';
-import { StandIn, standInOf } from './stand-in.js';
+import type { StandIn } from './stand-in.js';
 
 /** A store that always answers. */
 export interface AnsweringStore extends Store {
@@ -32,17 +32,10 @@ export interface Origin {
 
 /**
  * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Where that is a
- * rule, the
- * stand-in decides, by what it has counted in `local` (default: one memory for all that use this store). It follows a
- * store
- * that answers later; one that answers at once lives in this process itself.
+ * rule, the stand-in decides, by what it has counted. It follows a store that answers later; one that answers at once
+ * lives in this process itself. Other decorators may stand before `store`; `origin` is the store itself.
  */
-export function withFallback(store: Store, local?: SyncStore): AnsweringStore {
-  return fallingBackOn(store, local ? new StandIn(local) : standInOf(store), { store });
-}
-
-/** {@link withFallback} for a store that other decorators already stand before: `origin` is the store itself. */
-export function fallingBackOn(store: Store, standIn: StandIn, origin: Origin = {}): AnsweringStore {
+export function withFallback(store: Store, standIn: StandIn, origin: Origin = {}): AnsweringStore {
   return new FallbackStore(store, standIn, origin);
 }
 
@@ -115,8 +108,7 @@ class FallbackStore implements AnsweringStore {
 
   /**
    * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a
-   * policy
-   * refuses, the others are only looked at. The stand-in is charged last, if all pass.
+   * policy refuses, the others are only looked at. The stand-in is charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],

@@ -7,26 +7,31 @@ import type { Store } from '../contract/store.js';
 /** How many names are compared. */
 const KEPT = 10_000;
 
-const namesOf = new WeakMap<Store, Map<string, Rule>>();
+export class Names {
+  private readonly rules = new Map<string, Rule>();
+  private readonly store: Store;
 
-/**
- * Notes that `name` stands for `rule` in `store`, and tells the store.
- *
- * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
- */
-export function claimName(store: Store, name: string, rule: Rule): void {
-  const names = namesOf.get(store) ?? new Map<string, Rule>();
-  namesOf.set(store, names);
-  const known = names.get(name);
-  if (known && !sameRule(known, rule)) {
-    throw new SpillwayError(
-      'SPW_NAME_CONFLICT',
-      `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name`,
-    );
+  constructor(store: Store) {
+    this.store = store;
   }
-  // Names are of the configuration, and few. Who makes them of what clients send loses the check, not the memory.
-  if (names.size < KEPT) names.set(name, rule);
-  store.register?.(name, rule);
+
+  /**
+   * Notes that `name` stands for `rule`, and tells the store.
+   *
+   * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
+   */
+  claim(name: string, rule: Rule): void {
+    const known = this.rules.get(name);
+    if (known && !sameRule(known, rule)) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name`,
+      );
+    }
+    // Names are of the configuration, and few. Who makes them of what clients send loses the check, not the memory.
+    if (this.rules.size < KEPT) this.rules.set(name, rule);
+    this.store.register?.(name, rule);
+  }
 }
 
 function numbers(rule: Rule): string {

@@ -5,7 +5,7 @@ import { stepWindow } from '../algorithms/window.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import { countOf, sameRule } from '../contract/rule.js';
-import type { Answer, Step, Store, WindowAnswer } from '../contract/store.js';
+import type { Answer, Step, WindowAnswer } from '../contract/store.js';
 import { RefusalTable } from './refusal-table.js';
 
 /** How many refusals are remembered; the oldest make room. */
@@ -217,16 +217,4 @@ function slotOf({ limiter, key }: Step): number {
   let hash = limiter.length;
   for (let i = 0; i < key.length; i += 1) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0;
   return hash & (SLOTS - 1);
-}
-
-const refusals = new WeakMap<Store, Refusals>();
-
-/**
- * What is known of a store's refusals, one for all that ask it: what one of them gives back, the others must not
- * refuse.
- */
-export function refusalsOf(store: Store): Refusals {
-  const known = refusals.get(store) ?? new Refusals(store.testClock, store.refusalsLastUs);
-  refusals.set(store, known);
-  return known;
 }

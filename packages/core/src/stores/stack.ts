@@ -7,12 +7,12 @@ import { consoleLogger } from '../base/host.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { Store } from '../contract/store.js';
 import type { Observers } from '../observe/observers.js';
-import { type BreakerSettings, breakerOf } from './breaker.js';
+import type { BreakerSettings } from './breaker.js';
 import { withCheck } from './checked.js';
 import { withDeadline } from './deadline.js';
-import { type AnsweringStore, fallingBackOn } from './fallback.js';
+import { type AnsweringStore, withFallback } from './fallback.js';
 import { withBreaker } from './hearing.js';
-import { standInOf } from './stand-in.js';
+import type { SharedState } from './shared-state.js';
 import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
@@ -20,16 +20,14 @@ export interface ResilienceOptions {
   readonly storeTimeout?: Duration | undefined;
   /**
    * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the
-   * outage and
-   * during it, `allow` lets requests pass, `deny` answers 503.
+   * outage and during it, `allow` lets requests pass, `deny` answers 503.
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
    * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
-   * waits for it,
-   * until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back. One breaker
-   * serves all
-   * guards of a store, and counts each of its parts (a node of a cluster) by itself; the first sets it. `false`: none.
+   * waits for it, until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back.
+   * One breaker serves all who use a store, and counts each of its parts (a node of a cluster) by itself; the first
+   * sets it. `false`: none.
    */
   readonly breaker?:
     | { readonly failures?: number | undefined; readonly probeEvery?: Duration | undefined }
@@ -37,10 +35,8 @@ export interface ResilienceOptions {
     | undefined;
   /**
    * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
-   * once a
-   * minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`:
-   * nothing is
-   * told. Default: the console.
+   * once a minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute.
+   * `false`: nothing is told. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }
@@ -55,26 +51,28 @@ export type Policies = readonly (readonly [limiter: string, policy: OnStoreError
  */
 export function resilient(
   store: Store,
+  shared: SharedState,
   options: ResilienceOptions,
-  audience?: Observers,
-  policies: Policies = [],
+  observers: Observers | undefined,
+  policies: Policies,
 ): AnsweringStore {
   const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
   oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   const timeoutUs = durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
   const settings = breakerSettings(options.breaker);
-  const standIn = standInOf(store);
+  const { standIn } = shared;
   const answering = withCheck(store);
-  if (store.sync) return fallingBackOn(answering, standIn);
+  if (store.sync) return withFallback(answering, standIn);
   let calls = withDeadline(answering, timeoutUs);
-  if (audience?.hearsStoreCalls) calls = withStopwatch(calls, (event) => audience.storeCall(event));
-  if (!settings) return fallingBackOn(calls, standIn, { store, timeoutUs });
-  const breaker = breakerOf(store, settings);
-  if (audience) breaker.listen((event) => audience.breaker(event));
+  if (observers?.hearsStoreCalls)
+    calls = withStopwatch(calls, (event) => observers.storeCall(event));
+  if (!settings) return withFallback(calls, standIn, { store, timeoutUs });
+  const breaker = shared.breaker(settings);
+  if (observers) breaker.listen((event) => observers.breaker(event));
   if (logger) breaker.log.tell(logger);
   for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
   const origin = { store, breaker, timeoutUs };
-  return fallingBackOn(withBreaker(calls, breaker, timeoutUs), standIn, origin);
+  return withFallback(withBreaker(calls, breaker, timeoutUs), standIn, origin);
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {

@@ -1,9 +1,10 @@
 /** The stand-in: what this process admitted of the limits of a store, counted in memory for when the store fails. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Rule } from '../contract/rule.js';
-import type { Answer, Op, Step, Store, SyncStore } from '../contract/store.js';
+import type { Answer, Op, Step, SyncStore } from '../contract/store.js';
 import { forgivingMemory } from '../memory/memory-store.js';
 import { refuses } from './parts.js';
 
@@ -22,8 +23,10 @@ export class StandIn {
   private memory: SyncStore | undefined;
   /** The rule that was counted by last. */
   private rule: Rule | undefined;
+  private readonly clock: Clock;
 
-  constructor(memory?: SyncStore) {
+  constructor(clock: Clock = systemClock, memory?: SyncStore) {
+    this.clock = clock;
     this.memory = memory;
   }
 
@@ -93,7 +96,7 @@ export class StandIn {
   }
 
   private apply(steps: readonly Step[]): readonly Answer[] {
-    const memory = this.memory ?? forgivingMemory(MAX_ENTRIES);
+    const memory = this.memory ?? forgivingMemory(MAX_ENTRIES, this.clock);
     this.memory = memory;
     for (const { limiter, rule } of steps) {
       if (rule !== this.rule) memory.register?.(limiter, rule);
@@ -135,13 +138,4 @@ function withReceipt(step: Step, answer: Answer, own: Answer): Answer {
   if (step.op !== 'take' || step.lease || !answer.allowed || !hasStandIn(step)) return answer;
   if (own.provisional) return answer; // there was no room to count it
   return { ...answer, standIn: receiptFrom(step.onStoreError, own) };
-}
-
-const standIns = new WeakMap<Store, StandIn>();
-
-/** The one stand-in of a store in this process, whoever uses it: guards that share limits share its counts too. */
-export function standInOf(store: Store): StandIn {
-  const standIn = standIns.get(store) ?? new StandIn();
-  standIns.set(store, standIn);
-  return standIn;
 }

@@ -9,6 +9,7 @@ import type {
   Limiter,
   RateLimitOptions,
   RequestOutcome,
+  ResponseEnd,
 } from '@spillway/core';
 import type { Service } from '../http.js';
 
@@ -86,10 +87,10 @@ export type Fields = readonly (readonly [string, string])[];
 export const HELLO: Route<never> = { path: '*', handle: () => ({ body: 'hello' }) };
 
 /** A guard that notes how each request ended, and gives nothing back. */
-export function noting<Guard>(driver: Driver<Guard>): { outcomes: RequestOutcome[]; guard: Guard } {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[]; guard: Guard } {
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   const limiter = driver.rateLimit({ name: 'noting', limit: 100, window: '1h', refundIf });

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
-import { memoryStore, type RequestOutcome } from '@spillway/core';
+import { memoryStore, type RequestOutcome, type ResponseEnd } from '@spillway/core';
 import { expect, it } from 'vitest';
 import { until } from '../index.js';
 import { SlowStore } from '../stores.js';
@@ -137,10 +137,10 @@ export function departures<Guard>(driver: Driver<Guard>): void {
 
   it('gives back, and runs no handler, when the client has gone away while the store was asked', async () => {
     const store = new SlowStore();
-    const outcomes: RequestOutcome[] = [];
-    const refundIf = (outcome: RequestOutcome) => {
-      outcomes.push(outcome);
-      return outcome.aborted === true;
+    const outcomes: ResponseEnd[] = [];
+    const refundIf = ({ durationMs: _, ...end }: RequestOutcome) => {
+      outcomes.push(end);
+      return end.aborted === true;
     };
     const limiter = driver.rateLimit({ name: 'gone', limit: 1, window: '1h', refundIf });
     let handled = 0;

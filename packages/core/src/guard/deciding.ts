@@ -1,32 +1,28 @@
-/** Asks limiters for their decisions; one that throws decides as if its store could not answer. */
+/** What a limiter decides; one that throws decides as if its store could not answer. */
 
+import type { KeyRuling } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Answer, Step } from '../contract/store.js';
-import type { Refusals } from '../stores/refusals.js';
-import type { LimiterTurn } from './guard-admission.js';
 
-/**
- * What a stored limiter makes of the answer in `asked`. One that is new, asked for at `askedUs`, is told to `refusals`.
- */
+/** What a stored limiter makes of an answer. */
 export function decideStored<Raw>(
   limiter: StoredLimiter<Raw>,
-  asked: LimiterTurn<Raw>,
+  mode: Mode,
+  step: Step,
+  answer: Answer,
   context: StepContext,
-  refusals?: Refusals,
-  askedUs = 0,
 ): Decision {
   try {
-    refusals?.learn(asked.step as Step, asked.answer as Answer, askedUs);
-    const decision = limiter.decide(asked.step as Step, asked.answer as Answer);
+    const decision = limiter.decide(step, answer);
     // One of the user's own may take its name from the step, which need not have it.
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
-    return brokenDecision(limiter.name, asked.mode, context);
+    return brokenDecision(limiter.name, mode, context);
   }
 }
 
@@ -57,4 +53,28 @@ export function decideLocally<Raw>(
   }
   if (decision.allowed || mode === 'enforce') return decision;
   return { ...decision, allowed: true, outcome: 'would-deny' };
+}
+
+/** The decision on a key that was allowed or blocked live. */
+export function ruledDecision(
+  limiter: string,
+  mode: Mode,
+  { verdict, endsInMs }: KeyRuling,
+): Decision {
+  return verdict === 'allow'
+    ? skippedDecision(limiter)
+    : refusedDecision(limiter, mode, 'blocked', endsInMs);
+}
+
+/** The decision on what is refused without asking the store. */
+export function refusedDecision(
+  limiter: string,
+  mode: Mode,
+  reason: 'blocked' | 'never',
+  retryAfterMs: number,
+): Decision {
+  const enforced = mode === 'enforce';
+  const outcome = enforced ? 'denied' : 'would-deny';
+  const nothing = skippedDecision(limiter);
+  return { ...nothing, allowed: !enforced, outcome, reason, remaining: 0, retryAfterMs };
 }

@@ -1,26 +1,10 @@
 /** Releases that did not reach the store: kept, within a bound, to be sent again while their leases may still last. */
 
-import type { Step, Store } from '../contract/store.js';
-
-/** What all of one store may take, in bytes: a million permits could end while it is away. */
-const MOST_BYTES = 16 * 1024 * 1024;
+import type { Step } from '../../contract/store.js';
+import type { Room } from '../../stores/shared-state.js';
 
 /** What one takes beside its key. */
 const RELEASE_BYTES = 256;
-
-/** What is left of {@link MOST_BYTES}. */
-export interface Room {
-  bytes: number;
-}
-
-const rooms = new WeakMap<Store, Room>();
-
-/** The room of a store, whoever uses it: there may be a guard for each route. */
-export function roomOf(store: Store): Room {
-  const room = rooms.get(store) ?? { bytes: MOST_BYTES };
-  rooms.set(store, room);
-  return room;
-}
 
 export class LostReleases {
   /** Until when the lease may last, in microseconds; the first to be lost comes first. */

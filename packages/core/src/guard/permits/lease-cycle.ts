@@ -1,9 +1,10 @@
 /** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
 
-import type { Clock } from '../base/clock.js';
-import { afterIdly, isLater } from '../base/host.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
-import { LostReleases, type Room } from './lost-releases.js';
+import type { Clock } from '../../base/clock.js';
+import { afterIdly, isLater } from '../../base/host.js';
+import type { Answer, Step } from '../../contract/store.js';
+import type { StoreClient } from '../../stores/store-client.js';
+import { LostReleases } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
 /** Steps sent in one turn at most: some milliseconds of a store, so that requests hardly wait for them. */
@@ -29,26 +30,19 @@ export class LeaseCycle {
   /** When those that were lost were last sent again. */
   private roundUs = 0;
   private catchingUp = false;
-  private readonly store: Store;
-  private readonly leaseUs: number;
+  private readonly client: StoreClient;
   private readonly clock: Clock;
-  /** Renewals and releases on their way; whoever closes waits for them. */
-  private readonly underWay: Set<Promise<unknown>>;
+  private readonly leaseUs: number;
+  /** Told of renewals and releases on their way, for whoever closes waits for them. */
+  private readonly track: (call: Promise<unknown>) => void;
 
-  constructor(
-    store: Store,
-    leaseUs: number,
-    clock: Clock,
-    /** Renewals and releases on their way; whoever closes waits for them. */
-    underWay: Set<Promise<unknown>>,
-    room: Room,
-  ) {
-    this.store = store;
+  constructor(client: StoreClient, leaseUs: number, track: (call: Promise<unknown>) => void) {
+    this.client = client;
+    this.clock = client.clock;
     this.leaseUs = leaseUs;
-    this.clock = clock;
-    this.underWay = underWay;
+    this.track = track;
     this.roster = new Roster(leaseUs);
-    this.lost = new LostReleases(room);
+    this.lost = new LostReleases(client.releaseRoom);
   }
 
   get size(): number {
@@ -144,9 +138,8 @@ export class LeaseCycle {
   private renew(due: readonly Step[]): Promise<unknown>[] {
     if (due.length === 0) return [];
     const calls: Promise<unknown>[] = [];
-    const options = inBackground(this.clock, this.roster.spreadUs);
     for (const step of due) {
-      const answers = this.store.apply([{ ...step, op: 'record' }], options);
+      const answers = this.client.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
       if (!isLater(answers)) continue;
       const call = answers.then(([answer]) => this.renewed(step, answer));
       this.track(call);
@@ -172,7 +165,7 @@ export class LeaseCycle {
   }
 
   private async giveBack(release: Step): Promise<boolean> {
-    const [answer] = await this.store.apply([release], inBackground(this.clock, GIVE_BACK_US));
+    const [answer] = await this.client.giveBack([release], GIVE_BACK_US);
     const arrived = !hasFailed(answer);
     if (arrived) this.lost.delete(release);
     else this.noteLost(release);
@@ -183,16 +176,6 @@ export class LeaseCycle {
     this.roundUs = nowUs;
     this.lost.beginRound(nowUs);
   }
-
-  private track(call: Promise<unknown>): void {
-    this.underWay.add(call);
-    void call.then(() => this.underWay.delete(call));
-  }
-}
-
-/** A call that no request waits for, and that the breaker does not hear of. */
-export function inBackground(clock: Clock, forUs: number): ApplyOptions {
-  return { deadlineUs: clock.nowUs() + forUs, background: true };
 }
 
 /** The step that gives a lease back. */

@@ -1,6 +1,6 @@
 /** The leases of one length that are held, in the order in which they must be renewed. */
 
-import type { Step } from '../contract/store.js';
+import type { Step } from '../../contract/store.js';
 
 /** Before this share of its length is over a lease is renewed: so it survives one renewal that is lost. */
 const LATEST = 1 / 3;

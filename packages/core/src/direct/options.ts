@@ -1,0 +1,65 @@
+/** What can be asked of a limit without HTTP. */
+
+import type { Decision } from '../contract/decision.js';
+import type { Rule } from '../contract/rule.js';
+import type { Store, SyncStore } from '../contract/store.js';
+import type { RuleOptions } from '../limits/rule-options.js';
+import type { StoreClientOptions } from '../stores/store-client.js';
+
+export interface LimiterOptions extends RuleOptions {
+  /**
+   * With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`.
+   */
+  readonly name?: string | undefined;
+}
+
+export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
+  /** Where counts live. Default: this process's memory, where each limiter counts apart. */
+  readonly store?: S | undefined;
+  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
+  readonly localShare?: number | undefined;
+}
+
+export interface CostOptions {
+  /** Units: an integer from 0. Default 1. */
+  readonly cost?: number | undefined;
+}
+
+/** The answer for many keys at once. */
+export interface GroupDecision {
+  /** Whether every key passes; if not, none was charged by `consumeAll`. */
+  readonly allowed: boolean;
+  /**
+   * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
+   */
+  readonly binding: Decision;
+  /** One for each key, in the order asked; a key asked twice is answered for the sum. */
+  readonly decisions: readonly Decision[];
+}
+
+/** Now with a store that answers now, else later. */
+export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
+
+/**
+ * A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong
+ * cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`.
+ */
+export interface KeyedLimiter<S extends Store> {
+  readonly name: string;
+  readonly rule: Rule;
+  /** Charges the cost if it passes. */
+  consume(key: string, options?: CostOptions): Timely<S, Decision>;
+  /** Charges every key, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
+  consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /** Charges every key whether it passes or not; says what `consumeAll` would have said, and throws what it would. */
+  record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /** What `consume` would say, without charging. */
+  peek(key: string, options?: CostOptions): Timely<S, Decision>;
+  /**
+   * Gives back what a decision of `consume` charged, once, and no more than still counts: true if anything was. Void
+   * after its `resetMs`, or in another window.
+   */
+  refund(decision: Decision): Timely<S, boolean>;
+  /** Forgets a key. False if the store could not be told: the key is counted as before. */
+  reset(key: string): Timely<S, boolean>;
+}

@@ -1,0 +1,169 @@
+/** The one way to a store for whoever has limits in it: guards, and limits without HTTP. */
+
+import { type Clock, systemClock } from '../base/clock.js';
+import { SpillwayError, show } from '../base/errors.js';
+import { isLater } from '../base/host.js';
+import type { Rule } from '../contract/rule.js';
+import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
+import type { Observers } from '../observe/observers.js';
+import { checkStore } from './check-store.js';
+import type { AnsweringStore } from './fallback.js';
+import type { Host } from './probe.js';
+import type { Refusals } from './refusals.js';
+import { type Room, type SharedState, sharedState } from './shared-state.js';
+import { type Policies, type ResilienceOptions, resilient } from './stack.js';
+
+export interface StoreClientOptions extends ResilienceOptions {
+  /** Where counts live. Default: this process's memory, where each limiter object counts apart. */
+  readonly store?: Store | undefined;
+  /**
+   * Source of time of this process: for counts where no store is given, and for what is known of a store, such as its
+   * outages and its refusals. A store decides by a clock of its own. Default the process's monotonic clock. The first
+   * to use a store sets it for all.
+   */
+  readonly clock?: Clock | undefined;
+  /**
+   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
+   * answers later. What this process gives back through the same store object is noticed at once, refunds and resets
+   * by others within a minute. Default true.
+   */
+  readonly denialCache?: boolean | undefined;
+}
+
+type Answers = readonly Answer[];
+type Named = { readonly name: string };
+
+/** Its answers are never missing: it neither throws nor rejects, for a store that fails is answered for by policy. */
+export class StoreClient {
+  /** Whether every answer comes at once. */
+  readonly sync: boolean;
+  /** What permits, and all else that counts time beside the store, go by. */
+  readonly clock: Clock;
+  /** The room that users of the store share for releases that did not reach it. */
+  readonly releaseRoom: Room;
+  private readonly store: Store;
+  private readonly answering: AnsweringStore;
+  private readonly memory: SharedMemory | undefined;
+  private readonly shared: SharedState;
+  private readonly refusals: Refusals | undefined;
+  private readonly findsRefusals: boolean;
+
+  /**
+   * @param observers told of calls of the store and of its outages
+   * @param policies for the line in the log that tells of an outage
+   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+   */
+  constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
+    const clock = checkClock(options.clock);
+    this.memory = options.store ? undefined : sharedMemory(clock);
+    this.store = options.store ? checkStore(options.store) : (this.memory as SharedMemory).store;
+    this.shared = sharedState(this.store, clock);
+    this.answering = resilient(this.store, this.shared, options, observers, policies);
+    this.refusals = this.shared.refusals;
+    this.findsRefusals = options.denialCache !== false;
+    this.sync = this.store.sync;
+    this.clock = this.shared.clock;
+    this.releaseRoom = this.shared.releaseRoom;
+    observers?.store(this.store);
+  }
+
+  /** What stands for a limiter in the store: its name, or without a store a text that no other object has. */
+  nameOf(limiter: Named): string {
+    return this.memory ? this.memory.nameOf(limiter) : limiter.name;
+  }
+
+  /**
+   * To be called for each limiter before its first step.
+   *
+   * @throws SpillwayError `SPW_NAME_CONFLICT` if its name stands for other numbers in this store
+   */
+  claim(limiter: Named, rule: Rule): void {
+    this.shared.names.claim(this.nameOf(limiter), rule);
+  }
+
+  /** To be called before a step whose rule a function or a live change made: perhaps it is another count. */
+  note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
+    if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
+  }
+
+  /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
+  known(step: Step): Answer | undefined {
+    return this.findsRefusals ? this.refusals?.find(step) : undefined;
+  }
+
+  /** @param host of the request that asks: keeps alive what outlives it */
+  ask(steps: readonly Step[], host?: Host): Answers | Promise<Answers> {
+    const { refusals } = this;
+    if (!refusals) return this.answering.apply(steps);
+    const askedUs = refusals.now();
+    const answers = this.answering.apply(steps, undefined, host);
+    if (!isLater(answers)) return learnt(refusals, steps, answers, askedUs);
+    return answers.then((value) => learnt(refusals, steps, value, askedUs));
+  }
+
+  /**
+   * Asks steps that give back, `put` and `reset`. What they free may not be refused from memory: neither while the
+   * store does them, nor by an answer that was on its way meanwhile.
+   *
+   * @param forUs if given: how long the store has; no request waits for it, and its failure is no outage
+   */
+  giveBack(steps: readonly Step[], forUs?: number): Answers | Promise<Answers> {
+    this.forget(steps);
+    const answers = this.answering.apply(steps, background(forUs));
+    if (!isLater(answers)) return answers;
+    return answers.then((value) => {
+      this.forget(steps);
+      return value;
+    });
+  }
+
+  /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
+  renew(steps: readonly Step[], forUs: number): Answers | Promise<Answers> {
+    return this.answering.apply(steps, background(forUs));
+  }
+
+  /** Something was changed live: no remembered refusal may hold any more. */
+  forgetAll(): void {
+    this.refusals?.clear();
+  }
+
+  /** A key was reset elsewhere, and the store knows: so must what counts for it when it fails. */
+  forgetReset(limiter: string, key: string): void {
+    this.shared.standIn.forget(limiter, key);
+  }
+
+  private forget(steps: readonly Step[]): void {
+    if (!this.refusals) return;
+    // Of permits no refusal is remembered.
+    for (const step of steps) if (!step.lease) this.refusals.forget(step);
+  }
+}
+
+function learnt(
+  refusals: Refusals,
+  steps: readonly Step[],
+  answers: Answers,
+  askedUs: number,
+): Answers {
+  try {
+    for (const [i, step] of steps.entries()) refusals.learn(step, answers[i] as Answer, askedUs);
+  } catch {
+    // A rule that nobody can measure, of a limiter that is not ours: its own `decide` meets it next.
+  }
+  return answers;
+}
+
+/** The deadline is on the process's own clock, whatever clock is set: by it stores tell what is too late. */
+function background(forUs: number | undefined): ApplyOptions | undefined {
+  if (forUs === undefined) return undefined;
+  return { deadlineUs: systemClock.nowUs() + forUs, background: true };
+}
+
+function checkClock(clock: Clock | undefined): Clock | undefined {
+  if (clock === undefined || typeof clock?.nowUs === 'function') return clock;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `clock must be an object with nowUs(), got ${show(clock)}`,
+  );
+}
