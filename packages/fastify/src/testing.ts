@@ -1,3 +1,3 @@
-/** @spillway/fastify/testing: helpers for tests of apps behind limits, those of `@spillway/core/testing`. */
+/** @spillway/fastify/testing: what tests of an app need: time that moves only when told. */
 
 export * from '@spillway/core/testing';

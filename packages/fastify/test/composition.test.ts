@@ -149,6 +149,14 @@ describe('contexts', () => {
         admissionsOf(request).map(({ decisions }) => decisions.map(({ limiter }) => limiter)),
       );
     });
+    const own = { spillway: limit('alone', 5) };
+    app.register(async (child) => {
+      child.register(spillway, { limiters: limit('inner', 9) });
+      child.get('/alone', { config: own }, (request) =>
+        admissionsOf(request).map(({ decisions }) => decisions.map(({ limiter }) => limiter)),
+      );
+    });
+    expect((await app.inject('/alone')).json()).toEqual([['outer'], ['inner', 'alone']]);
     const { body, headers } = await app.inject('/');
     expect(JSON.parse(body)).toEqual([['outer'], ['inner', 'few', 'more', 'own']]);
     expect(headers['ratelimit-policy']).toBe(

@@ -1,12 +1,12 @@
 /** A limiter that tells how requests ended. */
 
-import { type RequestOutcome, rateLimit } from '@spillway/fastify';
+import { type RequestOutcome, type ResponseEnd, rateLimit } from '@spillway/fastify';
 
-/** A limiter that notes how each request ended, and gives nothing back. */
-export function noting(): { outcomes: RequestOutcome[]; limiters: ReturnType<typeof rateLimit> } {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+/** A limiter that notes how each request ended, save how long it took, and gives nothing back. */
+export function noting(): { outcomes: ResponseEnd[]; limiters: ReturnType<typeof rateLimit> } {
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   return { outcomes, limiters: rateLimit({ limit: 100, window: '1h', refundIf }) };
