@@ -64,7 +64,10 @@ function consume() {
     { name: 'api', limit: RATE, window: '400d', burst: BURST },
     { store: memoryStore(ROOM) },
   );
-  return (key) => limiter.consume(key).allowed;
+  return (key) => {
+    const { allowed, remaining, retryAfterMs, resetMs } = limiter.consume(key);
+    return allowed && remaining >= 0 && retryAfterMs >= 0 && resetMs >= 0;
+  };
 }
 
 function flexible() {
@@ -84,7 +87,7 @@ export const contenders = {
   floor: { title: '_floor: `Map` of objects, fixed window, `Date.now()`_', make: floor },
   result: { title: '_floor, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
-  consume: { title: 'Spillway `createLimiter().consume`', make: consume },
+  consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
   counter: {
     title: 'Spillway `apply`, sliding window counter',
