@@ -1,6 +1,6 @@
 /** What decides in memory: each entry makes a function from key to whether it passes, or to a promise of that. */
 
-import { createLimiter, memoryStore } from '@spillway/core';
+import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
 import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
@@ -70,6 +70,41 @@ function consume() {
   };
 }
 
+class UserRequest {
+  method = 'GET';
+  path = '/';
+  clientIp = '203.0.113.7';
+  constructor(raw) {
+    this.raw = raw;
+  }
+  header() {
+    return undefined;
+  }
+}
+
+function guardOf(numbers) {
+  const limiter = rateLimit({ name: 'api', ...numbers, key: ({ raw }) => raw });
+  return createGuard(limiter, { store: memoryStore(ROOM) });
+}
+
+/** A guard's answer, read as adapters do. The limit refills as fast as it is used, with numbers of a usual size. */
+function admit() {
+  const guard = guardOf({ limit: 10_000, window: '1ms' });
+  return (key) => {
+    const { status, fields, pending } = guard.admit(new UserRequest(key));
+    return status === 200 && fields.length === 2 && !pending;
+  };
+}
+
+/** Every request but the first of a key is refused; told as if it passed, for so the harness counts. */
+function refusal() {
+  const guard = guardOf({ limit: 1, window: '400d' });
+  return (key) => {
+    const { allowed, status, fields, body } = guard.admit(new UserRequest(key));
+    return allowed || (status === 429 && fields.length === 5 && body !== '');
+  };
+}
+
 function flexible() {
   const limiter = new RateLimiterMemory({ points: LIMIT, duration: DAY_MS / 1000 });
   return (key) => limiter.consume(key);
@@ -88,6 +123,8 @@ export const contenders = {
   result: { title: '_floor, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
   consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
+  admit: { title: 'Spillway `createGuard().admit`, status and fields read', make: admit },
+  refusal: { title: 'the same, a refusal with its body', make: refusal },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
   counter: {
     title: 'Spillway `apply`, sliding window counter',
