@@ -1,6 +1,6 @@
 /** What decides in memory: each entry makes a function from key to whether it passes, or to a promise of that. */
 
-import { createLimiter, memoryStore } from '@spillway/core';
+import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
 import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
@@ -64,7 +64,45 @@ function consume() {
     { name: 'api', limit: RATE, window: '400d', burst: BURST },
     { store: memoryStore(ROOM) },
   );
-  return (key) => limiter.consume(key).allowed;
+  return (key) => {
+    const { allowed, remaining, retryAfterMs, resetMs } = limiter.consume(key);
+    return allowed && remaining >= 0 && retryAfterMs >= 0 && resetMs >= 0;
+  };
+}
+
+class UserRequest {
+  method = 'GET';
+  path = '/';
+  clientIp = '203.0.113.7';
+  constructor(raw) {
+    this.raw = raw;
+  }
+  header() {
+    return undefined;
+  }
+}
+
+function guardOf(numbers) {
+  const limiter = rateLimit({ name: 'api', ...numbers, key: ({ raw }) => raw });
+  return createGuard(limiter, { store: memoryStore(ROOM) });
+}
+
+/** A guard's answer, read as adapters do. The limit refills as fast as it is used, with numbers of a usual size. */
+function admit() {
+  const guard = guardOf({ limit: 10_000, window: '1ms' });
+  return (key) => {
+    const { status, fields, pending } = guard.admit(new UserRequest(key));
+    return status === 200 && fields.length === 2 && !pending;
+  };
+}
+
+/** Every request but the first of a key is refused; told as if it passed, for so the harness counts. */
+function refusal() {
+  const guard = guardOf({ limit: 1, window: '400d' });
+  return (key) => {
+    const { allowed, status, fields, body } = guard.admit(new UserRequest(key));
+    return allowed || (status === 429 && fields.length === 5 && body !== '');
+  };
 }
 
 function flexible() {
@@ -84,7 +122,9 @@ export const contenders = {
   floor: { title: '_floor: `Map` of objects, fixed window, `Date.now()`_', make: floor },
   result: { title: '_floor, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
-  consume: { title: 'Spillway `createLimiter().consume`', make: consume },
+  consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
+  admit: { title: 'Spillway `createGuard().admit`, status and fields read', make: admit },
+  refusal: { title: 'the same, a refusal with its body', make: refusal },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
   counter: {
     title: 'Spillway `apply`, sliding window counter',

@@ -57,14 +57,14 @@ describe('a fault that nobody hears', () => {
   });
 
   it('says what was returned', async () => {
-    const key = (async () => 'ada') as unknown as () => string;
+    const mode = (async () => 'off') as unknown as () => 'off';
     const { lines, admit } = setUp([
-      rateLimit({ ...two, key }),
+      rateLimit({ ...two, mode }),
       concurrencyLimit({ name: 'now', limit: () => 0.5, defaultLimit: 5 }),
     ]);
     await admit();
     expect(lines).toEqual([
-      `Spillway: key of limiter "two" returned a promise: functions are synchronous; the client's address is counted instead.`,
+      'Spillway: mode of limiter "two" returned a promise: it must answer at once; the limit is enforced.',
       'Spillway: limit of limiter "now" returned 0.5; the default limit counts instead.',
     ]);
   });

@@ -12,11 +12,13 @@ export interface Quotient {
  */
 export function mulDiv(a: number, b: number, c: number): Quotient {
   const product = a * b;
-  if (product <= Number.MAX_SAFE_INTEGER) {
-    // Exact: below 2^53 a quotient of integers never rounds up across a whole number.
-    const whole = Math.floor(product / c);
-    return { whole, rest: product - whole * c };
-  }
+  if (product > Number.MAX_SAFE_INTEGER) return wideMulDiv(a, b, c);
+  // Exact: below 2^53 a quotient of integers never rounds up across a whole number.
+  const whole = Math.floor(product / c);
+  return { whole, rest: product - whole * c };
+}
+
+function wideMulDiv(a: number, b: number, c: number): Quotient {
   const wide = BigInt(a) * BigInt(b);
   const whole = wide / BigInt(c);
   if (whole > BigInt(Number.MAX_SAFE_INTEGER)) return { whole: Number.MAX_SAFE_INTEGER, rest: 0 };
@@ -26,7 +28,10 @@ export function mulDiv(a: number, b: number, c: number): Quotient {
 /** (a x b + c) / d, rounded down; the operands are non-negative integers. */
 export function mulAddDiv(a: number, b: number, c: number, d: number): number {
   const sum = a * b + c;
-  if (sum <= Number.MAX_SAFE_INTEGER) return Math.floor(sum / d);
+  return sum <= Number.MAX_SAFE_INTEGER ? Math.floor(sum / d) : wideMulAddDiv(a, b, c, d);
+}
+
+function wideMulAddDiv(a: number, b: number, c: number, d: number): number {
   return Number((BigInt(a) * BigInt(b) + BigInt(c)) / BigInt(d));
 }
 

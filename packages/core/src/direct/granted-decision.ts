@@ -1,34 +1,37 @@
 /** A decision that remembers, where nobody sees it, how to give back what it charged. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
-import type { Decision, Outcome, Policy, Reason } from '../contract/decision.js';
+import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
 import type { Answer, Step } from '../contract/store.js';
 
-/** Fields by name, not `Object.assign`, and a private one for the grant: this is made for every request that passes. */
+/**
+ * Made for every request that passes, so fields are set by name, not by `Object.assign`, and only once: `declare` keeps
+ * the compiler from setting each to undefined before. What is needed to give back is private.
+ */
 export class GrantedDecision implements Decision {
-  readonly limiter: string;
-  readonly allowed: boolean;
-  readonly outcome: Outcome;
-  readonly reason: Reason | null;
-  readonly cost: number;
-  readonly remaining: number;
-  readonly retryAfterMs: number;
-  readonly resetMs: number;
-  readonly policy?: Policy;
-  readonly #step: Step;
+  declare readonly limiter: string;
+  declare readonly allowed: boolean;
+  declare readonly outcome: Outcome;
+  declare readonly reason: Reason | null;
+  declare readonly cost: number;
+  declare readonly remaining: number;
+  declare readonly retryAfterMs: number;
+  declare readonly resetMs: number;
+  declare readonly policy: Policy;
+  /** What was charged; undefined once it was given back. */
+  #step: Step | undefined;
   readonly #answer: Answer;
-  #spent = false;
 
-  constructor(decision: Decision, step: Step, answer: Answer) {
-    this.limiter = decision.limiter;
-    this.allowed = decision.allowed;
-    this.outcome = decision.outcome;
-    this.reason = decision.reason;
-    this.cost = decision.cost;
-    this.remaining = decision.remaining;
-    this.retryAfterMs = decision.retryAfterMs;
-    this.resetMs = decision.resetMs;
-    if (decision.policy) this.policy = decision.policy;
+  constructor(outcome: Outcome, numbers: Numbers, policy: Policy, step: Step, answer: Answer) {
+    this.limiter = policy.name;
+    this.allowed = true;
+    this.outcome = outcome;
+    this.reason = null;
+    this.cost = step.cost;
+    this.remaining = numbers.remaining;
+    this.retryAfterMs = numbers.retryAfterMs;
+    this.resetMs = numbers.resetMs;
+    this.policy = policy;
     this.#step = step;
     this.#answer = answer;
   }
@@ -37,10 +40,10 @@ export class GrantedDecision implements Decision {
    * The step that gives back what was counted as `limiter`; undefined if it charged nothing, or was given back before.
    */
   static giveBack(decision: Decision, limiter: string): Step | undefined {
-    if (!(#spent in decision) || decision.#spent) return undefined;
+    if (!(#step in decision)) return undefined;
     const step = decision.#step;
-    if (step.limiter !== limiter) return undefined;
-    decision.#spent = true;
+    if (step?.limiter !== limiter) return undefined;
+    decision.#step = undefined;
     return { ...step, op: 'put', receipt: receiptFrom(step.rule, decision.#answer) };
   }
 }

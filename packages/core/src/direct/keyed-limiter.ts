@@ -1,7 +1,8 @@
 /** A limit without HTTP: consume, peek, refund and reset by key. */
 
 import { decide, policyOf } from '../algorithms/decide.js';
-import { checkCost, checkKey, checkName, shareAboveZero } from '../base/checks.js';
+import { measure } from '../algorithms/measure.js';
+import { checkCost, checkKey, checkName, isCost, isKey, shareAboveZero } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import { bindingOf } from '../contract/binding.js';
@@ -83,9 +84,14 @@ class Keyed {
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.step('take', key, options?.cost);
+    const now = this.client.askNow(step);
+    return now ? this.charged(step, now) : this.consumeLater(step);
+  }
+
+  private consumeLater(step: Step): Eventually<Decision> {
     const known = this.client.known(step);
     if (known) return Promise.resolve(decide(this.name, step, known, this.policy));
-    return this.told(this.client.ask([step]), ([answer]) => this.grant(step, answer as Answer));
+    return this.told(this.client.ask([step]), ([answer]) => this.charged(step, answer as Answer));
   }
 
   peek(key: string, options?: CostOptions): Eventually<Decision> {
@@ -137,7 +143,7 @@ class Keyed {
         const granted = allowed && op === 'take';
         byKey.set(
           step.key,
-          granted ? this.grant(step, answer) : decide(this.name, step, answer, this.policy),
+          granted ? this.charged(step, answer) : decide(this.name, step, answer, this.policy),
         );
       });
       const decisions = keys.map((key) => byKey.get(key) as Decision);
@@ -146,8 +152,8 @@ class Keyed {
   }
 
   private step(op: Op, key: string, cost = 1): Step {
-    checkKey(key);
-    checkCost(cost);
+    if (!isKey(key)) checkKey(key);
+    if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, onStoreError } = this;
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
@@ -164,10 +170,18 @@ class Keyed {
     return then(answers);
   }
 
-  private grant(step: Step, answer: Answer): Decision {
+  /** The decision on a step that was to be charged. */
+  private charged(step: Step, answer: Answer): Decision {
+    if (!answer.allowed || answer.failure) return this.chargedElsewhere(step, answer);
+    const numbers = measure(step.rule, answer, step.cost);
+    return new GrantedDecision('allowed', numbers, this.policy, step, answer);
+  }
+
+  /** {@link charged} for a refusal, and for what the stand-in has charged. */
+  private chargedElsewhere(step: Step, answer: Answer): Decision {
     const decision = decide(this.name, step, answer, this.policy);
-    return answer.allowed && (!answer.failure || answer.standIn)
-      ? new GrantedDecision(decision, step, answer)
+    return answer.allowed && answer.standIn
+      ? new GrantedDecision(decision.outcome, decision, this.policy, step, answer)
       : decision;
   }
 }

@@ -10,14 +10,15 @@ import type { Ending } from './ending.js';
 import type { DecidedTurn } from './turn.js';
 
 /** What all admissions of a guard have in common. */
-interface AdmissionSource<Raw> {
+interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
 }
 
 export class GuardAdmission<Raw> implements Admission {
   readonly allowed: boolean;
-  readonly guard: AdmissionSource<Raw>;
+  readonly guard: object;
+  private readonly shared: Shared<Raw>;
   private readonly turns: readonly DecidedTurn<Raw>[];
   /** When the request came, by the guard's clock, if a limiter asks how long it took. */
   private readonly startUs: number;
@@ -30,13 +31,19 @@ export class GuardAdmission<Raw> implements Admission {
   private knownFields: readonly Field[] | undefined = undefined;
   private knownBody: string | undefined = undefined;
 
-  constructor(turns: readonly DecidedTurn<Raw>[], guard: AdmissionSource<Raw>, startUs: number) {
+  constructor(
+    turns: readonly DecidedTurn<Raw>[],
+    guard: object,
+    shared: Shared<Raw>,
+    startUs: number,
+  ) {
     this.turns = turns;
     this.guard = guard;
+    this.shared = shared;
     this.startUs = startUs;
-    this.nowMs = guard.writer.nowMs();
+    this.nowMs = shared.writer.nowMs();
     this.allowed = allAllowed(turns);
-    this.open = guard.ending.begin(turns, this.allowed);
+    this.open = shared.ending.begin(turns, this.allowed);
     if (this.open && !this.allowed) this.end({ status: this.status }, true);
   }
 
@@ -47,24 +54,24 @@ export class GuardAdmission<Raw> implements Admission {
 
   get binding(): Decision | undefined {
     if (this.allowed) return undefined;
-    this.knownBinding ??= bindingOf(this.decisions.filter(({ allowed }) => !allowed));
+    this.knownBinding ??= bindingRefusal(this.turns);
     return this.knownBinding;
   }
 
   get status(): number {
     const { binding } = this;
-    return binding ? this.guard.writer.statusOf(binding) : 200;
+    return binding ? this.shared.writer.statusOf(binding) : 200;
   }
 
   get fields(): readonly Field[] {
-    this.knownFields ??= this.guard.writer.fields(this.turns, this.binding, this.nowMs);
+    this.knownFields ??= this.shared.writer.fields(this.turns, this.binding, this.nowMs);
     return this.knownFields;
   }
 
   get body(): string {
     const { binding } = this;
     if (!binding) return '';
-    this.knownBody ??= this.guard.writer.body(this.turns, binding);
+    this.knownBody ??= this.shared.writer.body(this.turns, binding);
     return this.knownBody;
   }
 
@@ -80,11 +87,19 @@ export class GuardAdmission<Raw> implements Admission {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
-    return this.guard.ending.end(open, end, refused, this.startUs);
+    return this.shared.ending.end(open, end, refused, this.startUs);
   }
 }
 
 function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
   for (const { decision } of turns) if (!decision.allowed) return false;
   return true;
+}
+
+function bindingRefusal<Raw>(turns: readonly DecidedTurn<Raw>[]): Decision | undefined {
+  let binding: Decision | undefined;
+  for (const { decision } of turns) {
+    if (!decision.allowed) binding = binding ? bindingOf([binding, decision]) : decision;
+  }
+  return binding;
 }

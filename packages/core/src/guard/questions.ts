@@ -12,36 +12,34 @@ import { brokenDecision } from './deciding.js';
 import type { Modes } from './modes.js';
 import { Turn } from './turn.js';
 
+/** A limiter with what the guard lends it. */
+export interface Asker<Raw> {
+  readonly limiter: Limiter<Raw>;
+  readonly context: StepContext;
+}
+
 export class Questions<Raw> {
-  private readonly limiters: readonly Limiter<Raw>[];
+  private readonly askers: readonly Asker<Raw>[];
   private readonly modes: Modes<Raw>;
   private readonly control: Control | undefined;
   private readonly client: StoreClient;
-  /** One for each limiter. */
-  private readonly contexts: readonly StepContext[];
 
   constructor(
-    limiters: readonly Limiter<Raw>[],
+    askers: readonly Asker<Raw>[],
     modes: Modes<Raw>,
     control: Control | undefined,
     client: StoreClient,
-    contexts: readonly StepContext[],
   ) {
-    this.limiters = limiters;
+    this.askers = askers;
     this.modes = modes;
     this.control = control;
     this.client = client;
-    this.contexts = contexts;
   }
 
   /** One turn for each limiter, with its mode, and its question to the store if that is known at once. */
   begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
-    const turns: Turn<Raw>[] = [];
-    for (let i = 0; i < this.limiters.length; i += 1) {
-      turns.push(this.turnOf(i, request, ofGuard));
-    }
-    return turns;
+    return this.askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
   /** Settled when callbacks that answer later have answered; undefined if there are none. Never rejects. */
@@ -56,15 +54,16 @@ export class Questions<Raw> {
     });
   }
 
-  private turnOf(index: number, request: LimitRequest<Raw>, ofGuard: Mode): Turn<Raw> {
-    const limiter = this.limiters[index] as Limiter<Raw>;
+  private turnOf(
+    { limiter, context }: Asker<Raw>,
+    request: LimitRequest<Raw>,
+    ofGuard: Mode,
+  ): Turn<Raw> {
     if (ofGuard === 'off') return new Turn(limiter, request, 'off', undefined);
     const settings = this.control?.settingsOf(limiter.name);
     const mode = this.modes.of(limiter, settings, request, ofGuard);
     const turn = new Turn(limiter, request, mode, settings);
-    if (mode !== 'off' && limiter.kind === 'stored') {
-      this.ask(turn, limiter, this.contexts[index] as StepContext);
-    }
+    if (mode !== 'off' && limiter.kind === 'stored') this.ask(turn, limiter, context);
     return turn;
   }
 

@@ -43,37 +43,41 @@ function problemOf({ reason }: Decision): Problem {
   return PROBLEMS[reason as Reason] ?? FULL; // a limiter of the user's own may name none
 }
 
-/** The problem document of a refusal. It names policies, never keys. */
+/**
+ * The problem document of a refusal. It names policies, never keys. A refusal must stay cheap, so it is written by hand
+ * around what needs escaping: `name`, the binding limiter's in JSON, and `violated`, all names in JSON with commas.
+ */
 export function problemBody(
   binding: Decision,
-  violated: readonly string[],
+  name: string,
+  violated: string,
   status: number = statusOf(binding),
 ): string {
   const { type, title } = problemOf(binding);
-  const detail = JSON.stringify(detailOf(binding));
-  const policies = JSON.stringify(violated);
-  // Written by hand around what needs escaping: a refusal must stay cheap.
-  return `{"type":"${type}","title":"${title}","status":${status},"detail":${detail},"violated-policies":${policies}}`;
+  const detail = detailOf(binding, name.slice(1, -1));
+  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail}","violated-policies":[${violated}]}`;
 }
 
-function detailOf({ reason, limiter, cost, policy, retryAfterMs }: Decision): string {
-  const seconds = retryAfterSeconds(retryAfterMs || 0);
-  const wait =
-    retryAfterMs === Infinity
-      ? 'Waiting does not help.'
-      : `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+/** As the inside of a JSON string; `limiter` is that of its name. */
+function detailOf({ reason, cost, policy, retryAfterMs }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':
       return policy
-        ? `This request takes ${cost} units, more than policy "${limiter}" can ever allow. Make it smaller; waiting does not help.`
-        : `Policy "${limiter}" allows you no requests. ${wait}`;
+        ? `This request takes ${cost} units, more than policy \\"${limiter}\\" can ever allow. Make it smaller; waiting does not help.`
+        : `Policy \\"${limiter}\\" allows you no requests. ${waitOf(retryAfterMs)}`;
     case 'blocked':
-      return `Your requests are blocked under policy "${limiter}". ${wait}`;
+      return `Your requests are blocked under policy \\"${limiter}\\". ${waitOf(retryAfterMs)}`;
     case 'rate':
-      return `You have used up the quota of policy "${limiter}". ${wait}`;
+      return `You have used up the quota of policy \\"${limiter}\\". ${waitOf(retryAfterMs)}`;
     case 'concurrency':
-      return `You have too many requests in progress under policy "${limiter}". Wait for one to finish.`;
+      return `You have too many requests in progress under policy \\"${limiter}\\". Wait for one to finish.`;
     default:
-      return `The service cannot take this request now. ${wait}`;
+      return `The service cannot take this request now. ${waitOf(retryAfterMs)}`;
   }
+}
+
+function waitOf(retryAfterMs: number): string {
+  if (retryAfterMs === Infinity) return 'Waiting does not help.';
+  const seconds = retryAfterSeconds(retryAfterMs || 0);
+  return `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
 }

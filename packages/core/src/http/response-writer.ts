@@ -14,12 +14,17 @@ import { stringItem } from './structured.js';
 /** `draft-11`: `RateLimit` and `RateLimit-Policy`. `legacy`: `X-RateLimit-*`. */
 export type HeaderStyle = 'draft-11' | 'legacy';
 
-/** What a policy is called in fields, and its `RateLimit-Policy` item. */
+/** What is written of a policy again and again. */
 interface PolicyTexts {
+  /** Its name in a field. */
   readonly name: string;
+  /** Its name in JSON. */
+  readonly json: string;
+  /** Its `RateLimit-Policy` item. */
   readonly item: string;
 }
 
+const NONE: readonly Field[] = Object.freeze([]);
 const NO_STORE: Field = Object.freeze(['Cache-Control', 'no-store'] as const);
 const PROBLEM: Field = Object.freeze(['Content-Type', PROBLEM_TYPE] as const);
 
@@ -60,24 +65,24 @@ export class ResponseWriter {
     binding: Decision | undefined,
     nowMs: number,
   ): readonly Field[] {
-    const fields: Field[] = [];
-    this.addLimits(fields, turns, nowMs);
-    if (!binding) return fields;
+    const limits = this.limits(turns, nowMs);
+    if (!binding) return limits;
+    const { retryAfterMs } = binding;
     // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
-    if (binding.retryAfterMs !== Infinity) {
-      fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
-    }
-    fields.push(NO_STORE, PROBLEM);
-    return fields;
+    if (retryAfterMs === Infinity) return [...limits, NO_STORE, PROBLEM];
+    const retryAfter = String(retryAfterSeconds(retryAfterMs || 0));
+    return [...limits, ['Retry-After', retryAfter], NO_STORE, PROBLEM];
   }
 
   body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision): string {
-    const violated: string[] = [];
-    for (const { decision } of turns) if (!decision.allowed) violated.push(decision.limiter);
-    return problemBody(binding, violated, this.statusOf(binding));
+    let violated = '';
+    for (const { decision } of turns) {
+      if (!decision.allowed) violated += (violated && ',') + this.jsonNameOf(decision);
+    }
+    return problemBody(binding, this.jsonNameOf(binding), violated, this.statusOf(binding));
   }
 
-  private addLimits<Raw>(fields: Field[], turns: readonly LimiterTurn<Raw>[], nowMs: number): void {
+  private limits<Raw>(turns: readonly LimiterTurn<Raw>[], nowMs: number): readonly Field[] {
     let policies = '';
     let limits = '';
     let tightest: Decision | undefined;
@@ -92,14 +97,24 @@ export class ResponseWriter {
       if (this.legacy && decision.policy.unit === 'requests')
         tightest = tightest ? bindingOf([tightest, decision]) : decision;
     }
-    if (limits) fields.push(['RateLimit-Policy', policies], ['RateLimit', limits]);
-    if (tightest) fields.push(...legacyFields(tightest, nowMs));
+    const standard: readonly Field[] = limits
+      ? [
+          ['RateLimit-Policy', policies],
+          ['RateLimit', limits],
+        ]
+      : NONE;
+    return tightest ? [...standard, ...legacyFields(tightest, nowMs)] : standard;
+  }
+
+  private jsonNameOf({ limiter, policy }: Decision): string {
+    return policy?.name === limiter ? this.textsOf(policy).json : JSON.stringify(limiter);
   }
 
   private textsOf(policy: Policy): PolicyTexts {
     let texts = this.texts.get(policy);
     if (texts === undefined) {
-      texts = { name: stringItem(policy.name), item: policyItem(policy) };
+      const { name } = policy;
+      texts = { name: stringItem(name), json: JSON.stringify(name), item: policyItem(policy) };
       this.texts.set(policy, texts);
     }
     return texts;

@@ -49,24 +49,13 @@ export class BucketShelf {
 
   /** The slot of a key, -1 if there is none. Valid until the next call of `find` or `add`. */
   find(limiterName: string, rule: BucketRule, key: string, nowUs: number): number {
+    if (this.epoch !== this.table.generation) this.forgetHot();
     let limiter = this.last;
     if (rule !== this.lastRule || limiter === undefined || limiter.name !== limiterName) {
-      limiter = this.limiters.findOrMake(limiterName, rule.code);
-      this.last = limiter;
-      this.lastRule = rule;
+      limiter = this.turnTo(limiterName, rule);
     }
-    if (this.epoch === this.table.generation) {
-      const hot = limiter.hot.get(key);
-      if (hot !== undefined) return hot;
-    } else {
-      this.forgetHot();
-    }
-    const print = this.identify(key);
-    this.lo = limiter.print.lo ^ print.lo || 1; // both halves 0 would mean an empty slot
-    this.hi = limiter.print.hi ^ print.hi;
-    const slot = this.table.find(this.lo, this.hi, nowUs);
-    if (slot >= 0) this.remember(limiter, key, slot);
-    return slot;
+    const hot = limiter.hot.get(key);
+    return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
   /**
@@ -128,6 +117,23 @@ export class BucketShelf {
   /** One of `counts` numbers, the same for the same key. */
   spread(key: string, counts: number): number {
     return (this.identify(key).hi >>> 0) % counts;
+  }
+
+  // Apart from `find`, which is short enough to be inlined without them.
+  private turnTo(limiterName: string, rule: BucketRule): Limiter {
+    const limiter = this.limiters.findOrMake(limiterName, rule.code);
+    this.last = limiter;
+    this.lastRule = rule;
+    return limiter;
+  }
+
+  private search(limiter: Limiter, key: string, nowUs: number): number {
+    const print = this.identify(key);
+    this.lo = limiter.print.lo ^ print.lo || 1; // both halves 0 would mean an empty slot
+    this.hi = limiter.print.hi ^ print.hi;
+    const slot = this.table.find(this.lo, this.hi, nowUs);
+    if (slot >= 0) this.remember(limiter, key, slot);
+    return slot;
   }
 
   private makeLimiter(name: string, code: string): Limiter {

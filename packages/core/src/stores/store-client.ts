@@ -5,6 +5,7 @@ import { SpillwayError, show } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Rule } from '../contract/rule.js';
 import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import { type OneStepStore, oneStepStore } from '../memory/memory-store.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
@@ -45,6 +46,7 @@ export class StoreClient {
   private readonly store: Store;
   private readonly answering: AnsweringStore;
   private readonly memory: SharedMemory | undefined;
+  private readonly oneStep: OneStepStore | undefined;
   private readonly shared: SharedState;
   private readonly refusals: Refusals | undefined;
   private readonly findsRefusals: boolean;
@@ -58,6 +60,7 @@ export class StoreClient {
     const clock = checkClock(options.clock);
     this.memory = options.store ? undefined : sharedMemory(clock);
     this.store = options.store ? checkStore(options.store) : (this.memory as SharedMemory).store;
+    this.oneStep = oneStepStore(this.store);
     this.shared = sharedState(this.store, clock);
     this.answering = resilient(this.store, this.shared, options, observers, policies);
     this.refusals = this.shared.refusals;
@@ -90,6 +93,17 @@ export class StoreClient {
   /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
   known(step: Step): Answer | undefined {
     return this.findsRefusals ? this.refusals?.find(step) : undefined;
+  }
+
+  /** {@link ask} for one step of a memory store, with fewer objects; undefined where the store must be asked. */
+  askNow(step: Step): Answer | undefined {
+    const { oneStep } = this;
+    if (oneStep === undefined) return undefined;
+    try {
+      return oneStep.applyOne(step);
+    } catch {
+      return undefined;
+    }
   }
 
   /** @param host of the request that asks: keeps alive what outlives it */

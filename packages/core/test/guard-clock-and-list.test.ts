@@ -1,0 +1,95 @@
+/** What a guard takes and shows beside its decisions: its clock, its limiters, and the live settings it reads. */
+
+import {
+  type Control,
+  concurrencyLimit,
+  createGuard,
+  type LimiterSettings,
+  memoryControl,
+  rateLimit,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, it } from 'vitest';
+import { request, setUp, two } from './guard-set-up.js';
+
+describe('the clock of a guard', () => {
+  it('is that of its memory, where no store is given', async () => {
+    const clock = new ManualClock();
+    const guard = createGuard(rateLimit({ limit: 1, window: '1m' }), { clock });
+    expect((await guard.admit(request())).allowed).toBe(true);
+    expect(await guard.admit(request())).toMatchObject({
+      allowed: false,
+      binding: { retryAfterMs: 60_000 },
+    });
+    clock.advance('59999ms');
+    expect((await guard.admit(request())).allowed).toBe(false);
+    clock.advance('1ms');
+    expect((await guard.admit(request())).allowed).toBe(true);
+  });
+
+  it('must have nowUs', () => {
+    expect(() => createGuard(rateLimit(two), { clock: {} as never })).toThrow(/SPW_OPTION_INVALID/);
+  });
+});
+
+it('a guard lists its limiters as they were declared', () => {
+  const rate = rateLimit({ ...two, mode: 'shadow' });
+  const permits = concurrencyLimit({ name: 'permits', limit: 3, mode: () => 'off' });
+  const own = { kind: 'local', name: 'own', mode: 'off', decide: () => ({}) as never } as const;
+  const { guard } = setUp([rate, permits, own]);
+  expect(guard.limiters).toEqual([
+    { name: 'two', kind: 'stored', rule: rate.rule, mode: 'shadow' },
+    { name: 'permits', kind: 'stored', rule: permits.rule, mode: undefined },
+    { name: 'own', kind: 'local', rule: undefined, mode: 'off' },
+  ]);
+  expect(Object.isFrozen(guard.limiters)).toBe(true);
+});
+
+it('a request may be frozen', async () => {
+  const { guard } = setUp([rateLimit(two), concurrencyLimit({ name: 'c', limit: 1 })]);
+  const admission = await guard.admit(Object.freeze(request()));
+  expect(admission.allowed).toBe(true);
+  await admission.release(Object.freeze({ status: 200 }));
+});
+
+describe('live settings', () => {
+  it('are read once for each limiter and request, and so is what was decided of its key', () => {
+    const live = memoryControl({ clock: new ManualClock() });
+    live.set('two', { limits: { limit: 5 } }, { by: 'ada', because: 'a test' });
+    const asked: string[] = [];
+    const control: Control = {
+      settingsOf: (limiter) => {
+        asked.push(`settings ${limiter}`);
+        return live.settingsOf(limiter);
+      },
+      rulingOn: (limiter, key) => {
+        asked.push(`ruling ${limiter}`);
+        return live.rulingOn(limiter, key);
+      },
+    };
+    const { admit } = setUp([rateLimit({ ...two, share: 0.5 }), rateLimit({ ...two, name: 'b' })], {
+      control,
+    });
+    asked.length = 0;
+    admit();
+    expect(asked.sort()).toEqual(['ruling b', 'ruling two', 'settings b', 'settings two']);
+  });
+
+  it('that end while a request is decided make one decision all the same', () => {
+    // Says the override once, and then that it has ended.
+    const override: LimiterSettings = { mode: 'shadow', share: 1, limits: { limit: 1 } };
+    let left = 0;
+    const control: Control = {
+      settingsOf: () => (left-- > 0 ? override : undefined),
+      rulingOn: () => undefined,
+    };
+    const { admit } = setUp(rateLimit({ ...two, limit: 100, share: 0 }), { control });
+    for (let i = 0; i < 2; i += 1) {
+      left = 1;
+      expect(admit().decisions).toMatchObject([
+        { policy: { limit: 1 }, outcome: i === 0 ? 'allowed' : 'would-deny' },
+      ]);
+    }
+    expect(admit().decisions).toMatchObject([{ policy: { limit: 100 } }]);
+  });
+});
