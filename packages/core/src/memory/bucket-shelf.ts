@@ -21,8 +21,7 @@ interface Limiter {
 
 /**
  * A limiter with a code, and a key, are identified by the exclusive or of their fingerprints, which are made under
- * different
- * seeds: as hard to make meet as one fingerprint of both.
+ * different seeds: as hard to make meet as one fingerprint of both.
  */
 export class BucketShelf {
   private readonly table = new BucketTable();

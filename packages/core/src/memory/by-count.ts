@@ -12,9 +12,8 @@ interface Codes<Thing> {
 
 /**
  * Names of limiters are chosen by developers, so they are few; the codes of a limiter may be many where its `limit`
- * function
- * goes with a burst, so what is idle is dropped. What is not idle holds at least one entry of its store, and those are
- * bounded.
+ * function goes with a burst, so what is idle is dropped. What is not idle holds at least one entry of its store, and
+ * those are bounded.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

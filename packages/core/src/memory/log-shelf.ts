@@ -26,8 +26,7 @@ export class LogShelf {
 
   /**
    * Does `step` to the log that is kept under `key` and was found as `stored`; if none was, it begins with `other`, and
-   * is
-   * kept if it charges. `mayGrow` as for {@link stepLog}.
+   * is kept if it charges. `mayGrow` as for {@link stepLog}.
    */
   step(
     { limiter, op, cost, receipt }: Step,

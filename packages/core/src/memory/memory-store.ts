@@ -20,8 +20,7 @@ import { Shelves } from './shelves.js';
 export interface MemoryStoreOptions {
   /**
    * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress.
-   * Default
-   * 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each set of numbers: they are
+   * Default 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each set of numbers: they are
    * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some
    * already.
    */
