@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { defineConfig } from 'vitest/config';
+import { TIERS } from './tests/tiers.js';
 
 /** The Lua sources are imported as text, as the build does. */
 const luaAsText = {
@@ -11,14 +12,20 @@ const luaAsText = {
 };
 
 export default defineConfig({
-  plugins: [luaAsText],
-  // Tests run the sources, not the build; tests/packaging and tests/fleet are what uses dist.
-  ssr: { resolve: { conditions: ['@spillway/source'] } },
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
-    globalSetup: ['tools/redis-global-setup.ts'],
     reporters: ['default', './tools/plain-count-reporter.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 30_000,
+    projects: TIERS.map(({ name, include, exclude }) => ({
+      plugins: [luaAsText],
+      // Tests run the sources, not the build; tests/packaging and tests/fleet are what uses dist.
+      ssr: { resolve: { conditions: ['@spillway/source'] } },
+      test: {
+        name,
+        include: [...include],
+        exclude: ['**/node_modules/**', ...exclude],
+        globalSetup: name === 'quick' ? [] : ['packages/testkit/src/redis-global-setup.ts'],
+        testTimeout: 60_000,
+        hookTimeout: 30_000,
+      },
+    })),
   },
 });

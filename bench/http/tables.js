@@ -7,6 +7,7 @@ import { digits, median, quantile, ratio, spread } from '../harness/stats.js';
 import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { contenders as express } from './frameworks/express.js';
+import { contenders as fastify } from './frameworks/fastify.js';
 import { contenders as hono } from './frameworks/hono.js';
 import { contenders as koa } from './frameworks/koa.js';
 import { contenders as nest } from './frameworks/nest.js';
@@ -21,6 +22,7 @@ const OTHER_CORE = 1;
 const FRAMEWORKS = {
   express: { title: 'Express 5', contenders: express, addedUs: 8, refused: 1 },
   koa: { title: 'Koa 3', contenders: koa, addedUs: 6 },
+  fastify: { title: 'Fastify 5', contenders: fastify, addedUs: 4 },
   hono: { title: 'Hono 4 on Node', contenders: hono, addedUs: 10 },
   nest: { title: 'NestJS 11 on Express', contenders: nest, addedUs: 15, refused: 1.15 },
 };
@@ -68,7 +70,11 @@ function tableOf(framework, kind, names, results) {
 
 async function measure(framework, kind, redisPort, say) {
   const { title, contenders } = FRAMEWORKS[framework];
-  const names = Object.keys(contenders).filter((name) => redisPort || !contenders[name].redis);
+  // Shedders refuse nothing here: the load is less than a process can carry.
+  const names = Object.keys(contenders).filter((name) => {
+    const { redis, sheds } = contenders[name];
+    return (redisPort || !redis) && (kind.limit > 1 || !sheds);
+  });
   const load = startChild(import.meta.url, './load.js', { core: OTHER_CORE });
   const servers = {};
   say(`${title}, ${kind.title}`);

@@ -3,7 +3,7 @@
 import { readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AdapterOptions } from '@spillway/conformance';
-import { ROOT } from '../fleet/processes.js';
+import { ROOT } from 'spillway-testkit';
 
 export interface DemoKind {
   readonly name: string;
@@ -34,6 +34,13 @@ export const demos: readonly DemoKind[] = [
     speaksToRedis: true,
   },
   { name: 'Koa', adapter: 'koa', command: () => [NODE, app('koa')], speaksToRedis: true },
+  {
+    name: 'Fastify',
+    adapter: 'fastify',
+    command: () => [NODE, app('fastify')],
+    options: { oneGuard: true },
+    speaksToRedis: true,
+  },
   {
     name: 'Hono on Node',
     adapter: 'hono',

@@ -9,10 +9,10 @@ import { ManualClock } from '@spillway/core/testing';
 import { redisStoreAt } from '@spillway/redis/testing';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import { redisUrl } from 'spillway-testkit/redis';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Oracle } from '../../packages/conformance/src/oracle.js';
 import { kinRules } from '../../packages/conformance/src/rules.js';
-import { redisUrl } from '../../packages/redis/test/redis.js';
 
 const SECOND = 1_000_000;
 const YEAR = 31_536_000 * SECOND;

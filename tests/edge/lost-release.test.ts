@@ -2,14 +2,15 @@
 
 import { Redis } from 'ioredis';
 import { Miniflare } from 'miniflare';
+import { delay } from 'spillway-testkit';
+import { redisProgram, startServer } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { delay, redisServer, startServer } from '../../packages/redis/test/redis.js';
-import { UpstashServer } from '../../packages/redis/test/upstash-server.js';
 import { bundleForWorker } from './bundle.js';
 
 const THIRD_MS = 4_000;
 
-describe.skipIf(redisServer === null)('a Worker that lost a release', () => {
+describe.skipIf(redisProgram === null)('a Worker that lost a release', () => {
   it('is free again when a third of the lease is over', async () => {
     const server = await startServer();
     const redis = new Redis(server.port);

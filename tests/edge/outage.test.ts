@@ -2,9 +2,10 @@
 
 import { Redis } from 'ioredis';
 import { Miniflare } from 'miniflare';
+import { delay } from 'spillway-testkit';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { delay, redisServer, type Server, startServer } from '../../packages/redis/test/redis.js';
-import { UpstashServer } from '../../packages/redis/test/upstash-server.js';
 import { bundleForWorker } from './bundle.js';
 
 /** Of requests, not of waiting: two cores may be busy with other tests. */
@@ -16,8 +17,8 @@ const ways = ['hono', 'kept', 'bare'].flatMap((way) =>
   ),
 );
 
-describe.skipIf(redisServer === null)('a Worker whose store goes and comes back', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('a Worker whose store goes and comes back', () => {
+  let server: RedisServer;
   let redis: Redis;
   let http: UpstashServer;
   let miniflare: Miniflare;

@@ -4,8 +4,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
+import { checkBuilt } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { checkBuilt, RedisServer, redisProgram } from './processes.js';
 
 const ATTACKER = join(import.meta.dirname, 'attacker.js');
 const exec = promisify(execFile);

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type RedisControl, redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { checkBuilt } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { checkBuilt, RedisServer, redisProgram } from './processes.js';
 
 const FOLLOWER = join(import.meta.dirname, 'control-follower.js');
 const PROCESSES = 4;

@@ -5,8 +5,8 @@ import { fromNodeRedisCluster, type RedisClient, redisStore } from '@spillway/re
 import { Cluster } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
 import { createCluster } from 'redis';
+import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisProgram } from './processes.js';
 import { startShards } from './redis-groups.js';
 
 type Connect = (ports: readonly number[]) => Promise<Parameters<typeof redisStore>[0]>;

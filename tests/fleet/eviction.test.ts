@@ -3,8 +3,8 @@
 import { createLimiter, type Decision } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RedisServer, redisProgram } from './processes.js';
 
 /** New keys in one go, and how many at most: 4 MB hold some 22,000. */
 const BATCH = 2_000;

@@ -3,8 +3,8 @@
 import { systemClock } from '@spillway/core/store';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
+import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it } from 'vitest';
-import { redisProgram } from './processes.js';
 import { type Failover, startClusterOfSix, startSentinels } from './redis-groups.js';
 import { expectTold, nameOf, quantileMs, TIMEOUT_MS, watchedService } from './watched-service.js';
 

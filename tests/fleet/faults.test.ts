@@ -1,9 +1,10 @@
 /** A Redis that fails: requests are answered all the same, in time, and limited again when it is back. */
 
 import { Redis } from 'ioredis';
+import { checkBuilt, startDemo } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ask, askUntil, type Load, load } from './load.js';
-import { checkBuilt, RedisServer, redisProgram, startDemo } from './processes.js';
 
 /** The deadline on a store call is 50 ms; the rest is for two busy cores. */
 const IN_TIME_MS = 500;

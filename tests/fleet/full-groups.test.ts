@@ -6,8 +6,9 @@ import { type BreakerEvent, createGuard, createLimiter, rateLimit } from '@spill
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
+import { checkBuilt, launch } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { checkBuilt, launch, RedisServer, redisProgram } from './processes.js';
 
 const LOOP = join(import.meta.dirname, 'group-loop.js');
 const LIMIT = 100;

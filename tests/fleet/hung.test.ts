@@ -5,9 +5,9 @@ import { fromNodeRedis, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { createClient } from 'redis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { blackHole } from './black-hole.js';
-import { RedisServer, redisProgram } from './processes.js';
 import { type Failover, startClusterOfSix, startSentinels } from './redis-groups.js';
 
 const WITHIN_MS = 3_000;

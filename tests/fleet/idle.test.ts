@@ -3,8 +3,8 @@
 import { type BreakerEvent, createGuard, rateLimit } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RedisServer, redisProgram } from './processes.js';
 
 /** After so long without requests the store is asked ever more seldom. */
 const IDLE_MS = 11_000;

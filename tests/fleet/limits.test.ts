@@ -1,8 +1,9 @@
 /** The limits of one process and of a fleet, under load. */
 
+import { checkBuilt, startDemo } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask, load } from './load.js';
-import { checkBuilt, RedisServer, redisProgram, startDemo } from './processes.js';
 
 beforeAll(() => checkBuilt('express'));
 

@@ -1,8 +1,9 @@
 /** A service that has little to do refuses nothing, however often others keep it from the processor. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT } from 'spillway-testkit';
+import { checkBuilt, launch } from 'spillway-testkit/processes';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { checkBuilt, launch, ROOT } from './processes.js';
 
 /** As a CPU limit of 0.5 that a neighbour has used up. */
 const OWN_MS = 50;

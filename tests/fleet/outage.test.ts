@@ -3,9 +3,9 @@
 import { systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { blackHole } from './black-hole.js';
-import { RedisServer, redisProgram } from './processes.js';
 import {
   chargedLate,
   expectTold,

@@ -5,9 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort, type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { onTestFinished } from 'vitest';
-import { freePort, type Server, startServer } from '../../packages/redis/test/redis.js';
-import { redisProgram } from './processes.js';
 
 const FAST_REPLICA = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
 
@@ -77,7 +76,7 @@ async function sentinel(masterPort: number): Promise<number> {
 /** Three masters and a replica of each; the one that is killed is the first. */
 export async function startClusterOfSix(): Promise<Failover> {
   const flags = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
-  const servers: Server[] = [];
+  const servers: RedisServer[] = [];
   for (let i = 0; i < 6; i += 1) {
     const own = ['--cluster-replica-validity-factor', '0', ...FAST_REPLICA];
     servers.push(await ownServer(...flags, ...own));
@@ -123,7 +122,7 @@ export interface Shards {
 
 /** Three masters without replicas, each of which goes on without the others. */
 export async function startShards(): Promise<Shards> {
-  const servers: Server[] = [];
+  const servers: RedisServer[] = [];
   for (let i = 0; i < 3; i += 1) {
     const flags = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
     servers.push(await ownServer(...flags, '--cluster-require-full-coverage', 'no'));
@@ -174,7 +173,7 @@ async function masterPortBy(sentinelClient: Redis): Promise<string | undefined> 
   return (address as string[] | null)?.[1];
 }
 
-async function ownServer(...args: string[]): Promise<Server> {
+async function ownServer(...args: string[]): Promise<RedisServer> {
   const server = await startServer(undefined, ...args);
   onTestFinished(() => server.kill());
   return server;

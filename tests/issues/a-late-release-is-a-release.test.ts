@@ -3,8 +3,8 @@
 import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { expect, it, onTestFinished } from 'vitest';
-import { RedisServer, redisProgram } from '../fleet/processes.js';
 
 it.skipIf(redisProgram === null)(
   'a release that meets Redis after its deadline frees its permit',

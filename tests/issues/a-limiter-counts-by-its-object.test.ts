@@ -14,8 +14,8 @@ import {
 import { fetchGuard } from '@spillway/core/fetch';
 import { spillway } from '@spillway/express';
 import express from 'express';
+import { serveListener } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
-import { serveListener } from '../http/service.js';
 
 const request: LimitRequest = {
   method: 'GET',

@@ -14,8 +14,8 @@ import {
   type Store,
 } from '@spillway/core';
 import fc from 'fast-check';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from '../../packages/core/test/guard-set-up.js';
 
 const WORDS = [undefined, null, Number.NaN, Infinity, 0.5, 1e300, '7', 7n, {}, [], true, () => 1];
 

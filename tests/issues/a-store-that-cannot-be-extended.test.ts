@@ -1,8 +1,8 @@
 /** What is kept about a store is kept beside it: a store may be frozen, a proxy, or an object with private fields. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Step } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { expect, it } from 'vitest';
-import { request } from '../../packages/core/test/guard-set-up.js';
 
 const plain = () => {
   const memory = memoryStore();

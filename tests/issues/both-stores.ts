@@ -1,12 +1,11 @@
-/// <reference path="../../tools/redis-global-setup.ts" />
 /** Runs the same sentences on the memory store and on a real Redis, both on a clock that is moved by hand. */
 
 import { memoryStore, type Store } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { redisStoreAt } from '@spillway/redis/testing';
 import { Redis } from 'ioredis';
+import { redisUrl } from 'spillway-testkit/redis';
 import { afterAll, beforeEach, describe } from 'vitest';
-import { redisUrl } from '../../packages/redis/test/redis.js';
 
 export interface Opened {
   readonly store: Store;

@@ -17,10 +17,10 @@ import {
   type Store,
 } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { skippedDecision } from '../../packages/core/src/contract/skipped.js';
 import { Names } from '../../packages/core/src/stores/names.js';
-import { request } from '../../packages/core/test/guard-set-up.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

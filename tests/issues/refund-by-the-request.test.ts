@@ -3,8 +3,8 @@
 import { createGuard, type LimitRequest, memoryStore, rateLimit as plain } from '@spillway/core';
 import { rateLimit, spillway } from '@spillway/express';
 import express from 'express';
+import { serveListener } from 'spillway-testkit/http';
 import { expect, it } from 'vitest';
-import { serveListener } from '../http/service.js';
 
 it('gives refundIf the request that was judged, with the store at once and later', async () => {
   const memory = memoryStore();

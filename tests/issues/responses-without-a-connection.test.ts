@@ -1,12 +1,15 @@
 /** A response that no connection carries finishes and never closes: what it held is given back all the same. */
 
+import type { RequestListener } from 'node:http';
 import { concurrencyLimit, fleetShedder, memoryStore, rateLimit, type Store } from '@spillway/core';
 import * as forExpress from '@spillway/express';
+import * as forFastify from '@spillway/fastify';
 import * as forKoa from '@spillway/koa';
 import express from 'express';
+import Fastify from 'fastify';
 import Koa from 'koa';
 import { describe, expect, it } from 'vitest';
-import { type App, type Visit, WITHOUT_CONNECTION } from '../http/without-connection.js';
+import { type App, type Visit, WITHOUT_CONNECTION } from './without-connection.js';
 
 type Limiters = ReturnType<typeof concurrencyLimit>;
 interface Guarded {
@@ -28,6 +31,17 @@ const FRAMEWORKS: Record<string, (limiters: Limiters, store: Store) => Guarded> 
       ctx.body = { ok: true };
     });
     return { app, guard };
+  },
+  Fastify: (limiters, store) => {
+    const app = Fastify();
+    app.register(forFastify.spillway, { limiters: limiters as never, store });
+    app.get('/', () => ({ ok: true }));
+    const listener: RequestListener = async (req, res) => {
+      await app.ready();
+      app.routing(req, res);
+    };
+    const inProgress = { get: () => app.spillway.inProgress };
+    return { app: listener, guard: Object.defineProperties({ inProgress: 0 }, { inProgress }) };
   },
 };
 

@@ -5,8 +5,8 @@
 
 import { type Algorithm, createGuard, memoryControl, rateLimit, type Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type RateRule } from '@spillway/core/store';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from '../../packages/core/test/guard-set-up.js';
 import { type Opened, onBothStores } from './both-stores.js';
 
 const MINUTE = 60_000_000;

@@ -12,9 +12,8 @@ import {
 import { type LeasesAnswer, makeLeasesRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
+import { RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
 import { expect, it, onTestFinished } from 'vitest';
-import { startCluster } from '../../packages/redis/test/redis-cluster.js';
-import { RedisServer, redisProgram } from '../fleet/processes.js';
 
 const PERMITS = 20_000;
 const KEYS = 100;

@@ -8,9 +8,8 @@ import {
   rateLimit,
 } from '@spillway/core';
 import fc from 'fast-check';
+import { held, MuteStore, request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from '../../packages/core/test/guard-set-up.js';
-import { held, MuteStore } from '../../packages/core/test/held.js';
 
 describe('leases', () => {
   it('leave nothing behind after any mix of requests, failures, refusals and releases', async () => {

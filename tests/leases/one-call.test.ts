@@ -10,8 +10,8 @@ import {
 } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RedisServer, redisProgram } from '../fleet/processes.js';
 
 const SCRIPTS = ['evalsha', 'eval'];
 

@@ -3,8 +3,8 @@
 import { concurrencyLimit, createGuard, fleetShedder, type LimitRequest } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { expect, it, onTestFinished } from 'vitest';
-import { RedisServer, redisProgram } from '../fleet/processes.js';
 
 const EVERY_MS = 20;
 const HANDLER_MS = 500;

@@ -4,8 +4,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { checkBuilt } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { checkBuilt, RedisServer, redisProgram } from '../fleet/processes.js';
 
 const LIMIT = 6;
 const LEASE_US = 1_000_000;

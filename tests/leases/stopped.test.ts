@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { type LeasesAnswer, makeLeasesRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { checkBuilt } from 'spillway-testkit/processes';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { checkBuilt, RedisServer, redisProgram } from '../fleet/processes.js';
 
 const PERMITS = 4_000;
 

@@ -1,6 +1,6 @@
+import { seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { EventLoop } from './event-loop.js';
-import { seeded } from './random.js';
 
 describe('the modelled event loop', () => {
   it('runs events in the order of their time, and equal ones as they came', () => {

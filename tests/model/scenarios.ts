@@ -11,9 +11,9 @@ import {
   type WorkerShedder,
   workerShedder,
 } from '@spillway/core';
+import { seeded } from 'spillway-testkit';
 import { WaitMeter } from '../../packages/core/src/node/wait-meter.js';
 import { EventLoop } from './event-loop.js';
-import { seeded } from './random.js';
 import { CAPACITY, type Result, serve, type Traffic } from './service.js';
 
 /** Not those by which the brake's constants were chosen (1 to 3): what is asserted here was not fitted to. */

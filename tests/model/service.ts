@@ -1,8 +1,8 @@
 /** A service on the modelled event loop, its traffic, and what came of it. */
 
 import type { Admission, Guard, LimitRequest } from '@spillway/core';
+import type { Random } from 'spillway-testkit';
 import type { EventLoop, Processor } from './event-loop.js';
-import type { Random } from './random.js';
 
 /** The traffic's classes with their shares; the path of a request is its class. */
 const MIX = { critical: 0.2, post: 0.3, get: 0.4, test: 0.1 } as const;

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programOfOptions } from './options.js';
 import { publicPackages, readManifest } from './packages.js';
 import { installPacked, type Project } from './project.js';
 
@@ -10,8 +11,14 @@ const packages = publicPackages();
 const entries = packages.flatMap((p) => p.entries);
 let project: Project;
 
+/** The last major that knows `moduleResolution: node10`; other than the compiler of this repository. */
+const OLD_TYPESCRIPT = 'typescript@5.9.3';
+
 beforeAll(async () => {
-  project = await installPacked(packages);
+  const [first, ...others] = packages;
+  if (!first) throw new Error('nothing to pack');
+  const peers = [...first.peers, OLD_TYPESCRIPT];
+  project = await installPacked([{ ...first, peers }, ...others]);
 }, 180_000);
 
 afterAll(() => project?.remove());
@@ -89,12 +96,14 @@ describe('one copy of core', () => {
         import { createRequire } from 'node:module';
         import * as core from '@spillway/core';
         const require = createRequire(import.meta.url);
+        const testing = await import('@spillway/core/testing');
         const others = [];
         for (const entry of ${JSON.stringify(entries)}) {
           const [imported, required] = [await import(entry), require(entry)];
           for (const name of Object.keys(imported)) {
             if (imported[name] !== required[name]) others.push(entry + ' has two of ' + name);
-            if (name in core && imported[name] !== core[name]) others.push(entry + ' has its own ' + name);
+            const original = core[name] ?? testing[name] ?? imported[name];
+            if (imported[name] !== original) others.push(entry + ' has its own ' + name);
           }
         }
         console.log(JSON.stringify(others));`,
@@ -108,6 +117,27 @@ describe('strict TypeScript, declarations checked too', () => {
     ...entries.map((entry, index) => `import * as entry${index} from '${entry}';`),
     `export const all: readonly object[] = [${entries.map((_, index) => `entry${index}`)}];`,
   ].join('\n');
+  const strict = { strict: true, skipLibCheck: false, exactOptionalPropertyTypes: true };
+
+  /** What the compiler says of one file, save about packages that are not ours. */
+  async function messagesFor(
+    file: string,
+    text: string,
+    options: object,
+    compilerIn?: string,
+  ): Promise<string[]> {
+    const compilerOptions = {
+      ...strict,
+      target: 'es2022',
+      noEmit: true,
+      types: ['node'],
+      ...options,
+    };
+    const tsconfig = { compilerOptions, files: [file] };
+    project.write({ [file]: text, 'tsconfig.json': JSON.stringify(tsconfig) });
+    const messages = await project.typeCheck('tsconfig.json', compilerIn);
+    return messages.split('\n').filter((line) => line !== '' && isOurs(line));
+  }
 
   it.each([
     { file: 'use.mts', module: 'node16', moduleResolution: 'node16' },
@@ -115,18 +145,25 @@ describe('strict TypeScript, declarations checked too', () => {
     { file: 'use.cts', module: 'nodenext', moduleResolution: 'nodenext' },
     { file: 'use.ts', module: 'esnext', moduleResolution: 'bundler' },
   ])('$file compiles with moduleResolution $moduleResolution', async ({ file, ...options }) => {
-    const strict = { strict: true, skipLibCheck: false, exactOptionalPropertyTypes: true };
-    const compilerOptions = { ...options, ...strict, target: 'es2022', noEmit: true };
-    const tsconfig = { compilerOptions: { ...compilerOptions, types: ['node'] }, files: [file] };
-    project.write({ [file]: use, 'tsconfig.json': JSON.stringify(tsconfig) });
-    expect(ours(await project.typeCheck('tsconfig.json'))).toEqual([]);
+    expect(await messagesFor(file, use, options)).toEqual([]);
+  });
+
+  it('every entry is found with moduleResolution node10, which reads no exports', async () => {
+    // The declarations themselves are checked above.
+    const options = { module: 'commonjs', moduleResolution: 'node10', skipLibCheck: true };
+    const none = `// @ts-expect-error: no such entry\nexport * from '@spillway/core/nothing';`;
+    expect(await messagesFor('old.ts', `${use}\n${none}`, options, project.dir)).toEqual([]);
+  }, 120_000);
+
+  it('an option may be undefined wherever it may be left out', async () => {
+    const options = { module: 'nodenext', moduleResolution: 'nodenext' };
+    expect(await messagesFor('options.mts', programOfOptions(), options)).toEqual([]);
   });
 });
 
-/** All that the compiler says, save of @types/koa, which names a type that its own dependency no longer has. */
-function ours(output: string): string[] {
-  const lines = output.split('\n').filter((line) => line !== '');
-  return lines.filter((line) => !line.startsWith('node_modules/@types/koa/'));
+/** False for a message about a file of a package that is not ours: `@types/koa` names a type that Koa no longer has. */
+function isOurs(message: string): boolean {
+  return !/^node_modules\/(?!@spillway\/)/.test(message);
 }
 
 /** Every file named in a tree of export conditions. */

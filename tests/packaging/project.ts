@@ -15,8 +15,11 @@ export interface Project {
   write(files: Readonly<Record<string, string>>): void;
   /** Runs a file of the project with Node and parses what it prints as JSON. */
   run<T>(file: string, ...options: string[]): Promise<T>;
-  /** Type-checks with the compiler of this repository; the compiler's messages, empty if all is well. */
-  typeCheck(tsconfig: string): Promise<string>;
+  /**
+   * Type-checks with the compiler that is installed in `compilerIn`, by default this repository's; the compiler's
+   * messages, empty if all is well.
+   */
+  typeCheck(tsconfig: string, compilerIn?: string): Promise<string>;
   remove(): void;
 }
 
@@ -45,8 +48,8 @@ export async function installPacked(packages: readonly PublicPackage[]): Promise
     async run<T>(file: string, ...options: string[]): Promise<T> {
       return JSON.parse(await execute(process.execPath, [...options, file], dir)) as T;
     },
-    async typeCheck(tsconfig: string): Promise<string> {
-      const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    async typeCheck(tsconfig: string, compilerIn: string = ROOT): Promise<string> {
+      const tsc = join(compilerIn, 'node_modules', 'typescript', 'bin', 'tsc');
       try {
         return await execute(process.execPath, [tsc, '-p', tsconfig], dir);
       } catch (error) {

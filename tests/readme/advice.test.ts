@@ -16,6 +16,7 @@ const snippets = findSnippets();
 /** Demos are copied as well. Theirs have no accounts: a header stands for one, and says so. */
 const DEMOS = [
   'demo-express/server.js',
+  'demo-fastify/server.js',
   'demo-koa/server.js',
   'demo-hono-node/app.js',
   'demo-hono-node/store.js',

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Express } from 'express';
 import type { Redis } from 'ioredis';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { RedisServer, redisProgram } from '../fleet/processes.js';
 import { findSnippets } from './snippets.js';
 
 const samples = findSnippets().filter(({ code }) => code.includes("name: 'failed-logins'"));

@@ -16,6 +16,13 @@ declare namespace Express {
 }
 `;
 
+const FASTIFY_PRELUDE = `
+import 'fastify';
+declare module 'fastify' {
+  interface FastifyRequest { user?: { id: string; plan: string } }
+}
+`;
+
 const snippets = findSnippets();
 const fileOf = new Map(snippets.map((snippet, index) => [snippet, `snippet-${index}.ts`]));
 // In this folder, so that an example finds the packages as a test does.
@@ -27,7 +34,8 @@ beforeAll(() => {
     writeFileSync(join(dir, file), `${snippet.code}\nexport {};\n`);
   }
   writeFileSync(join(dir, 'prelude.d.ts'), PRELUDE);
-  const files = [...fileOf.values(), 'prelude.d.ts'];
+  writeFileSync(join(dir, 'fastify.d.ts'), FASTIFY_PRELUDE);
+  const files = [...fileOf.values(), 'prelude.d.ts', 'fastify.d.ts'];
   const tsconfig = { extends: '../../tsconfig.json', files, include: [] };
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(tsconfig));
   complaints = typeCheck(dir);

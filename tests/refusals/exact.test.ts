@@ -12,8 +12,8 @@ import {
 import { countOf } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from '../../packages/core/test/guard-set-up.js';
 
 /** What happens at a moment; keys, grants and limits by their place. */
 type Event =

@@ -1,4 +1,4 @@
-/** Who makes a change, unless the command says it. */
+/** The author of a change, if the command does not name one. */
 
 import { userInfo } from 'node:os';
 import { UsageError } from './usage-error.js';

@@ -14,7 +14,7 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly for?: string | undefined;
 }
 
-/** Makes a change and shows what is set then. */
+/** Makes a change and prints what is set afterwards. */
 export function change(
   limiter: string,
   options: NoteOptions,
@@ -24,7 +24,7 @@ export function change(
     const named = await limitersNamed(control, limiter, options);
     await make(control, noteOf(options));
     const overrides = (await control.list()).filter((one) => one.limiter === limiter);
-    // Not known where names cannot be told.
+    // Null if the list of names cannot be read.
     const isFollowed = named ? named.some((one) => one.isFollowed) : null;
     if (options.json) print(JSON.stringify({ overrides, isFollowed }));
     else show(overrides, isFollowed);

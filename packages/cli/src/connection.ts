@@ -1,11 +1,11 @@
-/** The way to the fleet's Redis. */
+/** Connects to Redis. */
 
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { deadline } from './deadline.js';
 import { databaseOf, hostOf, portOf, redisUrl } from './redis-url.js';
 
-/** What every command takes. */
+/** The options that every command has. */
 export interface CommonOptions {
   readonly redis?: string | undefined;
   readonly cluster?: true | undefined;
@@ -13,22 +13,22 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Goes on when Redis goes away: only the connection must be there in time. */
+  /** Goes on when Redis goes away. Only the first connection must be there in time. */
   readonly patient?: boolean;
-  /** Something is changed: if time runs out, nobody knows whether it was. */
+  /** The command changes something: after a timeout nobody knows whether it did. */
   readonly isChange?: boolean;
 }
 
-/** In which a command must be done, the connection included. */
+/** The time that a command has, with the connection. */
 const DEADLINE_MS = 5_000;
 
-export interface Connection {
+interface Connection {
   readonly control: RedisControl;
   readonly store: RedisStore;
 }
 
 /**
- * Lends a connection to `use`, and ends it.
+ * Connects, calls `use`, and ends the connection.
  *
  * @throws UsageError if nothing says where Redis is
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
@@ -49,7 +49,7 @@ export async function connected<Value>(
     const control = redisControl(client, hashKeys === undefined ? {} : { hashKeys });
     const store = redisStore(client, {
       ...(hashKeys !== undefined && { hashKeys }),
-      // What cannot be looked up would not be reset: then nothing is.
+      // A reset must find all counts of its key. If they cannot be read, the command fails and resets nothing.
       logger: {
         warn: (line) => {
           throw new Error(line);
@@ -70,7 +70,7 @@ function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
     lazyConnect: true,
     connectTimeout: 5_000,
     maxRetriesPerRequest: 0,
-    // A server that hangs takes no leave: the process must not wait for it.
+    // A server that hangs does not answer QUIT: the process must not wait for that.
     disconnectTimeout: 100,
     ...(url.protocol === 'rediss:' && { tls: {} }),
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
@@ -85,14 +85,14 @@ function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
       })
     : new Redis({ ...options, ...at, db: databaseOf(url), retryStrategy });
   let first: Error | undefined;
-  // Why it failed is told here first; without a listener the client would print it itself.
+  // The command reports the error itself. Without a listener the client would print it.
   client.on('error', (error: Error) => {
     first ??= error;
   });
   return { client, firstError: () => first };
 }
 
-/** Says where and why, without who. */
+/** The address and the reason, without user and password. */
 function unreachable(url: URL, error: Error & { code?: string }): Error {
   const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code ?? error.name;
   return new Error(`no connection to Redis at ${url.hostname}:${portOf(url)}: ${why}`);

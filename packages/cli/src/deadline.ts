@@ -1,20 +1,20 @@
-/** One time in which a whole command must be done. */
+/** One deadline for a whole command. */
 
-export interface Deadline {
-  /** `work`, if it ends in time. */
+interface Deadline {
+  /** Resolves as `work` does, or rejects if time runs out before. */
   keep<Value>(work: Promise<Value>): Promise<Value>;
-  /** To be called when all is done: until then, it keeps the process alive. */
+  /** Call it when all is done: until then, the timer keeps the process alive. */
   end(): void;
 }
 
-/** Begins now; what is not done after `ms` rejects with `late`. */
+/** Starts the timer. After `ms`, what is not done rejects with `late`. */
 export function deadline(ms: number, late: Error): Deadline {
   let end = (): void => {};
   const over = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(late), ms);
     end = () => clearTimeout(timer);
   });
-  // It may pass while nobody waits for anything.
+  // Time may run out while nothing waits.
   over.catch(() => {});
   return { keep: (work) => Promise.race([work, over]), end };
 }

@@ -1,4 +1,4 @@
-/** Keys as a person writes them, and the command that forgets the count of one. */
+/** Keys as people write them, and the command that resets the count of a key. */
 
 import { canonicalAddress } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
@@ -21,13 +21,13 @@ interface ResetOptions extends CommonOptions, KeyOptions, AnywayOption {
 const DONE_UNKNOWN =
   'Processes forget that they refused the key. Its counts may not have been found: no process has announced the limiter.';
 
-/** As limiters tell addresses from keys. */
+/** The mark by which limiters tell addresses from other keys. */
 const ADDRESS_MARK = '@';
 
 /**
  * The key that a limiter counts.
  *
- * @throws UsageError unless there is either a key or an address
+ * @throws UsageError unless there is either a key or an address, not both
  */
 export function keyFrom(key: string | undefined, { address, ipv6Prefix }: KeyOptions): string {
   if ((key === undefined) === (address === undefined)) {
@@ -39,7 +39,7 @@ export function keyFrom(key: string | undefined, { address, ipv6Prefix }: KeyOpt
   return ADDRESS_MARK + canonical;
 }
 
-/** Forgets a count in Redis, and has every process forget that it refused the key. */
+/** Forgets a count in Redis, and makes every process forget that it refused the key. */
 export function reset(
   limiter: string,
   key: string | undefined,
@@ -51,7 +51,7 @@ export function reset(
     const named = await limitersNamed(control, limiter, options);
     const isKnown = named !== undefined && named.length > 0;
     const limiters = isKnown ? named.map(({ name }) => name) : [limiter];
-    // The store finds all counts of the key; the numbers of the rule do not matter.
+    // The store finds all counts of the key, so the numbers of the rule make no difference.
     const rule = makeRule('fixed-window', 1, 1_000_000);
     for (const name of limiters) {
       await store.apply([

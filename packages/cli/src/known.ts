@@ -1,4 +1,4 @@
-/** The limiters that processes have announced: what is meant for another is most likely misspelt. */
+/** The limiters that processes have announced. Another name is probably misspelt. */
 
 import { isSpillwayError } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
@@ -9,16 +9,16 @@ import { UsageError } from './usage-error.js';
 /** Every limiter. */
 export const EVERY = '*';
 
-/** How many names a message has. */
+/** How many names a message lists. */
 const SHOWN = 10;
 
 export interface AnywayOption {
   readonly anyway?: true;
 }
 
-/** The limiter of a command is none that a process has announced. */
+/** The command names a limiter that no process has announced. */
 export class UnknownLimiterError extends UsageError {
-  /** Those that were announced, the nearest first. */
+  /** The announced limiters, the most similar name first. */
   readonly known: readonly string[];
 
   constructor(limiter: string, known: readonly string[]) {
@@ -28,7 +28,7 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters that `limiter` names, with `--anyway` perhaps none; undefined if they cannot be told.
+ * The announced limiters that `limiter` names. With `--anyway` there may be none; undefined if the list cannot be read.
  *
  * @throws UnknownLimiterError
  */
@@ -45,14 +45,14 @@ export async function limitersNamed(
   return named;
 }
 
-/** All that were announced; undefined, and a line, if Redis answers but does not keep the list. */
+/** All announced limiters. If Redis answers but does not keep the list, prints a line and returns undefined. */
 export async function announced(
   control: RedisControl,
 ): Promise<readonly KnownLimiter[] | undefined> {
   try {
     return await control.limiters();
   } catch (error) {
-    // A list that cannot be read must not stand in the way of the kill switch.
+    // If the list cannot be read, commands must still work, above all the one that turns a limiter off.
     if (!isSpillwayError(error) || error.code !== 'SPW_STORE_ERROR') throw error;
     process.stderr.write(`warning: names are not checked: ${error.message}\n`);
     return undefined;

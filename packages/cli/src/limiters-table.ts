@@ -1,4 +1,4 @@
-/** The limiters that processes have announced, for people. */
+/** The table of announced limiters, for people. */
 
 import type { DeclaredNumbers, KnownLimiter } from '@spillway/redis';
 import { table } from './output.js';
@@ -31,7 +31,7 @@ function numbersOf(numbers: DeclaredNumbers): string {
   return plain(`${parts.join(', ')} (${algorithm})`);
 }
 
-/** As it would be declared, in the largest unit that divides it. */
+/** The duration as a declaration would write it, in the largest unit that divides it. */
 function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;

@@ -1,17 +1,17 @@
-/** Which names somebody may have meant. */
+/** Finds the names that somebody may have meant. */
 
-/** `names`, those first that differ from `name` in the fewest letters. */
+/** `names`, sorted: the fewer letters differ from `name`, the earlier. */
 export function nearestFirst(name: string, names: readonly string[]): string[] {
   const distances = new Map(names.map((other) => [other, distance(simple(name), simple(other))]));
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }
 
-/** In names, people mix up capitals and what stands between words. */
+/** Ignores capitals and separators, which people mix up. */
 function simple(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }
 
-/** How many letters must be added, left out or replaced (V. I. Levenshtein, 1965). */
+/** How many letters must be added, removed or replaced (V. I. Levenshtein, 1965). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i += 1) {

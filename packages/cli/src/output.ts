@@ -1,4 +1,4 @@
-/** What is printed: for people in columns, for programs as JSON. */
+/** Prints: columns for people, JSON for programs. */
 
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';
@@ -6,22 +6,26 @@ import { UnknownLimiterError } from './known.js';
 import { plain } from './plain.js';
 import { UsageError } from './usage-error.js';
 
-/** The commands print; nothing else does. */
+/** The only function that prints to standard output. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
 export function printError(error: unknown, json: boolean): void {
   const message = error instanceof Error ? error.message : String(error);
+  const help = isSpillwayError(error) ? error.help : undefined;
   if (json) {
-    const known = isSpillwayError(error) ? error.code : undefined;
-    const isUsage = error instanceof UsageError || error instanceof CommanderError;
-    const code = known ?? (isUsage ? 'USAGE' : 'FAILED');
     const names = error instanceof UnknownLimiterError ? { known: error.known } : {};
-    process.stderr.write(`${JSON.stringify({ error: { code, message, ...names } })}\n`);
+    const shown = { code: codeOf(error), message, help, ...names };
+    process.stderr.write(`${JSON.stringify({ error: shown })}\n`);
   } else {
-    process.stderr.write(`error: ${plain(message)}\n`);
+    process.stderr.write(`error: ${plain(message)}\n${help ? `See ${help}\n` : ''}`);
   }
+}
+
+function codeOf(error: unknown): string {
+  if (isSpillwayError(error)) return error.code;
+  return error instanceof UsageError || error instanceof CommanderError ? 'USAGE' : 'FAILED';
 }
 
 export function overridesTable(overrides: readonly Override[], nowMs: number): string {
@@ -57,8 +61,8 @@ export function changeLine(change: Change): string {
   return `${timeOf(atMs)}  ${what}, by ${plain(by)}: ${plain(because)}`;
 }
 
-/** When it ends, and how long that is from now. */
-export function untilOf(untilMs: number | null, nowMs: number): string {
+/** When it ends, and how long from now that is. */
+function untilOf(untilMs: number | null, nowMs: number): string {
   if (untilMs === null) return 'forever';
   const seconds = Math.max(0, Math.round((untilMs - nowMs) / 1000));
   const parts = [
@@ -87,7 +91,7 @@ function textOf(value: Setting['value']): string {
   return plain(parts.join(', '));
 }
 
-/** In the time zone of whoever reads it, with its offset. */
+/** In the reader's time zone, with its offset. */
 function timeOf(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return '?';

@@ -1,6 +1,6 @@
-/** Text from Redis, made safe to show. */
+/** Makes text from Redis safe to print. */
 
-/** Whoever can write to Redis must not be able to write to the terminal what is no text. */
+/** Somebody who can write to Redis must not be able to send control codes to a terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Surrogate}\u2028\u2029]/gu, (unit) => {
     return `\\u{${unit.codePointAt(0)?.toString(16)}}`;

@@ -1,4 +1,4 @@
-/** The commands and what they take. */
+/** The commands and their options. */
 
 import { readFileSync } from 'node:fs';
 import type { ClearableSetting, Mode } from '@spillway/core';
@@ -17,7 +17,7 @@ const ANYWAY = 'even if no process has announced the limiter';
 
 const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
 
-/** Throws a CommanderError where it would end the process; says what is wrong, unless `isQuiet`. */
+/** Throws a CommanderError where commander would end the process. Prints what is wrong, unless `isQuiet`. */
 export function makeProgram(isQuiet: boolean): Command {
   const program = new Command('spillway')
     .description("Switch, tune and watch a fleet's limits live, through its Redis.")
@@ -137,7 +137,7 @@ function limitsOf({ limit, window, burst }: LimitOptions): object {
   };
 }
 
-/** NaN, which is refused with the range that is allowed, if it is none. */
+/** NaN if it is not a number; the check of the range then refuses it. */
 function numberOf(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -1,11 +1,11 @@
-/** The address of Redis as it is written. */
+/** Reads the address of Redis. */
 
 import { UsageError } from './usage-error.js';
 
 /**
  * The address of Redis.
  *
- * @throws UsageError that never holds the text, in which there may be a password
+ * @throws UsageError without the text, which may contain a password
  */
 export function redisUrl(text: string | undefined): URL {
   if (text === undefined || text === '') {
@@ -17,7 +17,7 @@ export function redisUrl(text: string | undefined): URL {
   try {
     url = new URL(text);
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (url && /^rediss?:$/.test(url.protocol) && url.hostname !== '') return url;
   throw new UsageError(

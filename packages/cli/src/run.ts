@@ -1,4 +1,4 @@
-/** From a command line to an exit code. */
+/** Runs a command line and returns an exit code. */
 
 import { isSpillwayError } from '@spillway/core';
 import { CommanderError } from 'commander';
@@ -17,7 +17,7 @@ export async function run(args: readonly string[]): Promise<number> {
     return DONE;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return DONE;
-    // For people it has already said what there is to say.
+    // For people, commander has already printed what is wrong.
     if (json || !(error instanceof CommanderError)) printError(error, json);
     return isWrongUse(error) ? WRONG : FAILED;
   }

@@ -1,3 +1,3 @@
-/** A command that cannot be meant as it is written. */
+/** The command line is wrong. */
 
 export class UsageError extends Error {}

@@ -1,4 +1,4 @@
-/** The commands that only look. */
+/** The commands that change nothing. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change, Override } from '@spillway/core';
@@ -41,7 +41,7 @@ export function status(
   });
 }
 
-/** Names for which something is set, and which no process has announced. */
+/** Names with something set that no process has announced. */
 function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]): string[] {
   const names = new Set(overrides.map(({ limiter }) => limiter));
   for (const { name } of known) names.delete(name);
@@ -49,7 +49,7 @@ function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]
   return [...names];
 }
 
-/** Prints each change that is made from now on, until it is stopped. */
+/** Prints each new change until the user stops it. */
 export function watch(options: CommonOptions): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,15 +1,13 @@
-/// <reference path="../../../tools/redis-global-setup.ts" />
 /** The real command against a real Redis. */
 
 import { once } from 'node:events';
 import { type Change, createGuard, type Override, rateLimit } from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
+import { redisProgram, startCluster } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { redisServer } from '../../redis/test/redis.js';
-import { startCluster } from '../../redis/test/redis-cluster.js';
 import { because, commandOnRedis } from './command.js';
 
-describe.skipIf(redisServer === null)('spillway', () => {
+describe.skipIf(redisProgram === null)('spillway', () => {
   const { redis, start, spillway, json, announce } = commandOnRedis();
 
   beforeEach(() => announce('api', 'other'));

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { makeRule } from '@spillway/core/store';
 import { redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { type RedisServer, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, expect, vi } from 'vitest';
-import { type Server, startServer } from '../../redis/test/redis.js';
 
 const COMMAND = join(import.meta.dirname, '..', 'dist', 'main.js');
 
@@ -25,7 +25,7 @@ interface Ended {
 
 /** Redis is empty before each test. */
 export function commandOnRedis() {
-  let server: Server;
+  let server: RedisServer;
   let redis: Redis;
   let url: string;
 

@@ -2,9 +2,8 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
+import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RedisServer } from '../../../tests/fleet/processes.js';
-import { redisServer } from '../../redis/test/redis.js';
 import { because, commandOnRedis } from './command.js';
 
 /** Takes what it is sent, and never answers. */
@@ -50,7 +49,7 @@ async function freezing(server: RedisServer): Promise<string> {
   return `redis://127.0.0.1:${(way.address() as AddressInfo).port}`;
 }
 
-describe.skipIf(redisServer === null)('spillway ends within some seconds with 1', () => {
+describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1', () => {
   const { spillway } = commandOnRedis();
 
   async function timed(args: string[], url: string) {

@@ -1,10 +1,11 @@
 /** What the command says when it cannot do what it is told. */
 
+import { SpillwayError } from '@spillway/core';
+import { redisProgram } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { redisServer } from '../../redis/test/redis.js';
 import { because, commandOnRedis, PASSWORD } from './command.js';
 
-describe.skipIf(redisServer === null)('spillway', () => {
+describe.skipIf(redisProgram === null)('spillway', () => {
   const { redis, port, spillway, announce } = commandOnRedis();
   const LIMITERS = 'spw:{%control}limiters';
 
@@ -47,6 +48,13 @@ describe.skipIf(redisServer === null)('spillway', () => {
       const inJson = await spillway([...args, '--json']);
       expect(inJson.code).toBe(2);
       expect(JSON.parse(inJson.err).error.message).toMatch(/./);
+    });
+
+    it('an error of ours leads to its heading in the documentation', async () => {
+      const args = ['set', 'é', 'off', '--anyway', ...because];
+      const help = new SpillwayError('SPW_NAME_INVALID', '').help;
+      expect((await spillway(args)).err).toMatch(new RegExp(`\\nSee ${help}\\n$`));
+      expect(JSON.parse((await spillway([...args, '--json'])).err).error).toMatchObject({ help });
     });
 
     it('nothing says where Redis is', async () => {

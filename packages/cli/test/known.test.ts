@@ -2,15 +2,15 @@
 
 import { createLimiter } from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
+import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { redisServer } from '../../redis/test/redis.js';
 import { because, commandOnRedis } from './command.js';
 
 const LIMITERS = 'spw:{%control}limiters';
 /** How long a test waits for what must come soon. */
 const soon = { timeout: 10_000, interval: 10 };
 
-describe.skipIf(redisServer === null)('spillway', () => {
+describe.skipIf(redisProgram === null)('spillway', () => {
   const { redis, spillway, json, announce } = commandOnRedis();
 
   describe('refuses a name that no process has announced', () => {

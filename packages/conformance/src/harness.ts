@@ -1,34 +1,34 @@
-/** What the kit needs of a store, and what it gives back: named checks for any test runner. */
+/** What the kit needs of a store, and what it returns: named checks for any test runner. */
 
 import type { Store } from '@spillway/core';
 
-/** A store under test, empty, whose clock stands still until it is moved. */
+/** A store under test. It is empty, and its clock stands still until a check moves it. */
 export interface OpenStore {
   readonly store: Store;
-  /** Moves the store's clock to an instant in microseconds since the epoch, backwards too. */
+  /** Sets the store's clock to an instant in microseconds since the epoch. The clock may go back, too. */
   setTimeUs(us: number): void | Promise<void>;
   close?(): void | Promise<void>;
 }
 
-/** Opens stores for the checks, one each. */
+/** Opens a store for each check. */
 export interface Harness {
   open(): OpenStore | Promise<OpenStore>;
 }
 
 export interface ConformanceOptions {
-  /** Generated traces per check. Default: 100. */
+  /** How many traces each check generates. Default: 100. */
   readonly runs?: number;
-  /** Where generation starts. Default: {@link DEFAULT_SEED}, so that every run of the suite is the same run. */
+  /** The seed of the generator. Default: {@link DEFAULT_SEED}, so that every run of the suite is the same. */
   readonly seed?: number;
 }
 
-/** One sentence about a store, and its proof: `run` rejects with a readable error if the store breaks it. */
+/** One sentence about a store, and its proof. `run` rejects with a readable error if the sentence is not true. */
 export interface Check {
   readonly name: string;
   run(): Promise<void>;
 }
 
-/** The committed seed. */
+/** The default seed. */
 export const DEFAULT_SEED = 20_260_101;
 
 /** The options with their defaults. */

@@ -1,4 +1,4 @@
-/** Spillway's conformance kit: proves that a store decides exactly, and that an adapter behaves as every other. */
+/** Spillway's conformance kit: proves that a store decides exactly, and that all adapters behave alike. */
 
 export { adapterConformance } from './adapter/suite.js';
 export type { AdapterOptions, AdapterTarget } from './adapter/target.js';

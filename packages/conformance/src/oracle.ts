@@ -1,4 +1,4 @@
-/** The oracle: what a store must answer, in exact rational arithmetic and without a line shared with any store. */
+/** The oracle: calculates what a store must answer, in exact fractions. It shares no code with any store. */
 
 import type { Answer, Numbers, Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
@@ -7,21 +7,21 @@ import { type MergedStep, mergedSteps, placesOf } from './oracle/group.js';
 
 export type { Subject };
 
-/** What a store must say of one step. */
+/** What a store must answer to one step. */
 export interface Verdict extends Numbers {
-  /** As {@link Answer}'s. */
+  /** As in {@link Answer}. */
   readonly allowed: boolean;
   /** Whether units were charged. */
   readonly charged: boolean;
-  /** The state after the step in the terms of a store's answer. */
+  /** The state after the step, as a store's answer. */
   readonly answer: Answer;
 }
 
 /**
- * Replays steps exactly. Steps of a group that ask the same of the same count are one step of their summed cost. Takes
- * are judged first, on the state before the group; then every step acts, in order. A take that is not charged cuts a
- * state that the
- * clock made impossible, if it could have charged anything; nothing else that is not charged or given back writes.
+ * Calculates the answers to groups of steps. Steps of a group with the same operation on the same count become one step
+ * with the summed cost. First all takes are judged, on the state before the group. Then every step acts, in order. If
+ * the clock went back and left a state that the rule does not allow, a take cuts that state even if it charges nothing,
+ * unless it could never charge anything. Apart from that, only steps that charge or give back change a state.
  *
  * @example
  * ```ts run
@@ -45,16 +45,17 @@ export class Oracle {
    */
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
-    const questions = mergedSteps(steps);
-    const refused = questions.some(
-      (question) => question.step.op === 'take' && question.binding && !this.passes(question, now),
+    const merged = mergedSteps(steps);
+    const refused = merged.some(
+      (one) => one.step.op === 'take' && one.binding && !this.passes(one, now),
     );
-    const verdicts = questions.map((question) => this.act(question, now, refused));
-    return placesOf(steps, questions).map((place) => verdicts[place] as Verdict);
+    const verdicts = merged.map((one) => this.act(one, now, refused));
+    return placesOf(steps, merged).map((place) => verdicts[place] as Verdict);
   }
 
   /**
-   * The counts that a store may have forgotten in part at `nowUs`, as the clock running back to `earlierUs` would show.
+   * The counts of which a store may have forgotten a part at `nowUs`: it shows if the clock then goes back to
+   * `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>
@@ -75,13 +76,13 @@ export class Oracle {
     );
   }
 
-  private act(question: MergedStep, now: bigint, refused: boolean): Verdict {
-    const { step, cost } = question;
+  private act(merged: MergedStep, now: bigint, refused: boolean): Verdict {
+    const { step, cost } = merged;
     const { op, rule, receipt, lease } = step;
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
-    const passes = this.passes(question, now);
+    const passes = this.passes(merged, now);
     const charges = cost > 0n && (op === 'record' || (op === 'take' && passes && !refused));
 
     let after: unknown;
@@ -98,7 +99,7 @@ export class Oracle {
     } else if (op === 'reset') {
       this.counts.keep(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
-    } else if (mayRepair(question) && state !== undefined && machine.impossible(rule, state, now)) {
+    } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
     if (after !== undefined) this.counts.keep(step, after);
@@ -106,7 +107,7 @@ export class Oracle {
   }
 }
 
-/** A take that could have charged something. */
+/** Whether the step is a take that could have charged something. */
 function mayRepair({ step: { op, rule, lease }, cost }: MergedStep): boolean {
   return op === 'take' && cost > 0n && (rule.machine !== 'leases' || lease !== undefined);
 }

@@ -1,4 +1,4 @@
-/** A store under test with words that read like the sentence being proved. */
+/** A store under test, with methods that read like the sentences of the checks. */
 
 import type { Answer, Numbers, Step } from '@spillway/core';
 import { measure, type Op, type Receipt, type Rule } from '@spillway/core/store';
@@ -6,8 +6,8 @@ import type { Check, Harness, OpenStore } from './harness.js';
 import { mergedSteps, placesOf } from './oracle/group.js';
 import type { Subject } from './oracle.js';
 
-/** 2026-01-01T00:00:00Z, where checks start. */
-export const START_US = 1_767_225_600_000_000;
+/** 2026-01-01T00:00:00Z, the time at which checks start. */
+const START_US = 1_767_225_600_000_000;
 
 /** An answer with its numbers. */
 export interface Seen extends Numbers {
@@ -16,7 +16,7 @@ export interface Seen extends Numbers {
 }
 
 /** Parts of a step that checks rarely set. */
-export type StepExtras = Partial<Pick<Step, 'binding' | 'receipt' | 'lease'>>;
+type StepExtras = Partial<Pick<Step, 'binding' | 'receipt' | 'lease'>>;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
@@ -24,17 +24,17 @@ export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}
   return { op, limiter, key, rule, cost, binding: true, ...extras };
 }
 
-/** Names a lease. */
+/** The parts of a step that name a lease. */
 export function lease(id: string | number, critical = false): StepExtras {
   return { lease: { id: `lease-${id}`, critical } };
 }
 
-/** The numbers of an answer, as every user of a store derives them. */
-export function seen(rule: Rule, answer: Answer, cost: number): Seen {
+/** The numbers of an answer, calculated as every user of a store does. */
+function seen(rule: Rule, answer: Answer, cost: number): Seen {
   return { allowed: answer.allowed, answer, ...measure(rule, answer, cost) };
 }
 
-/** Names the grant that an answer tells of, for a later `put`. */
+/** The receipt of the grant in an answer, for a later `put`. */
 export function receiptOf(answer: Answer): Receipt {
   if ('critical' in answer) return { atUs: 0, num: 0 };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum };
@@ -63,7 +63,7 @@ export class Probe {
     await this.at(this.instantUs + us);
   }
 
-  /** A limiter that no check has used. */
+  /** The name of a limiter that no check has used. */
   freshName(): string {
     this.names += 1;
     return `limiter-${this.names}`;
@@ -77,11 +77,11 @@ export class Probe {
   async apply(steps: readonly Step[]): Promise<readonly Seen[]> {
     const answers = await this.open.store.apply(steps);
     expectEqual('number of answers', steps.length, answers.length);
-    // A step that is merged with others is answered for their summed cost.
-    const questions = mergedSteps(steps);
-    const places = placesOf(steps, questions);
+    // The answer to a merged step is about the summed cost.
+    const merged = mergedSteps(steps);
+    const places = placesOf(steps, merged);
     return steps.map(({ rule }, at) => {
-      const cost = Number(questions[places[at] as number]?.cost);
+      const cost = Number(merged[places[at] as number]?.cost);
       return seen(rule, answers[at] as Answer, Math.min(cost, Number.MAX_SAFE_INTEGER));
     });
   }
@@ -92,7 +92,7 @@ export class Probe {
   }
 }
 
-/** A check that opens a store, puts it to the proof at {@link START_US}, and closes it whatever comes. */
+/** A check that opens a store, runs the proof at {@link START_US}, and always closes the store. */
 export function check(
   name: string,
   harness: Harness,
@@ -113,7 +113,7 @@ export function check(
   };
 }
 
-/** @throws Error that names `what`, unless the two are the same number, string or boolean. */
+/** @throws Error that begins with `what`, unless the two values are the same */
 export function expectEqual<T extends number | string | boolean>(
   what: string,
   expected: T,
@@ -122,7 +122,7 @@ export function expectEqual<T extends number | string | boolean>(
   if (!Object.is(expected, got)) throw new Error(`${what}: expected ${expected}, got ${got}`);
 }
 
-/** @throws Error that names `what`, unless the numbers of two answers are the same. */
+/** @throws Error that begins with `what`, unless the numbers of the two answers are the same */
 export function expectSame(what: string, expected: Seen, got: Seen): void {
   for (const field of ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
     expectEqual(`${what}: ${field}`, expected[field], got[field]);

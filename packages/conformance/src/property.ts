@@ -1,12 +1,12 @@
-/** Properties over generated input, told as an error that a reader can act on. */
+/** Runs a test over generated input and reports a failure so that a reader can repeat it. */
 
 import fc from 'fast-check';
 import type { Settings } from './harness.js';
 
 /**
- * Runs `body` over generated input and shrinks what fails.
+ * Runs `body` over generated input and shrinks an input that fails.
  *
- * @throws Error with the message of the smallest failure found, and the seed.
+ * @throws Error with the message of the smallest failure found, and the seed
  */
 export async function forAll<T>(
   input: fc.Arbitrary<T>,

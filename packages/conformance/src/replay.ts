@@ -1,4 +1,4 @@
-/** Plays a trace to a store and to the oracle, and compares every field of every answer. */
+/** Runs a trace on the store and on the oracle, and compares every field of every answer. */
 
 import type { Step } from '@spillway/core';
 import type { Receipt, Rule } from '@spillway/core/store';
@@ -15,7 +15,7 @@ interface Grant {
   readonly oracleReceipt: Receipt;
 }
 
-/** A step with the grant that it gives back, if it is a `put`. */
+/** A step; for a `put`, with the grant that it gives back. */
 interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
@@ -24,9 +24,9 @@ interface Planned {
 const FIELDS = ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const;
 
 /**
- * Plays `trace` on counts that nobody else uses.
+ * Runs `trace` on counts that no other check uses.
  *
- * @throws Error that shows the rules, the steps so far, and the field that differs.
+ * @throws Error that shows the rules, the steps so far, and the field that differs
  */
 export async function replay(probe: Probe, trace: Trace): Promise<void> {
   await new Replay(probe, trace).run();
@@ -60,7 +60,7 @@ class Replay {
     }
   }
 
-  /** Before the clock runs back, forgets what a store need not keep: what has expired. */
+  /** Before the clock goes back, resets the counts of which a store may have forgotten a part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -70,7 +70,7 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps picked, save those that would make a group of no meaning. */
+  /** The steps of the picks, without those that would make a group that is not valid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
@@ -115,25 +115,23 @@ class Replay {
     }
   }
 
-  private compare(asked: Step, expected: Verdict, got: Seen, first: boolean): void {
+  private compare(step: Step, expected: Verdict, got: Seen, first: boolean): void {
     const { nowUs } = this.probe;
     this.steps += 1;
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
-    const shadow = asked.binding ? '' : ', shadow';
-    const named = asked.lease
-      ? `, ${asked.lease.id}${asked.lease.critical ? ', critical' : ''}`
-      : '';
+    const shadow = step.binding ? '' : ', shadow';
+    const named = step.lease ? `, ${step.lease.id}${step.lease.critical ? ', critical' : ''}` : '';
     this.lines.push(
-      `  ${this.steps}. ${sign}  ${asked.op} ${asked.cost} of ${asked.limiter}/${asked.key}${named}${shadow}`,
+      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
       if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
     }
-    if (expected.charged && asked.rule.machine !== 'leases') {
+    if (expected.charged && step.rule.machine !== 'leases') {
       this.grants.push({
-        subject: asked,
-        cost: asked.cost,
+        subject: step,
+        cost: step.cost,
         storeReceipt: receiptOf(got.answer),
         oracleReceipt: receiptOf(expected.answer),
       });

@@ -17,8 +17,8 @@ export const ALGORITHMS: readonly Algorithm[] = [
   'sliding-window-log',
 ];
 
-export const MILLISECOND_US = 1_000;
-export const DAYS_400_US: number = 400 * 86_400_000_000;
+const MILLISECOND_US = 1_000;
+const DAYS_400_US: number = 400 * 86_400_000_000;
 
 /** Limit per window: some of each kind. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
@@ -55,14 +55,14 @@ const bursts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
 );
 
-/** Rules of one algorithm, valid as a limiter's options would be. */
+/** Rules of one algorithm, as options of a limiter could make them. */
 export function rulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
     .map(([[limit, windowUs], burst]) => makeRule(algorithm, limit, windowUs, burst));
 }
 
-/** Everyday rules: at most 20 units in up to 100 s, so that single units matter. */
+/** Everyday rules: at most 20 units in up to 100 s, so that one unit makes a difference. */
 export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
@@ -73,7 +73,7 @@ export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
     .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
 }
 
-/** A few permits, more or less of them kept for critical holders, under leases that matter within a trace. */
+/** A few permits, some or all of them for critical holders, with leases short enough to expire within a trace. */
 export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   .tuple(
     fc.integer({ min: 1, max: 8 }),
@@ -82,13 +82,10 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** A rule of any machine. */
+/** A rule of any algorithm. */
 export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
 
-/**
- * Rules as releases of one limiter may have them: of some pairs each reads what the other has counted, of others none
- * may.
- */
+/** Rules that releases of one limiter may have. Some share a count, others must not. */
 export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   fc.oneof(
     {
@@ -116,12 +113,12 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   { minLength: 2, maxLength: 5 },
 );
 
-/** The time in which a rule's counts pass: its window, or the length of its leases. */
+/** The time after which nothing that a rule has counted counts any more: its window, or the length of its leases. */
 export function periodUs(rule: Rule): number {
   return rule.machine === 'leases' ? rule.leaseUs : rule.windowUs;
 }
 
-/** The extremes of limit and window, all four corners. */
+/** The smallest and largest limit with the smallest and largest window. */
 export function extremesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
@@ -132,7 +129,7 @@ export function extremesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
     .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
 }
 
-/** A rule in one line. */
+/** The rule in one line. */
 export function describe(rule: Rule): string {
   if (rule.machine === 'leases') {
     return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;

@@ -12,7 +12,7 @@ import { replayChecks } from './checks/replays.js';
 import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
 
 /**
- * The checks that a store must pass to decide exactly: run each in a test of its own, with any runner.
+ * The checks that a store must pass. Run each in a test of its own, with any runner.
  *
  * @example
  * ```ts

@@ -1,11 +1,11 @@
-/** Generated traces as plain data: what happens when, in words that find boundaries under any rule. */
+/** Generated traces as data: what happens when, in terms that reach the limits of any rule. */
 
 import { capacityOf, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { periodUs } from './rules.js';
 
-/** How the clock moves before a group. `n` counts the kind's own unit; `plus` is off by so many microseconds. */
-export interface Move {
+/** How the clock moves before a group. `n` is in units of the kind; `plus` adds some microseconds. */
+interface Move {
   readonly kind:
     | 'stay'
     | 'us'
@@ -25,16 +25,8 @@ export interface Move {
   readonly plus: number;
 }
 
-/** Units asked: a number is a percentage of the capacity, `rest` what remains. */
-export type CostPick =
-  | 'one'
-  | 'zero'
-  | 'rest'
-  | 'above-rest'
-  | 'capacity'
-  | 'over'
-  | 'huge'
-  | number;
+/** How many units to ask for: a number is a percentage of the capacity, `rest` is what remains. */
+type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
 export interface StepPick {
   readonly op: Op;
@@ -42,21 +34,21 @@ export interface StepPick {
   readonly key: number;
   readonly cost: CostPick;
   readonly binding: boolean;
-  /** With `put`: which of the earlier grants, counted from the newest. */
+  /** With `put`: which earlier grant, counted from the newest. */
   readonly grant: number;
-  /** Under leases: which of a few, often one that is held. */
+  /** With leases: which of a few leases, often one that is held. */
   readonly lease: number;
   readonly critical: boolean;
 }
 
-export interface Group {
+interface Group {
   readonly move: Move;
   readonly steps: readonly StepPick[];
 }
 
 export interface Trace {
   readonly rules: readonly Rule[];
-  /** Whether all rules are of one limiter, and so meet on its keys. */
+  /** Whether all rules have the same limiter name, so that their keys are the same. */
   readonly meet: boolean;
   readonly startUs: number;
   readonly groups: readonly Group[];
@@ -115,7 +107,7 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
   critical: weighted([3, false], [1, true]),
 });
 
-/** Traces of up to 30 groups of up to `width` steps. */
+/** Traces of at most 30 groups, each of at most `width` steps. */
 export function traces(
   rules: fc.Arbitrary<readonly Rule[]>,
   width: number,
@@ -133,9 +125,8 @@ export function traces(
 }
 
 /**
- * Traces of hundreds of groups, mostly of one unit and a few microseconds apart: many entries of a log at once. They
- * are not
- * shrunk: it would take minutes.
+ * Traces of hundreds of groups, most of one unit and a few microseconds apart, so that a log has many entries. They are
+ * not shrunk: it would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const move: fc.Arbitrary<Move> = fc.record({
@@ -170,7 +161,7 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   return fc.noShrink(fc.record({ rules: fc.constant([rule]), meet, startUs, groups }));
 }
 
-/** Where the clock goes, from `nowUs`; `waitUs` and `resetUs` are what was last promised. */
+/** The instant to which the clock moves from `nowUs`. `waitUs` and `resetUs` are what the last answer promised. */
 export function destination(
   move: Move,
   rules: readonly Rule[],
@@ -215,7 +206,7 @@ export function destination(
   return Math.min(LATEST_US, Math.max(EARLIEST_US, nowUs + distance()));
 }
 
-/** How many units a pick asks under a rule of which `remaining` units are left. */
+/** How many units a pick asks for, under a rule of which `remaining` units are left. */
 export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   const capacity = capacityOf(rule);
   switch (pick) {

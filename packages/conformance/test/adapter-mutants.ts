@@ -2,9 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
-import { writeHead } from '@spillway/core/node';
 import { type AdapterMutant, looks, mutant, releases, tells, writes } from './adapter-mutant.js';
-import { header, type Pieces, right } from './demo-service.js';
+import { header, type Pieces, right, writeHead } from './demo-service.js';
 
 export type { AdapterMutant } from './adapter-mutant.js';
 

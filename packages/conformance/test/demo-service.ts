@@ -16,8 +16,8 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
-import { clientAddress, compileTrust } from '@spillway/core/adapter';
-import { endRefused, releaseOnClose, writeHead } from '@spillway/core/node';
+import { clientAddress, compileTrust, mergeFields } from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
 
 type Request = LimitRequest<IncomingMessage>;
 
@@ -45,9 +45,13 @@ export const right = {
     res.setHeader('Access-Control-Allow-Origin', '*');
     res.setHeader('Access-Control-Expose-Headers', 'RateLimit, RateLimit-Policy, Retry-After');
   },
-  release: releaseOnClose as (a: Admission, req: IncomingMessage, res: ServerResponse) => void,
-  writeHead: writeHead as (admission: Admission, res: ServerResponse) => void,
-  refuse: endRefused as (admission: Admission, res: ServerResponse) => void,
+  release: (admission: Admission, req: IncomingMessage, res: ServerResponse): void =>
+    new NodeExchange(req, res, false).onClosed((outcome) => admission.release(outcome)),
+  writeHead,
+  refuse: ({ body }: Admission, res: ServerResponse): void => {
+    res.setHeader('Content-Length', body.length);
+    res.end(body);
+  },
   /** Whether the handler runs after all. */
   runsAfter: (admission: Admission): boolean => admission.allowed,
   remaining: (decisions: readonly Decision[]): number | undefined =>
@@ -60,6 +64,14 @@ export const right = {
 };
 
 export type Pieces = typeof right;
+
+/** Sets the fields of an admission and, if it is a refusal, the status. */
+export function writeHead({ allowed, fields, status }: Admission, res: ServerResponse): void {
+  for (const [name, value] of mergeFields(fields, (field) => res.getHeader(field))) {
+    res.setHeader(name, value);
+  }
+  if (!allowed) res.statusCode = status;
+}
 
 /** Sheds every third report, as if the process were busy. */
 const workers: Limiter<IncomingMessage> = {

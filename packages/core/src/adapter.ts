@@ -1,16 +1,28 @@
 /**
- * @spillway/core/adapter: for those who connect guards with a framework (admissions, address, notices) or with a system
- * of metrics (Tally).
+ * @spillway/core/adapter: for those who connect guards with a framework (Gate, Exchange) or with a system of metrics
+ * (Tally, METRICS).
  */
 
+export { mustBe } from './base/errors.js';
+export { isLater } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Field } from './contract/field.js';
 export { mergeFields } from './http/fields.js';
-export { canonicalAddress, checkIpv6Prefix } from './net/address.js';
+export { PROBLEM_TYPE } from './http/problem.js';
+export {
+  type Addressing,
+  type AddressOptions,
+  clientOf,
+  compileAddressing,
+} from './net/client.js';
+export { pathOf } from './net/target.js';
 export { clientAddress, compileTrust, type Trust, type TrustProxy } from './net/trust.js';
 export { tellFault } from './observe/faults.js';
+export { METRICS, type Metric, STORE_CALL_DURATION } from './observe/metrics.js';
 export { Notices } from './observe/notices.js';
 export { type Gauges, type Sample, Tally } from './observe/tally.js';
-export { admissionBefore, admissionsOf, rememberAdmission } from './passage/admissions.js';
+export { admissionsOf } from './passage/admissions.js';
+export type { CapturedResponse, Exchange, OnClosed } from './passage/exchange.js';
+export { Gate, type GateRequest, type Passage } from './passage/gate.js';
 export { type GuardHandle, showGuard } from './passage/handle.js';
 export { checkStore } from './stores/check-store.js';

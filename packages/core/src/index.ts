@@ -11,9 +11,12 @@ export type { Decision, Numbers, Outcome, Policy, Reason } from './contract/deci
 export type { Fault } from './contract/fault.js';
 export type {
   Limiter,
+  LimiterTurn,
   LocalLimiter,
   RequestOutcome,
+  ResponseEnd,
   StepContext,
+  StepsBack,
   StoredLimiter,
 } from './contract/limiter.js';
 export type { Mode, OnStoreError } from './contract/mode.js';
@@ -24,7 +27,7 @@ export type {
   Overflowing,
   StoreCallEvent,
 } from './contract/observer.js';
-export type { LimitRequest, Per } from './contract/request.js';
+export type { LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm } from './contract/rule.js';
 export type { Answer, Step, Store, SyncStore } from './contract/store.js';
 export {
@@ -50,11 +53,11 @@ export type {
   Timely,
 } from './direct/options.js';
 export { createGuard } from './guard/guard.js';
-export type { Guard, GuardOptions } from './guard/options.js';
+export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
 export type { HeaderStyle } from './http/response-writer.js';
-export type { StoreErrorOptions } from './limits/callbacks.js';
 export { type ConcurrencyLimitOptions, concurrencyLimit } from './limits/concurrency-limit.js';
 export type { LeaseOptions } from './limits/lease-limiter.js';
+export type { StoreErrorOptions } from './limits/limiter-options.js';
 export { type RateLimitOptions, rateLimit } from './limits/rate-limit.js';
 export type { RuleOptions } from './limits/rule-options.js';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory/memory-store.js';

@@ -2,6 +2,7 @@
 
 export { measure, refillTime } from './algorithms/measure.js';
 export { receiptFrom } from './algorithms/receipt.js';
+export { durationBetween, positiveInteger } from './base/checks.js';
 export { type Clock, systemClock } from './base/clock.js';
 export { type Duration, toMicroseconds } from './base/duration.js';
 export { mulDiv, type Quotient } from './base/exact.js';

@@ -11,9 +11,9 @@ import {
   type Store,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
 import { sharedState } from '../src/stores/shared-state.js';
-import { request } from './guard-set-up.js';
 
 /** The name under which a breaker asks whether a store is back. */
 export const PROBE = '\u0001probe';

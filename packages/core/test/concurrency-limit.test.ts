@@ -1,7 +1,7 @@
 import { concurrencyLimit, rateLimit } from '@spillway/core';
+import { held } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { setUp } from './guard-set-up.js';
-import { held } from './held.js';
 
 const two = concurrencyLimit({ name: 'two', limit: 2, random: () => 0.5 });
 const perMinute = rateLimit({ name: 'rate', limit: 3, window: '1m' });

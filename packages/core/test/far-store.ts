@@ -12,9 +12,8 @@ import {
   type Store,
 } from '@spillway/core';
 import { type ApplyOptions, systemClock } from '@spillway/core/store';
+import { held, request } from 'spillway-testkit';
 import { vi } from 'vitest';
-import { request } from './guard-set-up.js';
-import { held } from './held.js';
 
 type Ops = Partial<Record<Step['op'], number>>;
 

@@ -5,8 +5,9 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request, setUp, two } from './guard-set-up.js';
+import { setUp, two } from './guard-set-up.js';
 
 describe('a guard with junk from callbacks', () => {
   it.each<[string, () => unknown]>([

@@ -7,24 +7,10 @@ import {
   type Fault,
   type GuardOptions,
   type Limiter,
-  type LimitRequest,
   memoryStore,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
-
-export function request(
-  options: Partial<LimitRequest> & { headers?: Record<string, string> } = {},
-): LimitRequest {
-  const { headers = {}, ...rest } = options;
-  return {
-    method: 'GET',
-    path: '/',
-    clientIp: '203.0.113.7',
-    header: (name) => headers[name],
-    raw: undefined,
-    ...rest,
-  };
-}
+import { request } from 'spillway-testkit';
 
 export function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}) {
   const clock = new ManualClock();

@@ -6,8 +6,9 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request, setUp, two } from './guard-set-up.js';
+import { setUp, two } from './guard-set-up.js';
 
 const PREFLIGHT = { origin: 'https://a.example', 'access-control-request-method': 'PUT' };
 

@@ -10,8 +10,8 @@ import {
 } from '@spillway/core';
 import { KnownCounts, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from './guard-set-up.js';
 
 const MINUTE = 60_000_000;
 const bucket = makeRule('token-bucket', 1, MINUTE);

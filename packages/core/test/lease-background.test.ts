@@ -2,10 +2,9 @@
 
 import { concurrencyLimit, createGuard } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
+import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { fakeTime } from './fake-time.js';
 import { FarStore, setUp } from './far-store.js';
-import { request } from './guard-set-up.js';
 
 describe('a renewal', () => {
   fakeTime();

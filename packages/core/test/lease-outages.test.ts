@@ -2,11 +2,9 @@
 
 import { type Admission, concurrencyLimit, createGuard, memoryStore } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
+import { fakeTime, held, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { fakeTime } from './fake-time.js';
 import { setUp } from './far-store.js';
-import { request } from './guard-set-up.js';
-import { held } from './held.js';
 
 describe('an outage', () => {
   fakeTime();

@@ -10,9 +10,8 @@ import {
   type Store,
 } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
+import { fakeTime, request, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { fakeTime, stall } from './fake-time.js';
-import { request } from './guard-set-up.js';
 
 const LEASE_MS = 60_000;
 const THIRD_MS = LEASE_MS / 3;

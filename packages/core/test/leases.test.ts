@@ -8,10 +8,9 @@ import {
   rateLimit,
 } from '@spillway/core';
 import type { ManualClock } from '@spillway/core/testing';
+import { DeafStore, fakeTime, held, MuteStore, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { fakeTime } from './fake-time.js';
-import { request, setUp } from './guard-set-up.js';
-import { DeafStore, held, MuteStore } from './held.js';
+import { setUp } from './guard-set-up.js';
 
 const two = concurrencyLimit({ name: 'two', limit: 2, random: () => 0.5 });
 const perMinute = rateLimit({ name: 'rate', limit: 3, window: '1m' });

@@ -9,6 +9,7 @@ import {
   type Fault,
   memoryStore,
   type RequestOutcome,
+  type ResponseEnd,
   rateLimit,
   type Step,
   type Store,
@@ -57,9 +58,9 @@ async function until(condition: () => boolean): Promise<void> {
 
 /** A guard that notes how each request ended. */
 function noting(options: NodeGuardOptions = {}) {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   const limiter = rateLimit({ name: 'noted', limit: 100, window: '1h', refundIf });

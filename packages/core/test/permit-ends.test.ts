@@ -5,7 +5,7 @@ import http, { type IncomingMessage, ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import net, { type AddressInfo, type Server } from 'node:net';
 import { PassThrough, pipeline } from 'node:stream';
-import { concurrencyLimit, type RequestOutcome, rateLimit } from '@spillway/core';
+import { concurrencyLimit, type RequestOutcome, type ResponseEnd, rateLimit } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -18,9 +18,9 @@ async function listen(server: Server): Promise<number> {
 
 /** A guard that holds a permit for each request, and notes how often and how it was given back. */
 function guarded() {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   const guard = nodeGuard<IncomingMessage, ServerResponse>([
@@ -36,7 +36,7 @@ type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 const later = (act: () => void): void => void setTimeout(act, 20);
 
 /** Endings that the client sees through. */
-const ANSWERS: Record<string, [method: string, handler: Handler, outcome: RequestOutcome]> = {
+const ANSWERS: Record<string, [method: string, handler: Handler, end: ResponseEnd]> = {
   'HEAD, though the handler writes a body': [
     'HEAD',
     (_req, res) => void res.end('body'),
@@ -99,7 +99,7 @@ describe('a permit on HTTP/1', () => {
     expect(outcomes).toEqual([outcome]);
   });
 
-  it.each<[string, Handler, RequestOutcome]>([
+  it.each<[string, Handler, ResponseEnd]>([
     ['a stream that fails in the middle', failing, { status: 200, aborted: true }],
     ['a handler that never answers', () => undefined, { aborted: true }],
     [

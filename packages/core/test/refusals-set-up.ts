@@ -13,8 +13,8 @@ import {
   type Store,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
-import { request } from './guard-set-up.js';
 
 /** A store that answers later, by the same clock as the process, and counts the steps asked. */
 export class Remote implements Store {
@@ -53,8 +53,10 @@ export const one = rateLimit({ name: 'one', limit: 1, window: '1m' });
 
 export function stepOf(limiter: Limiter, path: string): Step {
   if (limiter.kind !== 'stored') throw new Error('not stored');
-  return limiter.step(request({ path }), true, {
+  const step = limiter.step(request({ path }), true, {
     onStoreError: 'allow',
     fault: () => expect.unreachable(),
   });
+  if (step instanceof Promise) throw new Error('a promise from callbacks that answer at once');
+  return step;
 }

@@ -68,9 +68,12 @@ describe('a store that comes and goes', () => {
   it('and has a user who can do something about it, is told of once more, with what to do', async () => {
     const { warnings, store, pass, fail } = flapping();
     await fail(3);
-    store.error = new SpillwayError('SPW_STORE_UNAVAILABLE', 'set this', { kind: 'hung' });
+    const hung = new SpillwayError('SPW_STORE_UNAVAILABLE', 'set this', { kind: 'hung' });
+    store.error = hung;
     await pass(5);
-    expect(warnings.slice(1)).toEqual(['Spillway: the store: set this (SPW_STORE_UNAVAILABLE).']);
+    expect(warnings.slice(1)).toEqual([
+      `Spillway: the store: set this (SPW_STORE_UNAVAILABLE). See ${hung.help}`,
+    ]);
   });
 });
 

@@ -10,13 +10,13 @@ import {
   type StoreCallEvent,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { withFallback } from '../src/stores/fallback.js';
 import { withBreaker } from '../src/stores/hearing.js';
 import { sharedState } from '../src/stores/shared-state.js';
 import { StandIn } from '../src/stores/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
-import { request } from './guard-set-up.js';
 
 describe('an outage', () => {
   async function outage({ clock, store, fail, ask }: ReturnType<typeof setUp>, ms = 1_500) {
@@ -127,7 +127,7 @@ describe('three processes that count by themselves while the breaker is open, ea
       const guarded = withFallback(heard, new StandIn(clock, local), { store, breaker });
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
-        const step = limiter.step(request(), true, context);
+        const step = await limiter.step(request(), true, context);
         const answers = await guarded.apply([step]);
         return answers[0]?.allowed === true;
       };

@@ -11,8 +11,8 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from './guard-set-up.js';
 
 /** Keys live in the part that their first letter names. */
 class Sharded implements Store {

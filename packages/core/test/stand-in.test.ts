@@ -14,8 +14,8 @@ import {
   type SyncStore,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from './guard-set-up.js';
 
 const ALGORITHMS: readonly Algorithm[] = [
   'token-bucket',

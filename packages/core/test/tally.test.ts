@@ -2,8 +2,9 @@
 
 import { concurrencyLimit, createGuard, memoryStore, rateLimit } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request, setUp } from './guard-set-up.js';
+import { setUp } from './guard-set-up.js';
 
 describe('a tally', () => {
   it('keeps apart what was refused for different reasons', () => {

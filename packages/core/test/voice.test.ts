@@ -12,9 +12,10 @@ import {
 } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Voice, voiceOf } from '../src/observe/voice.js';
-import { request, two } from './guard-set-up.js';
+import { two } from './guard-set-up.js';
 
 const fails = () => {
   throw new TypeError('no user');
@@ -162,14 +163,15 @@ describe('a store that fails', () => {
     const limiter = createLimiter({ ...two, name: 'direct' }, { store, logger });
     for (let i = 0; i < 2; i += 1) await guard.admit(request());
     for (let i = 0; i < 4; i += 1) await limiter.consume('ada');
+    const see = `See ${storeError('noperm').help}`;
     expect(lines).toEqual([
-      'Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
-      'Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
-      'Spillway: limiter "direct": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides.',
+      `Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
+      `Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
+      `Spillway: limiter "direct": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
     ]);
     clock.advance('1m');
     await limiter.consume('ada');
-    expect(lines[3]).toContain('3 times more in the last 60 s');
+    expect(lines[3]).toContain(`3 times more in the last 60 s. ${see}`);
   });
 
   it('in an outage is told of by its breaker, and after a minute again while it lasts', async () => {

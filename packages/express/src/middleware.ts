@@ -1,20 +1,20 @@
 /** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
 
-import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
-import { checkIpv6Prefix, type GuardHandle, showGuard } from '@spillway/core/adapter';
-import { answerOwn, endRefused, Gate, type Passage } from '@spillway/core/node';
+import type { Admission, GuardOptions, Limiter } from '@spillway/core';
+import {
+  type AddressOptions,
+  Gate,
+  type GuardHandle,
+  isLater,
+  type Passage,
+  showGuard,
+} from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
-import { trustFinder } from './trust.js';
+import { addressingFinder } from './trust.js';
 
-export interface SpillwayOptions extends GuardOptions<Request> {
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * Express' setting `trust proxy`, whose own default is none.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, save
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
@@ -25,8 +25,14 @@ export interface SpillwayOptions extends GuardOptions<Request> {
     | undefined;
 }
 
-/** The middleware, with `close` and `inProgress` of its guard. */
-export type SpillwayHandler = RequestHandler & GuardHandle;
+/** The middleware, with `close` and `inProgress` of its guard. A route behind it keeps the types of its own request. */
+export interface SpillwayHandler extends GuardHandle {
+  <Params, ResBody, ReqBody, Query, Locals extends Record<string, unknown>>(
+    req: Request<Params, ResBody, ReqBody, Query, Locals>,
+    res: Response<ResBody, Locals>,
+    next: NextFunction,
+  ): void;
+}
 
 /**
  * Express middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
@@ -45,38 +51,41 @@ export function spillway(
   limiters: Limiter<Request> | readonly Limiter<Request>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const { trustProxy, ipv6Prefix, onRefused } = options;
-  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+  const { onRefused } = options;
   const gate = new Gate<Request>(limiters, options);
-  const trustOf = trustFinder(trustProxy, gate.notices);
+  const addressingOf = addressingFinder(options, gate.notices);
 
-  const apply = (passage: Passage, req: Request, res: Response, next: NextFunction): void => {
-    if (passage === 'gone') return;
+  const apply = (
+    passage: Passage,
+    exchange: NodeExchange,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): void => {
     if (passage === 'pass') next();
-    else if (onRefused) handOver(onRefused, passage, req, res, next);
-    else endRefused(passage, res);
+    else if (passage === 'refused' && onRefused) handOver(onRefused, exchange, req, res, next);
   };
 
   const handle: RequestHandler = (req, res, next) => {
-    const request = new ExpressRequest(req, trustOf(req), ipv6Prefix);
-    const passage = gate.enter(request, req, res, req);
-    if (typeof passage === 'object' && 'then' in passage)
-      passage.then((value) => apply(value, req, res, next));
-    else apply(passage, req, res, next);
+    const exchange = new NodeExchange(req, res, onRefused !== undefined);
+    const request = new ExpressRequest(req, addressingOf(req));
+    const passage = gate.enter(request, exchange, req);
+    if (isLater(passage)) passage.then((value) => apply(value, exchange, req, res, next));
+    else apply(passage, exchange, req, res, next);
   };
-  return showGuard(handle, gate);
+  return showGuard(handle as SpillwayHandler, gate);
 }
 
 /** Runs the app's own answer; what it throws is the app's to handle. */
 function handOver(
   onRefused: NonNullable<SpillwayOptions['onRefused']>,
-  admission: Admission,
+  exchange: NodeExchange,
   req: Request,
   res: Response,
   next: NextFunction,
 ): void {
   try {
-    answerOwn(res, () => onRefused(admission, req, res, next))?.catch(next);
+    exchange.answerWith((admission) => onRefused(admission, req, res, next))?.catch(next);
   } catch (error) {
     next(error);
   }

@@ -1,14 +1,15 @@
 /** Express' request as limiters see it. */
 
+import { canonicalAddress } from '@spillway/core';
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { Request } from 'express';
-import type { ExpressTrust } from './trust.js';
+import type { ExpressAddressing } from './trust.js';
 
 export class ExpressRequest extends NodeLimitRequest<Request> {
-  private readonly believed: ExpressTrust;
+  private readonly believed: ExpressAddressing;
 
-  constructor(raw: Request, believed: ExpressTrust, ipv6Prefix: number | undefined) {
-    super(raw, raw, believed === 'express' ? { kind: 'none' } : believed, ipv6Prefix);
+  constructor(raw: Request, believed: ExpressAddressing) {
+    super(raw, raw, believed);
     this.believed = believed;
   }
 
@@ -22,8 +23,12 @@ export class ExpressRequest extends NodeLimitRequest<Request> {
     return typeof path === 'string' ? this.raw.baseUrl.toLowerCase() + path : undefined;
   }
 
-  protected override claimedAddress(): string | undefined {
-    if (this.believed !== 'express') return super.claimedAddress();
+  protected override findAddress(): string | undefined {
+    const { byExpress, ipv6Prefix } = this.believed;
+    return byExpress ? canonicalAddress(this.expressAddress(), ipv6Prefix) : super.findAddress();
+  }
+
+  private expressAddress(): string | undefined {
     try {
       return this.raw.ip;
     } catch {

@@ -1,13 +1,13 @@
 /** A guard that tells how requests ended. */
 
-import { type RequestOutcome, rateLimit, spillway } from '@spillway/express';
+import { type RequestOutcome, type ResponseEnd, rateLimit, spillway } from '@spillway/express';
 import type { RequestHandler } from 'express';
 
 /** A guard that notes how each request ended, and gives nothing back. */
-export function noting(): { outcomes: RequestOutcome[]; guard: RequestHandler } {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+export function noting(): { outcomes: ResponseEnd[]; guard: RequestHandler } {
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   return { outcomes, guard: spillway(rateLimit({ limit: 100, window: '1h', refundIf })) };

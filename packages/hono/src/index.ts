@@ -17,13 +17,13 @@ import {
 import type { Context } from 'hono';
 
 export * from '@spillway/core';
+export type { OnRefused } from './exchange.js';
 export {
   type SpillwayHandler,
   type SpillwayOptions,
   type SpillwayVariables,
   spillway,
 } from './middleware.js';
-export type { OnRefused } from './reply.js';
 
 /**
  * `rateLimit` of core, whose functions are given Hono's context as `raw`.

@@ -1,8 +1,8 @@
-/** The answer on a fetch response: its headers when there is one, and the permit until its body is over. */
+/** The exchange over fetch: fields are added to the response that Hono has, and its body is followed to its end. */
 
 import type { Admission } from '@spillway/core';
 import {
-  type Permit,
+  FetchExchange,
   type ResponsePermits,
   refusalFields,
   type WaitUntil,
@@ -10,69 +10,69 @@ import {
 } from '@spillway/core/fetch';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { type OnRefused, ownAnswer, type Reply } from './reply.js';
+import { type HonoExchange, type OnRefused, ownAnswer, showDecisions } from './exchange.js';
 
-export class FetchReply implements Reply {
-  private permit: Permit | undefined;
+export class HonoFetchExchange extends FetchExchange implements HonoExchange {
+  private refusal: Admission | undefined;
   private readonly c: Context;
-  private readonly permits: ResponsePermits;
 
   constructor(c: Context, permits: ResponsePermits) {
+    super(c.req.raw, permits);
     this.c = c;
-    this.permits = permits;
   }
 
-  isGone(): boolean {
-    return this.c.req.raw.signal?.aborted === true;
+  decided(): void {
+    showDecisions(this.c);
   }
 
-  prepare(admission: Admission): void {
-    if (!admission.pending) return;
+  override refuse(admission: Admission): void {
+    this.refusal = admission;
+  }
+
+  async pass(next: Next): Promise<void> {
     const { c } = this;
-    this.permit = this.permits.hold(admission, c.req.raw.signal, waitUntilOf(c));
-  }
-
-  async pass(admission: Admission, next: Next): Promise<void> {
-    const { c, permit } = this;
     try {
       await next();
     } catch (error) {
       // What is no Error passes through Hono.
-      permit?.release({ aborted: false });
+      this.fail();
       throw error;
     }
     if (!c.finalized) {
-      permit?.release({ aborted: false });
+      this.fail();
       return; // nobody answered: Hono says so
     }
     const before = c.res;
-    const dressed = withFields(before, admission.fields);
     // Hono sends no body to HEAD, and throws the one that there is away.
-    const after = permit?.follow(dressed, c.req.method !== 'HEAD') ?? dressed;
+    const after = this.finish(before);
     if (after === before) return;
     c.res = undefined; // or else it would be copied once more
     c.res = after;
   }
 
-  refuse(admission: Admission): Response {
-    const status = admission.status as ContentfulStatusCode;
-    return this.c.body(admission.body, status, refusalFields(admission));
+  answer(onRefused: OnRefused | undefined): Response | Promise<Response> {
+    const refusal = this.refusal as Admission;
+    return onRefused ? this.own(onRefused, refusal) : this.problem(refusal);
   }
 
-  async refuseWith(onRefused: OnRefused, admission: Admission): Promise<Response> {
-    const own = await ownAnswer(onRefused, admission, this.c);
-    if (!own) return this.refuse(admission);
-    const fields = admission.fields.filter(([name]) => name !== 'Content-Type');
+  protected override waitUntil(): WaitUntil | undefined {
+    try {
+      const { executionCtx } = this.c;
+      return (promise) => executionCtx.waitUntil(promise);
+    } catch {
+      return undefined; // Hono throws where the platform has none
+    }
+  }
+
+  private async own(onRefused: OnRefused, refusal: Admission): Promise<Response> {
+    const own = await ownAnswer(onRefused, refusal, this.c);
+    if (!own) return this.problem(refusal);
+    const fields = refusal.fields.filter(([name]) => name !== 'Content-Type');
     return withFields(own, fields);
   }
-}
 
-/** Hono throws where the platform has none. */
-function waitUntilOf(c: Context): WaitUntil | undefined {
-  try {
-    const { executionCtx } = c;
-    return (promise) => executionCtx.waitUntil(promise);
-  } catch {
-    return undefined;
+  private problem(refusal: Admission): Response {
+    const status = refusal.status as ContentfulStatusCode;
+    return this.c.body(refusal.body, status, refusalFields(refusal));
   }
 }

@@ -11,9 +11,9 @@ import {
 } from '@spillway/hono';
 import { Hono } from 'hono';
 import { getConnInfo as getWorkerConnInfo } from 'hono/cloudflare-workers';
+import { brokenStore } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { listen, WAYS } from './service.js';
-import { brokenStore } from './stores.js';
 
 const byAddress = (limit = 2) => rateLimit({ name: 'a', limit, window: '1h' });
 
@@ -36,14 +36,14 @@ function watched(options: SpillwayOptions): { app: Hono; seen: (string | undefin
 
 const forwarded = (value: string) => ({ headers: { 'x-forwarded-for': value } });
 
-describe.each(WAYS)('over $way', ({ serve }) => {
+describe.each(WAYS)('over %s', (_, { serve }) => {
   it('fails with a code at the first use when nobody says how to find the address', async () => {
     const app = new Hono();
     app.use(spillway(byAddress()));
     app.onError((error, c) =>
       c.text(`${(error as { code?: string }).code}: ${error.message}`, 500),
     );
-    const get = await serve(app);
+    const { get } = await serve(app);
     for (let i = 0; i < 2; i += 1) {
       const { status, body } = await get();
       expect(status).toBe(500);
@@ -55,7 +55,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
     const app = new Hono();
     app.use(spillway(byAddress(), { store: { ...brokenStore } }));
     app.onError((error, c) => c.text(error.message, 500));
-    const get = await serve(app);
+    const { get } = await serve(app);
     expect((await get()).body).toContain('SPW_ADDRESS_REQUIRED');
   });
 
@@ -66,7 +66,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
     app.get('/', spillway([one, byAddress()], { store }));
     app.get('/free', spillway(one, { store }), (c) => c.text('free'));
     app.onError((_error, c) => c.text('', 500));
-    const get = await serve(app);
+    const { get } = await serve(app);
     expect((await get()).status).toBe(500);
     expect((await get('/free')).status).toBe(200);
   });
@@ -75,7 +75,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
     const app = new Hono();
     app.use(spillway(rateLimit({ limit: 9, window: '1h', key: 'all' })));
     app.use(spillway(rateLimit({ limit: 1, window: '1h', mode: 'off' })));
-    const get = await serve(app);
+    const { get } = await serve(app);
     expect((await get()).status).toBe(404);
   });
 
@@ -94,7 +94,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
     ['no address where there is none', { trustProxy: 1 }, '<script>', undefined],
   ])('believes %s', async (_, options, claim, expected) => {
     const { app, seen } = watched({ clientIp: () => '::ffff:10.0.0.1', ...options });
-    const get = await serve(app);
+    const { get } = await serve(app);
     await get('/', forwarded(claim));
     expect(seen).toEqual([expected]);
   });
@@ -112,7 +112,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
   ])('counts all together when clientIp %s', async (_, clientIp, faulty) => {
     const faults: Fault[] = [];
     const { app } = watched({ clientIp, onFault: (fault) => faults.push(fault) });
-    const get = await serve(app);
+    const { get } = await serve(app);
     expect([await get(), await get(), await get()].map(({ status }) => status)).toEqual([
       200, 200, 429,
     ]);
@@ -123,7 +123,7 @@ describe.each(WAYS)('over $way', ({ serve }) => {
     const app = new Hono();
     const limiter = rateLimit({ limit: 1, window: '1h', key: (r) => r.header('X-Key') });
     app.use(spillway(limiter, { clientIp: () => '127.0.0.1' }));
-    const get = await serve(app);
+    const { get } = await serve(app);
     const by = async (key: string) => (await get('/', { headers: { 'x-key': key } })).status;
     expect([await by('@127.0.0.1'), (await get()).status]).toEqual([404, 404]);
     expect([await by('@127.0.0.1'), (await get()).status]).toEqual([429, 429]);

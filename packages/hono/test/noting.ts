@@ -1,12 +1,18 @@
 /** A guard that tells how requests ended. */
 
-import { type RequestOutcome, rateLimit, type SpillwayHandler, spillway } from '@spillway/hono';
+import {
+  type RequestOutcome,
+  type ResponseEnd,
+  rateLimit,
+  type SpillwayHandler,
+  spillway,
+} from '@spillway/hono';
 
 /** A guard that notes how each request ended, and gives nothing back. */
-export function noting(): { outcomes: RequestOutcome[]; guard: SpillwayHandler } {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+export function noting(): { outcomes: ResponseEnd[]; guard: SpillwayHandler } {
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   const limiter = rateLimit({ limit: 100, window: '1h', key: 'all', refundIf });

@@ -2,10 +2,9 @@
 
 import { concurrencyLimit, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
 import { Hono } from 'hono';
+import { SlowStore, until } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { noting } from './noting.js';
-import { until } from './service.js';
-import { SlowStore } from './stores.js';
 
 describe('a fetch response', () => {
   it('that fails while it is read ends its permit, and fails for the reader as before', async () => {

@@ -1,68 +1,102 @@
 /** Hono apps to ask: over a real server of @hono/node-server, and over fetch as an edge runtime would. */
 
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
-import type { Hono } from 'hono';
-import { onTestFinished } from 'vitest';
+import type http from 'node:http';
+import { Readable } from 'node:stream';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { admissionsOf, concurrencyLimit, rateLimit, spillway } from '@spillway/hono';
+import { type Context, Hono } from 'hono';
+import {
+  type App,
+  type Handler,
+  HELLO,
+  type MiddlewareDriver,
+  type Sent,
+} from 'spillway-testkit/adapters';
+import { type Reply, type Service, serveListener } from 'spillway-testkit/http';
 
-export interface Reply {
-  readonly status: number;
-  /** By lower-case names, without those that a server adds by itself. */
-  readonly fields: Record<string, string>;
-  readonly body: string;
-}
-
-export type Get = (path?: string, init?: RequestInit) => Promise<Reply>;
+type Guard = ReturnType<typeof spillway>;
 
 /** Both ways below Hono, for `describe.each`. */
-export const WAYS: readonly { readonly way: string; serve(app: Hono): Promise<Get> }[] = [
-  { way: 'node:http', serve: async (app) => (await listen(app)).get },
-  {
-    way: 'fetch',
-    serve: async (app) => async (path, init) => toReply(await app.request(path ?? '/', init)),
-  },
-];
-
-const OF_THE_SERVER = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding']);
-
-async function toReply(response: Response): Promise<Reply> {
-  const fields = [...response.headers].filter(([name]) => !OF_THE_SERVER.has(name));
-  return {
-    status: response.status,
-    fields: Object.fromEntries(fields),
-    body: await response.text(),
-  };
-}
+export const WAYS = [
+  ['node:http', { serve: listen, driver: driverOf(listen) }],
+  ['fetch', { serve: fetched, driver: driverOf(fetched) }],
+] as const;
 
 /** Starts an app on a free loopback port, until the test is over. */
-export async function listen(app: {
+export function listen(app: {
   readonly fetch: Parameters<typeof getRequestListener>[0];
-}): Promise<{ get: Get; open(path?: string): http.ClientRequest }> {
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-  const server = http.createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
+}): Promise<Service> {
+  return serveListener(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+}
+
+/** Asks an app as an edge runtime does; there is no connection. */
+async function fetched(app: Hono): Promise<Service> {
+  const noConnection = (): never => {
+    throw new Error('over fetch there is no connection');
+  };
+  const get = async (path = '/', { method = 'GET', headers }: http.RequestOptions = {}) =>
+    replyOf(await app.request(path, { method, headers: headers as Record<string, string> }));
+  return { port: 0, get, open: noConnection, raw: noConnection };
+}
+
+async function replyOf(response: Response): Promise<Reply> {
+  const { status } = response;
+  const fields = [...response.headers];
+  return { status, headers: Object.fromEntries(fields), fields, body: await response.text() };
+}
+
+function driverOf(serve: (app: Hono) => Promise<Service>): MiddlewareDriver<Guard> {
   return {
-    get: async (path = '/', init) => toReply(await fetch(`http://127.0.0.1:${port}${path}`, init)),
-    open: (path = '/') =>
-      http
-        .request({ host: '127.0.0.1', port, path, agent: false })
-        .on('error', () => undefined)
-        .end() as http.ClientRequest,
+    // No address is known here: what has no key is counted for all.
+    rateLimit: (options) => rateLimit({ key: 'all', ...options } as never) as never,
+    concurrencyLimit: (options) => concurrencyLimit({ key: 'all', ...options } as never) as never,
+    guard: (limiters, options, own) =>
+      spillway(limiters, {
+        ...options,
+        ...(own && { onRefused: (admission, c) => finish(own(admission), c) }),
+      }),
+    serve: (app) => serve(built(app)),
+    shown: (fields) =>
+      fields
+        .map(([name, value]) => [name.toLowerCase(), value] as const)
+        .sort(([one], [other]) => (one < other ? -1 : 1)),
   };
 }
 
-/** Waits until something is so. */
-export async function until(condition: () => boolean, withinMs = 2_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`not so within ${withinMs} ms: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
+function built({ before, guards = [], routes = [HELLO], onError }: App<Guard>): Hono {
+  const hono = new Hono<{ Bindings: HttpBindings }>();
+  if (before) {
+    hono.use((c, next) => {
+      before(c.env.outgoing as http.ServerResponse);
+      return next();
+    });
   }
+  for (const guard of guards) hono.use(guard);
+  for (const { path, method = 'GET', guards: own = [], handle } of routes) {
+    const methods = path === '*' ? ['GET', 'OPTIONS'] : [method];
+    for (const guard of own) hono.on(methods, [path], guard);
+    hono.on(methods, [path], handlerOf(handle));
+  }
+  hono.onError((error, c) => send(onError?.(error) ?? { status: 500 }, c));
+  return hono as unknown as Hono;
+}
+
+function handlerOf(handle: Handler): (c: Context) => Response | Promise<Response> {
+  return (c) => {
+    const { method, path } = c.req;
+    return finish(handle({ method, path, admissions: admissionsOf(c) }), c);
+  };
+}
+
+function finish(answer: ReturnType<Handler>, c: Context): Response | Promise<Response> {
+  if (answer instanceof Promise) return answer.then((it) => finish(it, c));
+  if ('by' in answer) throw new Error("Hono's handlers do not write to Node's response");
+  return send(answer, c);
+}
+
+function send({ status, body, json }: Sent, c: Context): Response {
+  if (status !== undefined) c.status(status as 200);
+  if (json) return c.json(json);
+  if (typeof body === 'object') return c.body(Readable.toWeb(body) as ReadableStream);
+  return body === undefined ? c.body(null) : c.text(body);
 }

@@ -1,16 +1,18 @@
 /** The middleware: translates a context, applies what the guard says, and decides nothing itself. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
-import { checkIpv6Prefix, compileTrust, type GuardHandle, showGuard } from '@spillway/core/adapter';
 import {
   type AddressOptions,
-  answerOwn,
-  endRefused,
+  compileAddressing,
   Gate,
+  type GuardHandle,
+  isLater,
   type Passage,
-} from '@spillway/core/node';
+  showGuard,
+} from '@spillway/core/adapter';
 import type { Context, Next } from 'koa';
 import { keepFieldsOnError } from './errors.js';
+import { KoaExchange } from './exchange.js';
 import { KoaRequest } from './request.js';
 
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
@@ -28,8 +30,7 @@ export interface SpillwayMiddleware extends GuardHandle {
 
 /**
  * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
- * `admissionsOf(ctx)`
- * has the decisions.
+ * `admissionsOf(ctx)` has the decisions.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
@@ -44,35 +45,24 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayMiddleware {
-  const { trustProxy, ipv6Prefix, onRefused } = options;
-  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-  const trust = compileTrust(trustProxy);
+  const { onRefused } = options;
+  const addressing = compileAddressing(options);
   const gate = new Gate<Context>(limiters, options);
 
-  const apply = (passage: Passage, ctx: Context, next: Next): unknown => {
+  const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
     if (passage === 'pass') return next();
-    ctx.status = passage.status; // Koa's own note of it, or a body would make it 200
-    if (onRefused) return answerOwn(ctx.res, () => onRefused(passage, ctx, next));
-    refuse(passage, ctx);
-    return undefined;
+    return onRefused && exchange.answerWith((admission) => onRefused(admission, ctx, next));
   };
 
   const handle = (ctx: Context, next: Next): unknown => {
-    const request = new KoaRequest(ctx, ctx.req, trust, ipv6Prefix);
-    const passage = gate.enter(request, ctx.req, ctx.res, ctx);
-    // No `instanceof`: an app may have put another Promise in the place of the host's.
-    return typeof passage === 'object' && 'then' in passage
-      ? passage.then((value) => apply(value, ctx, next))
-      : apply(passage, ctx, next);
+    const exchange = new KoaExchange(ctx, onRefused !== undefined);
+    const request = new KoaRequest(ctx, ctx.req, addressing);
+    const passage = gate.enter(request, exchange, ctx);
+    return isLater(passage)
+      ? passage.then((value) => apply(value, exchange, ctx, next))
+      : apply(passage, exchange, ctx, next);
   };
   return showGuard(handle, gate);
-}
-
-/** Answers through Koa, so that middleware before this sees status and body. */
-function refuse(admission: Admission, ctx: Context): void {
-  // Koa would add the body to what was sent already, or is told to send nothing.
-  if (ctx.headerSent || ctx.respond === false) endRefused(admission, ctx.res);
-  else ctx.body = admission.body;
 }

@@ -1,82 +1,17 @@
 /** Several guards over one request, and the ways to be exempt. */
 
 import Router from '@koa/router';
-import { ManualClock } from '@spillway/core/testing';
-import {
-  admissionsOf,
-  type DecisionEvent,
-  memoryStore,
-  rateLimit,
-  type SpillwayOptions,
-  spillway,
-} from '@spillway/koa';
-import type Koa from 'koa';
+import { admissionsOf, rateLimit, spillway } from '@spillway/koa';
+import { composition, exemptions } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
-import { KOA, type Reply, serve } from './service.js';
+import { KOA, serve } from './service.js';
+
+describe.each(KOA)('Koa $major', ({ driver }) => {
+  composition(driver);
+  exemptions(driver);
+});
 
 describe.each(KOA)('Koa $major', ({ Koa }) => {
-  it('joins the fields of guards on the app and on a route into lists', async () => {
-    const options = { store: memoryStore({ clock: new ManualClock() }) };
-    const app = new Koa();
-    app.use(spillway(rateLimit({ name: 'app', limit: 3, window: '1m' }), options));
-    const route = rateLimit({ name: 'route', limit: 1, window: '1h' });
-    const router = new Router();
-    router.get('/', spillway(route, options), (ctx) => {
-      ctx.body = 'ok';
-    });
-    app.use(router.routes());
-    const { get } = await serve(app);
-    expect((await get()).fields.slice(0, 2)).toEqual([
-      ['RateLimit-Policy', '"app";q=3;w=60, "route";q=1;w=3600'],
-      ['RateLimit', '"app";r=2;t=20, "route";r=0;t=3600'],
-    ]);
-    const { status, headers, body } = await get();
-    expect(status).toBe(429);
-    expect(headers['ratelimit']).toBe('"app";r=1;t=40, "route";r=0;t=3600');
-    expect(headers['retry-after']).toBe('3600');
-    expect(JSON.parse(body)['violated-policies']).toEqual(['route']);
-  });
-
-  it('shows of the legacy fields those of the guard with less left, whichever ran first', async () => {
-    const options: SpillwayOptions = { store: memoryStore(), headers: ['legacy'] };
-    const guard = (name: string, limit: number) =>
-      spillway(rateLimit({ name, limit, window: '1m' }), options);
-    const router = new Router();
-    const ok = (ctx: { status: number }) => {
-      ctx.status = 200;
-    };
-    router.get('/a', guard('few', 3), guard('many', 9), ok);
-    router.get('/b', guard('many', 9), guard('few', 3), ok);
-    const app = new Koa();
-    app.use(router.routes());
-    const { get } = await serve(app);
-    expect((await get('/a')).headers['x-ratelimit-limit']).toBe('3');
-    expect((await get('/b')).headers['x-ratelimit-limit']).toBe('3');
-  });
-
-  it('charges none of the limiters of one guard when one refuses', async () => {
-    const app = new Koa();
-    const decisions: DecisionEvent[] = [];
-    const limiters = [
-      rateLimit({ name: 'wide', limit: 5, window: '1h' }),
-      rateLimit({ name: 'tight', limit: 1, window: '1h' }),
-    ];
-    app.use(spillway(limiters, { onDecision: (event) => decisions.push(event) }));
-    const { get } = await serve(app);
-    await get();
-    await get();
-    await get();
-    const told = decisions.map(({ limiter, outcome, remaining }) => [limiter, outcome, remaining]);
-    expect(told).toEqual([
-      ['wide', 'allowed', 4],
-      ['tight', 'allowed', 0],
-      ['wide', 'allowed', 4],
-      ['tight', 'denied', 0],
-      ['wide', 'allowed', 4],
-      ['tight', 'denied', 0],
-    ]);
-  });
-
   it('shows handlers the decisions of every guard that ran', async () => {
     const app = new Koa();
     app.use(spillway(rateLimit({ name: 'app', limit: 9, window: '1m' })));
@@ -138,64 +73,4 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     await get('http://example.org?/mount/a');
     expect(paths).toEqual(['/mount/a/b', '/mount/a', '/']);
   });
-
-  it('changes nothing a client can see in shadow mode, and says what it would have done', async () => {
-    const outcomes: string[] = [];
-    const limiter = rateLimit({ name: 'dark', limit: 1, window: '1h', mode: 'shadow' });
-    const options: SpillwayOptions = {
-      headers: ['draft-11', 'legacy'],
-      onDecision: ({ outcome }) => outcomes.push(outcome),
-    };
-    const plain = answering(new Koa());
-    const shadowed = new Koa();
-    shadowed.use(spillway(limiter, options));
-    expect(await thrice(answering(shadowed))).toEqual(await thrice(plain));
-    expect(outcomes).toEqual(['allowed', 'would-deny', 'would-deny']);
-  });
-
-  it('does not even ask a limiter that is off, and asks again when it is on', async () => {
-    let mode: 'off' | 'enforce' = 'off';
-    const app = new Koa();
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', mode: () => mode })));
-    const { get } = await serve(answering(app));
-    expect([(await get()).status, (await get()).status]).toEqual([200, 200]);
-    expect((await get()).headers['ratelimit']).toBeUndefined();
-    mode = 'enforce';
-    expect([(await get()).status, (await get()).status]).toEqual([200, 429]);
-  });
-
-  it('skips what the app exempts, and CORS preflights', async () => {
-    const app = new Koa();
-    const skip: SpillwayOptions['skip'] = ({ path }) => path === '/healthz';
-    app.use(spillway(rateLimit({ limit: 1, window: '1h' }), { skip }));
-    const { get } = await serve(answering(app));
-    const preflight = {
-      method: 'OPTIONS',
-      headers: { origin: 'https://a.example', 'access-control-request-method': 'PUT' },
-    };
-    for (let i = 0; i < 3; i += 1) {
-      expect((await get('/healthz')).status).toBe(200);
-      expect((await get('/', preflight)).status).toBe(200);
-    }
-    expect((await get()).status).toBe(200);
-    expect((await get('/', { method: 'OPTIONS' })).status).toBe(429);
-    const noOrigin = { 'access-control-request-method': 'PUT' };
-    expect((await get('/', { method: 'OPTIONS', headers: noOrigin })).status).toBe(429);
-  });
 });
-
-function answering(app: Koa): Koa {
-  return app.use((ctx) => {
-    ctx.body = { ok: true };
-  });
-}
-
-async function thrice(app: Koa): Promise<Reply['fields'][]> {
-  const { get } = await serve(app);
-  const replies = [await get(), await get(), await get('/', { method: 'HEAD' })];
-  return replies.map(({ status, fields, body }) => [
-    ['status', `${status}`],
-    ...fields,
-    ['body', body],
-  ]);
-}

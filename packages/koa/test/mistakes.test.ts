@@ -1,34 +1,16 @@
 /** How an app is put together may be wrong, and own answers may return anything: that fails no request. */
 
-import Router from '@koa/router';
 import { rateLimit, type SpillwayOptions, spillway } from '@spillway/koa';
 import type { Context } from 'koa';
+import { mistakes } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { KOA, serve } from './service.js';
 
-describe.each(KOA)('Koa $major', ({ Koa }) => {
-  it('counts a request once though its guard is mounted twice, and says so', async () => {
-    const lines: string[] = [];
-    const guard = spillway(rateLimit({ name: 'same', limit: 2, window: '1h' }), {
-      logger: { warn: (line) => lines.push(line) },
-    });
-    const router = new Router();
-    router.get('/', guard, (ctx) => {
-      ctx.body = 'hello';
-    });
-    const app = new Koa();
-    app.use(guard);
-    app.use(router.routes());
-    const { get } = await serve(app);
-    for (const left of [1, 0]) {
-      const { status, headers } = await get();
-      expect(status).toBe(200);
-      expect(headers['ratelimit']).toMatch(new RegExp(`^"same";r=${left};t=\\d+$`));
-    }
-    expect((await get()).status).toBe(429);
-    expect(lines).toMatchObject([expect.stringContaining('SPW_REGISTERED_TWICE')]);
-  });
+describe.each(KOA)('Koa $major', ({ driver }) => {
+  mistakes(driver);
+});
 
+describe.each(KOA)('Koa $major', ({ Koa }) => {
   it.each<[string, (ctx: Context) => unknown]>([
     ['its context', (ctx) => Object.assign(ctx, { body: 'sorry' })],
     ['a text', (ctx) => (ctx.body = 'sorry')],

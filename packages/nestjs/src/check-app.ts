@@ -2,7 +2,7 @@
 
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { SpillwayError } from '@spillway/core';
-import type { HandlerGuards } from './handler-guards.js';
+import type { HandlerGates } from './handler-gates.js';
 import { declarationsOn } from './metadata.js';
 
 type Methods = Readonly<Record<string, object & { readonly name: string }>>;
@@ -20,11 +20,11 @@ export function checkRegistration(modules: ModulesContainer, ours: object): void
 }
 
 /**
- * Makes the guards of all decorated handlers, so that decorators that do not go together fail now and not at a request.
+ * Makes the gates of all decorated handlers, so that decorators that do not go together fail now and not at a request.
  *
  * @throws SpillwayError as `createGuard`
  */
-export function checkHandlers(modules: ModulesContainer, guards: HandlerGuards): void {
+export function checkHandlers(modules: ModulesContainer, gates: HandlerGates): void {
   const scanner = new MetadataScanner();
   for (const { controllers, providers } of modules.values()) {
     for (const { metatype } of [...controllers.values(), ...providers.values()]) {
@@ -34,7 +34,7 @@ export function checkHandlers(modules: ModulesContainer, guards: HandlerGuards):
         const handler = owner.prototype[method];
         if (!handler) continue;
         const isLimited = declarationsOn(owner).length + declarationsOn(handler).length > 0;
-        if (isLimited) guards.of(handler, owner);
+        if (isLimited) gates.of(handler, owner);
       }
     }
   }

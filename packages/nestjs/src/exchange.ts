@@ -1,151 +1,113 @@
-/** Where the request and the response are in a context: HTTP on both platforms, GraphQL, WebSockets, RPC. */
+/** The exchanges of Nest: HTTP on both platforms, and calls that have no response. */
 
-import type { ExecutionContext } from '@nestjs/common';
-import type { NodeRequest, NodeResponse } from '@spillway/core/node';
+import type { Admission } from '@spillway/core';
+import type { Exchange, OnClosed } from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
+import {
+  type FastifyReply,
+  isFastify,
+  nodeRequest,
+  nodeResponse,
+  type PlatformRequest,
+  type PlatformResponse,
+} from './call.js';
 
-/** What is needed of a request: Express', Fastify's, or the one that opened a socket. */
-export interface PlatformRequest {
-  readonly method?: string;
-  readonly url?: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
-  readonly socket?: { readonly remoteAddress?: string | undefined };
-  /** Express: where an app is mounted, the rest of the path, and the matched route. */
-  readonly baseUrl?: string;
-  readonly path?: string;
-  readonly route?: { readonly path?: unknown };
-  /** Express: its response. */
-  readonly res?: PlatformResponse;
-  /** Fastify: the matched route, and Node's request. */
-  readonly routeOptions?: { readonly url?: string };
-  readonly raw?: NodeRequest;
-}
+const encoder = new TextEncoder();
 
-/** What is needed of Fastify's reply. */
-export interface FastifyReply {
-  readonly raw: NodeResponse;
-  /** Sent, or taken over by someone who writes to `raw`. */
-  readonly sent: boolean;
-  getHeader(name: string): unknown;
-  header(name: string, value: string): unknown;
-  code(status: number): unknown;
-  send(payload: Uint8Array): unknown;
-}
+/** A request and a response of HTTP; in GraphQL several calls share them. */
+export class HttpExchange extends NodeExchange {
+  /** A refusal that is to be thrown. */
+  unanswered: Admission | undefined;
+  private readonly response: PlatformResponse;
+  private readonly fastify: FastifyReply | undefined;
+  /** Whether the response is this call's alone. */
+  private readonly isAlone: boolean;
+  private readonly answers: boolean;
 
-export type PlatformResponse = NodeResponse | FastifyReply;
+  /** @param answers whether a refusal is answered here; if not, it becomes `unanswered` */
+  constructor(
+    request: PlatformRequest,
+    response: PlatformResponse,
+    isAlone: boolean,
+    answers: boolean,
+  ) {
+    super(nodeRequest(request), nodeResponse(response), false);
+    this.response = response;
+    this.fastify = isFastify(response) ? response : undefined;
+    this.isAlone = isAlone;
+    this.answers = answers;
+  }
 
-/** A call and, where there is one, the HTTP exchange that it came by. */
-export interface Exchange {
-  readonly request?: PlatformRequest | undefined;
-  readonly response?: PlatformResponse | undefined;
-  /** Whether the response is this call's alone; in GraphQL several share it. */
-  readonly own: boolean;
-  /** Of a call that is no HTTP request: `Query.cats`, or the pattern of a message. */
-  readonly operation?: string | undefined;
-}
+  override getField(name: string): unknown {
+    return this.isAlone ? this.response.getHeader(name) : fieldBefore(this.response, name);
+  }
 
-interface GraphqlContext {
-  readonly req?: PlatformRequest;
-  readonly request?: PlatformRequest;
-  readonly res?: PlatformResponse;
-  readonly reply?: PlatformResponse & { readonly request?: PlatformRequest };
-}
+  override setField(name: string, value: string): void {
+    const { fastify } = this;
+    if (!fastify) super.setField(name, value);
+    else if (!fastify.sent && !fastify.raw.headersSent) fastify.header(name, value);
+  }
 
-interface SocketClient {
-  /** socket.io: the request that opened the connection. */
-  readonly request?: PlatformRequest;
-  /** ws: the connection. */
-  readonly _socket?: NonNullable<PlatformRequest['socket']>;
-}
+  override refuse(admission: Admission): void {
+    if (this.answers) super.refuse(admission);
+    else this.unanswered = admission;
+  }
 
-/** Never throws: what an app puts into its contexts is its own affair. */
-export function exchangeOf(context: ExecutionContext): Exchange {
-  try {
-    return find(context);
-  } catch {
-    return { own: false };
+  protected override setStatus(status: number): void {
+    const { fastify } = this;
+    if (!fastify) super.setStatus(status);
+    else if (!fastify.sent && !fastify.raw.headersSent) fastify.code(status);
+  }
+
+  protected override end(body: string): void {
+    const { fastify } = this;
+    if (fastify?.sent) return;
+    if (!fastify || fastify.raw.headersSent) super.end(body);
+    // Through Fastify, so that its hooks see it (CORS); as bytes, because to a text it would add a charset.
+    else fastify.send(encoder.encode(body));
   }
 }
 
-function find(context: ExecutionContext): Exchange {
-  switch (context.getType<string>()) {
-    case 'http':
-      return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), own: true };
-    case 'graphql':
-      return graphql(context);
-    case 'ws':
-      return socket(context);
-    default:
-      return { own: false, operation: `${context.getClass().name}.${context.getHandler().name}` };
+/** A call without a response: whoever sees its end calls `close`. */
+export class MessageExchange implements Exchange {
+  /** A refusal that is to be thrown. */
+  unanswered: Admission | undefined;
+  private isClosed = false;
+  private closed: OnClosed | undefined;
+
+  isGone(): boolean {
+    return this.isClosed;
+  }
+
+  onClosed(closed: OnClosed): void {
+    this.closed = closed;
+  }
+
+  getField(): undefined {
+    return undefined;
+  }
+
+  setField(): void {}
+
+  refuse(admission: Admission): void {
+    this.unanswered = admission;
+  }
+
+  /** Gives back what is held; false if that was nothing. */
+  close(): boolean {
+    this.isClosed = true;
+    this.closed?.({});
+    return this.closed !== undefined;
   }
 }
 
-/**
- * The object that stands for the request, for `admissionsOf`, and where authentication left the user: the platform's
- * request for
- * HTTP and GraphQL, the client for WebSockets.
- *
- * @example
- * ```ts
- * import { rateLimit, requestOf } from '@spillway/nestjs';
- *
- * rateLimit({
- *   name: 'per-user',
- *   limit: 100,
- *   window: '1m',
- *   key: ({ raw }) => requestOf<{ user?: { id: string } }>(raw).user?.id,
- * });
- * ```
- */
-export function requestOf<Request extends object = object>(context: ExecutionContext): Request {
-  const isGraphql = context.getType<string>() === 'graphql';
-  return ((isGraphql ? graphql(context).request : context.getArgByIndex(0)) ?? {}) as Request;
-}
+const BEFORE = Symbol('spillway.fields-before');
 
-/**
- * GraphQL hands over (root, args, context, info); what is in the context is up to the app, and these are the usual
- * names.
- */
-function graphql(context: ExecutionContext): Exchange {
-  const shared = context.getArgByIndex<GraphqlContext | undefined>(2);
-  const info = context.getArgByIndex<{ parentType?: unknown; fieldName?: string } | undefined>(3);
-  const request = shared?.req ?? shared?.request ?? shared?.reply?.request;
-  const response = shared?.res ?? shared?.reply ?? request?.res;
-  return {
-    request,
-    response: isExchange(request, response) ? response : undefined,
-    own: false,
-    operation: info && `${String(info.parentType)}.${info.fieldName}`,
-  };
-}
-
-function socket(context: ExecutionContext): Exchange {
-  const client = context.getArgByIndex<SocketClient | undefined>(0);
-  const request = client?.request ?? (client?._socket && { socket: client._socket });
-  return { request, own: false, operation: String(context.switchToWs().getPattern()) };
-}
-
-/** Whether they are what they are called: in a subscription, or with other transports, they may be anything. */
-function isExchange(
-  request: PlatformRequest | undefined,
-  response: PlatformResponse | undefined,
-): boolean {
-  if (typeof request !== 'object' || typeof response !== 'object') return false;
-  const { socket } = nodeRequest(request);
-  const { on, setHeader } = nodeResponse(response);
-  return typeof socket === 'object' && typeof on === 'function' && typeof setHeader === 'function';
-}
-
-export function nodeRequest(request: PlatformRequest): NodeRequest {
-  return request.raw ?? (request as NodeRequest);
-}
-
-export function nodeResponse(response: PlatformResponse): NodeResponse {
-  return isFastify(response) ? response.raw : response;
-}
-
-/**
- * A property of its own: to look further up costs microseconds on Express, which changes prototypes at every request.
- */
-export function isFastify(response: PlatformResponse): response is FastifyReply {
-  return Object.hasOwn(response, 'raw');
+/** A field as it was before the first call wrote its own: of the calls that share a response, the last one's stay. */
+function fieldBefore(response: PlatformResponse, name: string): unknown {
+  const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };
+  holder[BEFORE] ??= new Map();
+  const before = holder[BEFORE];
+  if (!before.has(name)) before.set(name, response.getHeader(name));
+  return before.get(name);
 }

@@ -1,77 +1,63 @@
-/** What the guard and the interceptor share: asks the core guard of a handler, and applies what it says. */
+/** What the guard and the interceptor share: takes a call through the gate of its handler. */
 
 import { type ExecutionContext, Inject } from '@nestjs/common';
-import { type Admission, type Limiter, SpillwayError, type Store } from '@spillway/core';
+import { type Limiter, SpillwayError, type Store } from '@spillway/core';
 import {
-  checkIpv6Prefix,
-  compileTrust,
-  rememberAdmission,
-  type Trust,
+  type Addressing,
+  compileAddressing,
+  isLater,
+  mustBe,
+  type Passage,
   tellFault,
 } from '@spillway/core/adapter';
-import { releaseOnClose } from '@spillway/core/node';
+import type { Call } from './call.js';
 import { SpillwayException } from './exception.js';
-import { type Exchange, nodeRequest, nodeResponse, type PlatformResponse } from './exchange.js';
-import { HandlerGuards } from './handler-guards.js';
+import { HttpExchange, MessageExchange } from './exchange.js';
+import { HandlerGates } from './handler-gates.js';
 import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './options.js';
-import { answer, tell } from './reply.js';
 import { NestRequest } from './request.js';
 
-type Asked = Admission | Promise<Admission> | undefined;
-
-export class Gate {
-  readonly guards: HandlerGuards;
-  private readonly trust: Trust;
+export class NestGate {
+  readonly handlers: HandlerGates;
+  private readonly addressing: Addressing;
   private toldTwice = false;
   private readonly options: SpillwayOptions;
 
   /** @throws SpillwayError for wrong options */
   constructor(options: SpillwayOptions, store: Store) {
     this.options = options;
-    const { limiters = [], trustProxy, ipv6Prefix, refuse = 'answer' } = options;
-    if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
+    const { limiters = [], refuse = 'answer' } = options;
     if (refuse !== 'answer' && refuse !== 'throw') {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `refuse must be answer or throw, got ${refuse}`,
-      );
+      throw mustBe('refuse', 'answer or throw', refuse);
     }
-    this.trust = compileTrust(trustProxy);
-    this.guards = new HandlerGuards(options.store ? limiters : limiters.map(named), {
+    this.addressing = compileAddressing(options);
+    this.handlers = new HandlerGates(options.store ? limiters : limiters.map(named), {
       ...options,
       store,
     });
   }
 
-  /** Asks about a call; undefined if nothing limits it. Never throws. */
-  ask(context: ExecutionContext, exchange: Exchange): Asked {
-    try {
-      const guard = this.guards.of(context.getHandler(), context.getClass());
-      return guard?.admit(new NestRequest(context, exchange, this.trust, this.options.ipv6Prefix));
-    } catch (error) {
-      this.report(error);
-      return undefined;
-    }
+  /** The exchange of a call. */
+  exchangeOf({ request, response, own }: Call): HttpExchange | MessageExchange {
+    if (!response) return new MessageExchange();
+    return new HttpExchange(request ?? {}, response, own, own && this.options.refuse !== 'throw');
   }
 
   /**
-   * Applies an admission, except that without a response the caller releases it.
+   * Decides on a call and applies the decision; at once if the store answers at once.
    *
-   * @returns whether the call goes on; false if it was answered
-   * @throws the exception of a refusal that is not answered
+   * @returns whether the call goes on; if not, it was answered, or its caller is gone
+   * @throws the exception of a refusal that is not answered; a promise rejects with it
    */
-  apply(admission: Admission, context: ExecutionContext, exchange: Exchange): boolean {
-    const { response } = exchange;
-    const answers = exchange.own && this.options.refuse !== 'throw';
-    try {
-      if (response) this.applyTo(response, admission, exchange, answers);
-    } catch (error) {
-      this.report(error);
-      return true;
-    }
-    if (admission.allowed) return true;
-    if (answers) return false;
-    throw this.options.exception?.(admission, context) ?? new SpillwayException(admission);
+  enter(
+    context: ExecutionContext,
+    call: Call,
+    exchange: HttpExchange | MessageExchange,
+  ): boolean | Promise<boolean> {
+    const passage = this.decide(context, call, exchange);
+    return isLater(passage)
+      ? passage.then((value) => this.goesOn(value, context, exchange))
+      : this.goesOn(passage, context, exchange);
   }
 
   /** Tells once, for it is a matter of how the app is put together. */
@@ -81,34 +67,59 @@ export class Gate {
     this.report(
       new SpillwayError(
         'SPW_REGISTERED_TWICE',
-        `the guard is bound twice to ${context.getClass().name}.${context.getHandler().name}, which was counted once: leave out @UseGuards(SpillwayGuard), or set globalGuard to false`,
+        `the guard is bound twice to ${nameOf(context)}, which was counted once: leave out @UseGuards(SpillwayGuard), or set globalGuard to false`,
       ),
     );
   }
 
-  /** An exception of our own must not fail a call, and must not pass in silence. */
-  report(error: unknown): void {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
+  /** Tells that nobody could see the end of a call that holds a permit. */
+  tellUnwatched(context: ExecutionContext): void {
+    this.report(
+      new SpillwayError(
+        'SPW_INTERCEPTOR_MISSING',
+        `nobody sees the end of ${nameOf(context)}, so its permit was given back at its beginning: bind it with @UseInterceptors(SpillwayInterceptor)`,
+      ),
+    );
   }
 
-  private applyTo(
-    response: PlatformResponse,
-    admission: Admission,
-    exchange: Exchange,
-    answers: boolean,
-  ): void {
-    const request = exchange.request ?? {};
-    rememberAdmission(request, admission);
-    if (admission.pending) {
-      releaseOnClose(admission, nodeRequest(request), nodeResponse(response));
+  private decide(
+    context: ExecutionContext,
+    call: Call,
+    exchange: HttpExchange | MessageExchange,
+  ): Passage | Promise<Passage> {
+    try {
+      const gate = this.handlers.of(context.getHandler(), context.getClass());
+      if (!gate) return 'pass';
+      const request = new NestRequest(context, call, this.addressing);
+      // A message has nothing that lives as long as it does: what its client kept would never be dropped.
+      const holder = call.response && call.request ? call.request : exchange;
+      return gate.decide(request, exchange, holder);
+    } catch (error) {
+      this.report(error); // of decorators that do not go together
+      return 'pass';
     }
-    if (answers && !admission.allowed) answer(admission, response);
-    else tell(admission, response, exchange.own);
+  }
+
+  private goesOn(
+    passage: Passage,
+    context: ExecutionContext,
+    { unanswered }: HttpExchange | MessageExchange,
+  ): boolean {
+    if (!unanswered) return passage === 'pass';
+    throw this.options.exception?.(unanswered, context) ?? new SpillwayException(unanswered);
+  }
+
+  private report(error: unknown): void {
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
   }
 }
 
-Inject(SPILLWAY_OPTIONS)(Gate, undefined, 0);
-Inject(SPILLWAY_STORE)(Gate, undefined, 1);
+Inject(SPILLWAY_OPTIONS)(NestGate, undefined, 0);
+Inject(SPILLWAY_STORE)(NestGate, undefined, 1);
+
+function nameOf(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
+}
 
 /** In a store that is the module's own, the numbers that name a limiter without a name are enough. */
 function named(limiter: Limiter<ExecutionContext>): Limiter<ExecutionContext> {

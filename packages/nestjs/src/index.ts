@@ -15,9 +15,9 @@ import {
 } from '@spillway/core';
 
 export * from '@spillway/core';
+export { requestOf } from './call.js';
 export { ConcurrencyLimit, Priority, RateLimit, SkipRateLimit } from './decorators.js';
 export { SpillwayException } from './exception.js';
-export { requestOf } from './exchange.js';
 export { SpillwayGuard } from './guard.js';
 export { SpillwayInterceptor } from './interceptor.js';
 export { priorityOf } from './metadata.js';

@@ -8,15 +8,15 @@ import {
   Optional,
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
-import { exchangeOf } from './exchange.js';
-import { Gate } from './gate.js';
+import { callOf } from './call.js';
+import { MessageExchange } from './exchange.js';
+import { NestGate } from './gate.js';
 import { setStage, stageOf } from './judged.js';
 
 /**
  * Gives a permit back when the handler of a message (WebSockets, RPC), or of a GraphQL subscription, has ended.
- * `@ConcurrencyLimit`
- * brings it along; bind it yourself where the permit is that of a limiter of the module. HTTP requests need no such
- * thing.
+ * `@ConcurrencyLimit` brings it along; bind it yourself where the permit is that of a limiter of the module. HTTP
+ * requests need no such thing.
  *
  * @example
  * ```ts
@@ -28,9 +28,9 @@ import { setStage, stageOf } from './judged.js';
  * ```
  */
 export class SpillwayInterceptor implements NestInterceptor {
-  private readonly gate: Gate | undefined;
+  private readonly gate: NestGate | undefined;
 
-  constructor(gate: Gate | undefined) {
+  constructor(gate: NestGate | undefined) {
     this.gate = gate;
   }
 
@@ -39,19 +39,16 @@ export class SpillwayInterceptor implements NestInterceptor {
     if (!gate || stageOf(context) !== 'deferred') return next.handle();
     setStage(context, 'judged');
     return new Observable((subscriber) => {
-      const judge = async (): Promise<void> => {
-        const exchange = exchangeOf(context);
-        const admission = await gate.ask(context, exchange);
-        // When the caller is gone already, it is released at once.
-        if (admission) subscriber.add(() => admission.release({}));
-        if (subscriber.closed) return;
-        if (admission) gate.apply(admission, context, exchange);
-        next.handle().subscribe(subscriber);
+      const exchange = new MessageExchange();
+      subscriber.add(() => exchange.close());
+      const enter = async (): Promise<void> => {
+        const goesOn = await gate.enter(context, callOf(context), exchange);
+        if (goesOn) next.handle().subscribe(subscriber);
       };
-      judge().catch((error: unknown) => subscriber.error(error));
+      enter().catch((error: unknown) => subscriber.error(error));
     });
   }
 }
 
 Optional()(SpillwayInterceptor, undefined, 0);
-Inject(Gate)(SpillwayInterceptor, undefined, 0);
+Inject(NestGate)(SpillwayInterceptor, undefined, 0);

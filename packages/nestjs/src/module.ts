@@ -12,7 +12,7 @@ import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { memoryStore } from '@spillway/core';
 import { checkStore } from '@spillway/core/adapter';
 import { checkHandlers, checkRegistration } from './check-app.js';
-import { Gate } from './gate.js';
+import { NestGate } from './gate.js';
 import { SpillwayGuard } from './guard.js';
 import {
   SPILLWAY_OPTIONS,
@@ -37,10 +37,10 @@ import {
  * ```
  */
 export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
-  private readonly gate: Gate;
+  private readonly gate: NestGate;
   private readonly modules: ModulesContainer;
 
-  constructor(gate: Gate, modules: ModulesContainer) {
+  constructor(gate: NestGate, modules: ModulesContainer) {
     this.gate = gate;
     this.modules = modules;
   }
@@ -82,22 +82,22 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   /** @throws SpillwayError `SPW_REGISTERED_TWICE`, and for decorators that do not go together */
   onModuleInit(): void {
     checkRegistration(this.modules, SpillwayModule);
-    checkHandlers(this.modules, this.gate.guards);
+    checkHandlers(this.modules, this.gate.handlers);
   }
 
   /** Permits held now by all handlers of this process: a gauge. */
   get inProgress(): number {
-    return this.gate.guards.inProgress;
+    return this.gate.handlers.inProgress;
   }
 
   /** Gives back what is still held, once the server takes no more requests. */
   onApplicationShutdown(): Promise<void> {
-    return this.gate.guards.close();
+    return this.gate.handlers.close();
   }
 }
 
 Module({})(SpillwayModule);
-Inject(Gate)(SpillwayModule, undefined, 0);
+Inject(NestGate)(SpillwayModule, undefined, 0);
 Inject(ModulesContainer)(SpillwayModule, undefined, 1);
 
 function describeModule(
@@ -112,7 +112,7 @@ function describeModule(
       inject: [SPILLWAY_OPTIONS],
       useFactory: ({ store }: SpillwayOptions) => (store ? checkStore(store) : memoryStore()),
     },
-    Gate,
+    NestGate,
     SpillwayGuard,
   ];
   if (globalGuard) providers.push({ provide: APP_GUARD, useExisting: SpillwayGuard });
@@ -121,6 +121,6 @@ function describeModule(
     global: true,
     imports,
     providers,
-    exports: [SPILLWAY_OPTIONS, SPILLWAY_STORE, Gate, SpillwayGuard],
+    exports: [SPILLWAY_OPTIONS, SPILLWAY_STORE, NestGate, SpillwayGuard],
   };
 }

@@ -1,26 +1,18 @@
 /** What the module can be told. */
 
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common';
-import type { Admission, GuardOptions, Limiter, TrustProxy } from '@spillway/core';
+import type { Admission, GuardOptions, Limiter } from '@spillway/core';
+import type { AddressOptions } from '@spillway/core/adapter';
 
 /** The options of the module, and of the guards that it makes: all of `createGuard`'s. */
-export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
+export interface SpillwayOptions extends GuardOptions<ExecutionContext>, AddressOptions {
   /** The limiters of every handler; decorators add to them, and override those of the same name. Default: none. */
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none. The platform's own setting is not looked at.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
-  /**
    * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as
-   * with every
-   * framework, and neither interceptors nor exception filters see the request. `throw`: a {@link SpillwayException}
-   * goes
-   * to the exception filters. Where there is no HTTP response of its own (GraphQL, WebSockets, RPC), it is always
-   * thrown.
+   * with every framework, and neither interceptors nor exception filters see the request. `throw`: a
+   * {@link SpillwayException} goes to the exception filters. Where there is no HTTP response of its own (GraphQL,
+   * WebSockets, RPC), it is always thrown.
    */
   readonly refuse?: 'answer' | 'throw' | undefined;
   /**
@@ -34,10 +26,9 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext> {
 export interface SpillwayModuleSettings {
   /**
    * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind
-   * a guard of
-   * a controller that authenticates, for example.
+   * a guard of a controller that authenticates, for example.
    */
-  readonly globalGuard?: boolean;
+  readonly globalGuard?: boolean | undefined;
 }
 
 /** Options that come out of other providers: clients, configuration, metrics. */

@@ -74,7 +74,7 @@ class Everything implements ExceptionFilter {
   }
 }
 
-describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   it('answers up to the limit, then refuses with 429, all fields and a problem document', async () => {
     const { get } = await serve(adapter, hello(limited()));
     const first = await get();

@@ -25,7 +25,7 @@ import { NEVER, type Observable, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { PLATFORMS, serve, until } from './service.js';
 
-const [{ adapter }] = PLATFORMS;
+const [[, { adapter }]] = PLATFORMS;
 
 interface Client {
   send(text: string): void;

@@ -80,7 +80,7 @@ async function limitsOf({ get }: Service, path: string): Promise<string | undefi
   return (await get(path)).headers['ratelimit']?.toString().replaceAll(/;t=\d+/g, '');
 }
 
-describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   it('merges by name, and what is nearer overrides', async () => {
     const cats = await serve(adapter, metadata(front(), CatsController));
     const plain = '"front";r=8, "cats";r=7, "CatsController.plain";r=8';
@@ -229,7 +229,7 @@ describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
 });
 
 describe('a mistake', () => {
-  const [{ adapter }] = PLATFORMS;
+  const [[, { adapter }]] = PLATFORMS;
   const twice = { limit: 1, window: '1h' } as const;
 
   it('in the options of a decorator throws where it stands', () => {

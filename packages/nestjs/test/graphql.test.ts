@@ -18,7 +18,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { create, PLATFORMS } from './service.js';
 
-const [{ adapter }] = PLATFORMS;
+const [[, { adapter }]] = PLATFORMS;
 
 /** A response of which a test says when it closes. */
 class FakeResponse extends EventEmitter {

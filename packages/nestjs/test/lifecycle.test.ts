@@ -19,20 +19,21 @@ import {
   ConcurrencyLimit,
   type Fault,
   type RequestOutcome,
+  type ResponseEnd,
   rateLimit,
   SpillwayModule,
   type SpillwayOptions,
 } from '@spillway/nestjs';
 import { throwError } from 'rxjs';
+import { SlowStore } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { create, PLATFORMS, serve, until } from './service.js';
-import { SlowStore } from './stores.js';
 
 /** A limiter that notes how each request ended, and gives nothing back. */
 function noting() {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   return { outcomes, limiter: rateLimit({ name: 'noting', limit: 100, window: '1h', refundIf }) };
@@ -107,7 +108,7 @@ function app(options: SpillwayOptions) {
   };
 }
 
-describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   it('releases once when a handler, a later guard or an interceptor ends a request', async () => {
     const { outcomes, limiter } = noting();
     const { get } = await serve(adapter, app({ limiters: [limiter] }).metadata);

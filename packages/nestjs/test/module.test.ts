@@ -64,7 +64,7 @@ async function statuses(adapter: MakeAdapter, app: object, users: string[]): Pro
   return seen;
 }
 
-describe.each(PLATFORMS)('Nest on $platform', ({ adapter }) => {
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   it('takes options, store and observers out of providers', async () => {
     class Metrics {
       readonly events: DecisionEvent[] = [];

@@ -11,11 +11,11 @@ import { onTestFinished } from 'vitest';
 
 /** Both platforms, for `describe.each`. */
 export const PLATFORMS = [
-  { platform: 'Express', adapter: () => new ExpressAdapter() },
-  { platform: 'Fastify', adapter: () => new FastifyAdapter() },
+  ['Express', { adapter: () => new ExpressAdapter() }],
+  ['Fastify', { adapter: () => new FastifyAdapter() }],
 ] as const;
 
-export type MakeAdapter = (typeof PLATFORMS)[number]['adapter'];
+export type MakeAdapter = (typeof PLATFORMS)[number][1]['adapter'];
 
 export interface Reply {
   readonly status: number;

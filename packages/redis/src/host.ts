@@ -1,4 +1,4 @@
-/** The little of the host that is used, timers and the console, without asking for the types of any one host. */
+/** Timers and the console of the host, without the types of any one host. */
 
 interface Host {
   setImmediate?(run: () => void): unknown;
@@ -8,7 +8,8 @@ interface Host {
 }
 
 /**
- * Runs `run` once this turn of the event loop has read what its sockets held; where there is no such thing, at its end.
+ * Runs `run` after this turn of the event loop has read its sockets. On hosts without `setImmediate`, at the end of the
+ * turn.
  */
 export function afterThisTurn(run: () => void): void {
   const { setImmediate } = globalThis as unknown as Host;
@@ -16,14 +17,14 @@ export function afterThisTurn(run: () => void): void {
   else void Promise.resolve().then(run);
 }
 
-/** Runs `run` after `ms`; returns what calls it off. */
+/** Runs `run` after `ms` milliseconds. Returns a function that cancels it. */
 export function after(ms: number, run: () => void): () => void {
   const host = globalThis as unknown as Host;
   const timer = host.setTimeout(run, ms);
   return () => host.clearTimeout(timer);
 }
 
-/** {@link after}, but nothing stays alive for it, where the host can tell. */
+/** Like {@link after}, but on Node the timer does not keep the process alive. */
 export function afterIdly(ms: number, run: () => void): () => void {
   const host = globalThis as unknown as Host;
   const timer = host.setTimeout(run, ms);
@@ -31,7 +32,7 @@ export function afterIdly(ms: number, run: () => void): () => void {
   return () => host.clearTimeout(timer);
 }
 
-/** Calls off what a client would do later by a timer of its own. */
+/** Cancels a timer that a client has set. */
 export function callOff(timer: unknown): void {
   (globalThis as unknown as Host).clearTimeout(timer);
 }

@@ -12,6 +12,7 @@ import {
   type ApplyOptions,
   countOf,
   MAX_STEPS,
+  positiveInteger,
   type Rule,
   spread,
   tooLarge,
@@ -36,30 +37,24 @@ const REFUSALS_LAST_US = 1_000_000;
 
 /** All optional. */
 export interface RedisStoreOptions {
-  /**
-   * A secret: no key is then stored as it is, but as its HMAC-SHA-256. Without it, only keys longer than 256 are
-   * hashed.
-   */
+  /** A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
-   * The most steps in one script call, so that Redis is never kept long. Default 128. A larger group goes alone, whole.
+   * The most steps in one script call, so that no call keeps Redis busy for long. Default 128. A larger group goes
+   * alone, in one call.
    */
   readonly maxSteps?: number | undefined;
-  /**
-   * Whether decisions asked in one turn of the event loop travel in one script call. Default true; over HTTP, false.
-   */
+  /** Whether decisions of one turn of the event loop share a script call. Default true; over HTTP, false. */
   readonly coalesce?: boolean | undefined;
   /**
-   * Told in one line, at most once a minute, that Redis does not take or tell the names and codes of limiters: then a
-   * reset
-   * forgets only what this process counts under. Default: the console.
+   * Gets one line, at most once a minute, when Redis cannot store or read the names and codes of limiters: a reset then
+   * forgets only the counts that this process knows. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
   /**
-   * Whether the store may end a connection of your client that is open but has answered nothing for 2 s, once a minute
-   * at most, so
-   * that the client makes another: for node-redis, and for ioredis without `socketTimeout`. Default false: one line
-   * tells you.
+   * Whether the store may end your client's connection, at most once a minute, if it is open but has answered nothing
+   * for 2 s; the client then connects again. For node-redis, and for ioredis without `socketTimeout`. Default false:
+   * the store tells you in one line what to set.
    */
   readonly reconnect?: boolean | undefined;
 }
@@ -72,9 +67,10 @@ export interface RedisStore extends Store {
 }
 
 /**
- * Keeps counts in Redis, for a whole fleet: each group of limits is one atomic step in one script call, by Redis's own
- * clock. ioredis is taken as it is, the others through {@link fromNodeRedis}, {@link fromNodeRedisCluster} or
- * {@link fromUpstash}. The client stays yours: options, errors, closing.
+ * Keeps counts in Redis, for all processes together. Each group of limits is one atomic step in one script call, by
+ * Redis's own clock. Give it an ioredis client as it is, others through {@link fromNodeRedis},
+ * {@link fromNodeRedisCluster} or {@link fromUpstash}. The client stays yours: you set its options, handle its errors
+ * and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -93,13 +89,13 @@ export function redisStore(
   return new Redis(asRedisClient(client), productionScript(), options);
 }
 
-/** The store with another script, and the clock that it asks for. */
+/** The store with any script, and the clock that the script needs. */
 export class Redis implements RedisStore {
   readonly sync = false;
   readonly testClock?: Clock;
   readonly refusalsLastUs?: number;
 
-  /** The node that has the key, on Cluster where the client tells. */
+  /** The node that stores the key, on Cluster, if the client can tell. */
   readonly domainOf?: (step: Step) => string;
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
@@ -110,12 +106,7 @@ export class Redis implements RedisStore {
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
     this.client = client;
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
-    if (!Number.isSafeInteger(maxSteps) || maxSteps < 1) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `maxSteps must be a positive integer, got ${String(maxSteps)}`,
-      );
-    }
+    positiveInteger('maxSteps', maxSteps);
     if (reconnect && !client.reconnect) {
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
@@ -125,16 +116,16 @@ export class Redis implements RedisStore {
     this.nameOf = keyNamer(hashKeys);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
-    // Others may have taken a unit in a group across slots, and be about to put it back.
+    // In a group across slots, others may hold units that they are about to give back.
     if (this.isCluster) this.refusalsLastUs = REFUSALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
     }
     this.registry = new Registry(new Scripts(client), options.logger);
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
-    const caller = new ScriptCalls(client, script, silence, testClock);
-    const gate = new ReadyQueue(client, caller);
-    this.batches = new Batches((questions) => gate.pass(questions), maxSteps, coalesce);
+    const scriptCalls = new ScriptCalls(client, script, silence, testClock);
+    const queue = new ReadyQueue(client, scriptCalls);
+    this.batches = new Batches((groups) => queue.pass(groups), maxSteps, coalesce);
   }
 
   register(limiter: string, rule: Rule): void {
@@ -147,7 +138,7 @@ export class Redis implements RedisStore {
     this.registry.keepUp();
     const group = uniqueGroup(steps);
     const deadlineUs = options?.deadlineUs ?? Infinity;
-    // What has no deadline, such as a release, may travel with any other.
+    // A call without a deadline, such as a release, may share a call with any other.
     const isApart = options?.background === true && deadlineUs !== Infinity;
     const answers = group.steps.some(isReset)
       ? this.askWithResets(group.steps, deadlineUs)
@@ -162,7 +153,7 @@ export class Redis implements RedisStore {
   private readonly name = (step: Step): string =>
     this.nameOf(step.limiter, step.key, countOf(step));
 
-  /** What is reset is so in all counts of its limiter, in one call; the answers to the others are nobody's. */
+  /** A reset forgets all counts of its limiter and key, in one call. Only the answers to `steps` are returned. */
   private async askWithResets(
     steps: readonly Step[],
     deadlineUs: number,
@@ -177,34 +168,34 @@ export class Redis implements RedisStore {
     deadlineUs: number,
     isApart = false,
   ): Promise<readonly Answer[]> {
-    const names = steps.map(this.name);
+    const redisKeys = steps.map(this.name);
     return this.isCluster
-      ? this.askCluster(steps, names, deadlineUs, isApart)
-      : this.ask(steps, names, 0, deadlineUs, isApart);
+      ? this.askCluster(steps, redisKeys, deadlineUs, isApart)
+      : this.ask(steps, redisKeys, 0, deadlineUs, isApart);
   }
 
   private ask(
     steps: readonly Step[],
-    names: readonly string[],
+    redisKeys: readonly string[],
     slot: number,
     deadlineUs: number,
     isApart: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.ask({ steps, names, slot, deadlineUs, isApart, resolve, reject });
+      this.batches.ask({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
     });
   }
 
   private askCluster(
     steps: readonly Step[],
-    names: readonly string[],
+    redisKeys: readonly string[],
     deadlineUs: number,
     isApart: boolean,
   ): Promise<readonly Answer[]> {
-    const slots = names.map((name) => slotOf(name));
+    const slots = redisKeys.map(slotOf);
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
-      return this.ask(steps, names, slot, deadlineUs, isApart);
+      return this.ask(steps, redisKeys, slot, deadlineUs, isApart);
     return askSlots(steps, slots, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;

@@ -1,4 +1,4 @@
-/** The store for tests of code that uses Spillway on a real Redis: time moves only when told. */
+/** The store for tests of code that uses Spillway on a real Redis: the test sets the time. */
 
 import type { Clock } from '@spillway/core';
 import { asRedisClient } from './clients/as-redis-client.js';
@@ -8,8 +8,8 @@ import { testScript } from './codec/script.js';
 import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
 
 /**
- * {@link redisStore}, but by `clock` instead of Redis's own. Keys expire after ten real minutes, whatever `clock` says.
- * Never for production: it lets whoever calls it say what time it is.
+ * Like {@link redisStore}, but decides by `clock`, not by Redis's clock. Keys expire after ten real minutes, whatever
+ * `clock` says. Never use it in production: the caller sets the time.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example

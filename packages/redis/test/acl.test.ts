@@ -5,11 +5,12 @@ import { createLimiter, type Step } from '@spillway/core';
 import { type LogAnswer, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { redisControl, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
-import { redisServer, type Server, startServer, take } from './redis.js';
 import { userFromDocs } from './rights.js';
+import { take } from './steps.js';
 
 /** Commands of the list that a client needs for itself, not our scripts. */
 const OF_CLIENTS = ['ping', 'info', 'client|setname', 'select'];
@@ -57,8 +58,8 @@ async function useLongLog(client: Redis): Promise<void> {
   }
 }
 
-describe.skipIf(redisServer === null)('as the user of docs/operations.md', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('as the user of docs/operations.md', () => {
+  let server: RedisServer;
   let admin: Redis;
   let redis: Redis;
 

@@ -2,9 +2,11 @@
 
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { systemClock, withDeadline } from '@spillway/core/store';
+import { delay } from 'spillway-testkit';
+import { freePort } from 'spillway-testkit/redis';
 import { onTestFinished } from 'vitest';
 import type { RedisStore } from '../src/index.js';
-import { delay, freePort, take } from './redis.js';
+import { take } from './steps.js';
 
 /**
  * What a request under a deadline of 50 ms comes to, and how long that takes. As a guard does, it stops waiting by itself:

@@ -8,10 +8,10 @@ import {
 import slotOf from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
+import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
-import { nameOf, redisServer, type Server, take } from './redis.js';
-import { startCluster } from './redis-cluster.js';
+import { nameOf, take } from './steps.js';
 
 const HOUR_US = 3_600_000_000;
 const request = {
@@ -22,8 +22,8 @@ const request = {
   raw: undefined,
 };
 
-describe.skipIf(redisServer === null)('on Redis Cluster', () => {
-  let servers: Server[] = [];
+describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
+  let servers: RedisServer[] = [];
   let nodes: Redis[] = [];
   let client: Cluster;
   let client5: Cluster5;

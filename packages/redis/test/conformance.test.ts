@@ -5,11 +5,11 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { createClient } from 'redis';
 import { createClient as createClient5 } from 'redis5';
+import { redisUrl } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { fromNodeRedis, fromUpstash, type IoredisClient, type RedisClient } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
-import { redisUrl } from './redis.js';
-import { UpstashServer } from './upstash-server.js';
 
 const url = redisUrl ?? '';
 

@@ -1,10 +1,12 @@
 import { systemClock } from '@spillway/core/store';
 import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
+import { delay } from 'spillway-testkit';
+import { freePort, type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.js';
 import { ask, slowProxy, untilDecided } from './asking.js';
-import { delay, freePort, nameOf, redisServer, type Server, startServer, take } from './redis.js';
+import { nameOf, take } from './steps.js';
 
 function quiet<C extends Redis | Redis5 | Cluster>(client: C): C {
   (client as Redis).on('error', () => {}); // ioredis would print them
@@ -18,8 +20,8 @@ const clients = [
 ] as const;
 
 for (const { name, connect } of clients) {
-  describe.skipIf(redisServer === null)(`a default client of ${name}`, () => {
-    let server: Server | undefined;
+  describe.skipIf(redisProgram === null)(`a default client of ${name}`, () => {
+    let server: RedisServer | undefined;
     afterEach(async () => {
       await server?.kill();
       server = undefined;

@@ -1,9 +1,9 @@
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { redisServer, type Server, startServer } from './redis.js';
-import { UpstashServer } from './upstash-server.js';
 
 /** What every host on the web platform has. */
 const WEB = {
@@ -56,8 +56,8 @@ async function bundle(): Promise<{ code: string; imports: string[] }> {
   };
 }
 
-describe.skipIf(redisServer === null)('the Redis store at the edge', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('the Redis store at the edge', () => {
+  let server: RedisServer;
   let redis: Redis;
   let http: UpstashServer;
 

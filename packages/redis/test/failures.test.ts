@@ -1,8 +1,9 @@
 import { concurrencyLimit, createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
-import { redisServer, type Server, startServer, take } from './redis.js';
+import { take } from './steps.js';
 
 const request = {
   method: 'GET',
@@ -125,8 +126,8 @@ describe('a call that is lost', () => {
   );
 });
 
-describe.skipIf(redisServer === null)('a Redis that', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('a Redis that', () => {
+  let server: RedisServer;
   let admin: Redis;
   beforeAll(async () => {
     server = await startServer();

@@ -4,9 +4,9 @@ import type { Step } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisStoreAt } from '../src/testing.js';
-import { redisServer, type Server, startServer } from './redis.js';
 
 const ENTRIES = 100_000;
 const WINDOW_US = 1_000_000_000;
@@ -25,9 +25,9 @@ function step(op: Step['op'], cost: number, entry?: number): Step {
     : { ...base, receipt: { atUs: START_US + entry * GAP_US, num: 0 } };
 }
 
-describe.skipIf(redisServer === null)('a sliding log of 100,000 entries', () => {
+describe.skipIf(redisProgram === null)('a sliding log of 100,000 entries', () => {
   const clock = new ManualClock(START_US);
-  let server: Server;
+  let server: RedisServer;
   let client: Redis;
   let store: ReturnType<typeof redisStoreAt>;
   let key: string;

@@ -4,13 +4,13 @@ import { memoryStore, type Step, type Store } from '@spillway/core';
 import { type LogAnswer, type LogRule, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis as Client } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { asRedisClient } from '../src/clients/as-redis-client.js';
 import { scriptOf, testScript } from '../src/codec/script.js';
 import { Redis } from '../src/redis-store.js';
 import { redisStoreAt } from '../src/testing.js';
 import { LogTrace } from './log-traces.js';
-import { redisServer, type Server, startServer } from './redis.js';
 
 const START_US = 1_767_225_600_000_000;
 
@@ -25,8 +25,8 @@ function scriptWithChunksOf(entries: number) {
   return scriptOf(changed);
 }
 
-describe.skipIf(redisServer === null)('a sliding log in Redis', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('a sliding log in Redis', () => {
+  let server: RedisServer;
   let client: Client;
 
   beforeAll(async () => {

@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { createCluster as createCluster5 } from 'redis5';
+import { delay } from 'spillway-testkit';
+import { freePort, type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { fromNodeRedisCluster, redisStore } from '../src/index.js';
 import { ask, Bridge, untilDecided } from './asking.js';
-import { delay, freePort, redisServer, type Server, take } from './redis.js';
-import { startCluster } from './redis-cluster.js';
+import { take } from './steps.js';
 
 type Cluster = ReturnType<typeof createCluster>;
 
@@ -15,8 +16,8 @@ const versions = [
 ] as const;
 
 for (const { name, create } of versions) {
-  describe.skipIf(redisServer === null)(`the Redis store on a cluster of ${name}`, () => {
-    let servers: Server[] = [];
+  describe.skipIf(redisProgram === null)(`the Redis store on a cluster of ${name}`, () => {
+    let servers: RedisServer[] = [];
     let nodes: Redis[] = [];
 
     beforeAll(async () => {

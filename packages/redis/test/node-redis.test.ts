@@ -2,10 +2,12 @@ import type { Algorithm } from '@spillway/core';
 import { makeRule, systemClock } from '@spillway/core/store';
 import { createClient, RESP_TYPES } from 'redis';
 import { createClient as createClient5 } from 'redis5';
+import { delay } from 'spillway-testkit';
+import { freePort, type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { fromNodeRedis, redisStore } from '../src/index.js';
 import { ask, slowProxy, untilDecided } from './asking.js';
-import { delay, freePort, nameOf, redisServer, type Server, startServer, take } from './redis.js';
+import { nameOf, take } from './steps.js';
 
 const ALGORITHMS: readonly Algorithm[] = [
   'token-bucket',
@@ -41,8 +43,8 @@ const clients = [
 ] as const;
 
 for (const { name, make } of clients) {
-  describe.skipIf(redisServer === null)(`the Redis store on ${name}`, () => {
-    let server: Server | undefined;
+  describe.skipIf(redisProgram === null)(`the Redis store on ${name}`, () => {
+    let server: RedisServer | undefined;
     afterEach(async () => {
       await server?.kill();
       server = undefined;

@@ -1,7 +1,7 @@
 import { systemClock } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
-import { take } from './redis.js';
+import { take } from './steps.js';
 
 it('forgets the clock of the server before, once another has answered after a reconnection', async () => {
   const told: number[] = [];

@@ -1,9 +1,11 @@
 import type { Algorithm, Answer, Step } from '@spillway/core';
 import { makeRule, measure, systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
+import { delay } from 'spillway-testkit';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
-import { delay, nameOf, redisServer, type Server, startServer, take } from './redis.js';
+import { nameOf, take } from './steps.js';
 
 const ALGORITHMS: readonly Algorithm[] = [
   'token-bucket',
@@ -12,8 +14,8 @@ const ALGORITHMS: readonly Algorithm[] = [
   'sliding-window-log',
 ];
 
-describe.skipIf(redisServer === null)('the Redis store', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('the Redis store', () => {
+  let server: RedisServer;
   let client: Redis;
   let store: RedisStore;
 

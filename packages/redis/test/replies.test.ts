@@ -6,10 +6,11 @@ import { createGuard, createLimiter, rateLimit, type Step } from '@spillway/core
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Ioredis } from '../src/clients/ioredis.js';
 import { type RedisClient, redisStore } from '../src/index.js';
-import { redisServer, type Server, startServer, take } from './redis.js';
+import { take } from './steps.js';
 
 type Change = (reply: unknown[]) => unknown;
 
@@ -65,8 +66,8 @@ const JUNK: readonly unknown[] = [
   true,
 ];
 
-describe.skipIf(redisServer === null)('a reply', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('a reply', () => {
+  let server: RedisServer;
   let client: Redis;
   beforeAll(async () => {
     server = await startServer();

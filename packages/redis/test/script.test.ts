@@ -12,7 +12,7 @@ describe('the script', () => {
   });
 
   it('differs from the one for tests in its clock only', () => {
-    const body = production.text.slice(production.text.indexOf('-- What all parts share.'));
+    const body = production.text.slice(production.text.indexOf('-- The first part of the script'));
     expect(test.text.endsWith(body)).toBe(true);
     const clock = test.text.slice(0, test.text.length - body.length);
     expect(clock.trim().split('\n')).toEqual([

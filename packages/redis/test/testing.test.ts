@@ -3,12 +3,12 @@
 import { createGuard, createLimiter, rateLimit } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { redisStoreAt } from '../src/testing.js';
-import { redisServer, type Server, startServer } from './redis.js';
 
-describe.skipIf(redisServer === null)('a Redis store on a clock of the test', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('a Redis store on a clock of the test', () => {
+  let server: RedisServer;
   let client: Redis;
   beforeAll(async () => {
     server = await startServer();

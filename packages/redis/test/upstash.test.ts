@@ -2,11 +2,12 @@ import type { Algorithm } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
 import { Redis as Upstash } from '@upstash/redis';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fromUpstash, redisStore } from '../src/index.js';
 import { ask } from './asking.js';
-import { nameOf, redisServer, type Server, startServer, take } from './redis.js';
-import { UpstashServer } from './upstash-server.js';
+import { nameOf, take } from './steps.js';
 
 const ALGORITHMS: readonly Algorithm[] = [
   'token-bucket',
@@ -15,8 +16,8 @@ const ALGORITHMS: readonly Algorithm[] = [
   'sliding-window-log',
 ];
 
-describe.skipIf(redisServer === null)('the Redis store over HTTP', () => {
-  let server: Server;
+describe.skipIf(redisProgram === null)('the Redis store over HTTP', () => {
+  let server: RedisServer;
   let redis: Redis;
   let http: UpstashServer;
 

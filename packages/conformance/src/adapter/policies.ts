@@ -1,32 +1,31 @@
-/** The policies of the demo API, and every byte that an answer says of them. */
+/** The policies of the demo API, and the headers and bodies that follow from them. */
 
-/** What is left under each policy that a route has; `perKey` only where the second guard stands. */
+/** How much is left under each policy of a route; `perKey` only behind the second guard. */
 export interface Quotas {
   readonly inFlight: number;
   readonly perAddress: number;
   readonly perKey?: number;
 }
 
-/** So many requests in an hour, one back after so many seconds. */
+/** So many requests in an hour; one comes back after so many seconds. */
 const PER_ADDRESS = { quota: 60, seconds: 60 };
 const PER_KEY = { quota: 5, seconds: 720 };
 const IN_FLIGHT = 5;
 
-/** What is left for someone new. */
+/** What is left for a new caller. */
 export const FULL: Quotas = {
   inFlight: IN_FLIGHT,
   perAddress: PER_ADDRESS.quota,
 };
 
-/** What is left, and shown, after so many requests of someone new, the last of them in progress. */
+/** What is left after a new caller's requests, the last of them in progress. */
 export function after(requests: number): Quotas {
   return { inFlight: IN_FLIGHT - 1, perAddress: PER_ADDRESS.quota - requests };
 }
 
 /**
- * What is left after the limit per key, used up by five requests, has refused so many more: the guard in front had let
- * them
- * pass, unless it is the same.
+ * What is left after the limit per key was used up by five requests and has refused more. The guard in front let those
+ * pass, unless there is one guard for both.
  */
 export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
   return oneGuard
@@ -34,7 +33,7 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
     : { ...after(5 + refusals), perKey: 0 };
 }
 
-/** What is told of a route with a limit of its own when a limit in front of it refuses: one guard tells of all. */
+/** What the reply says of a route's own limit when a limit in front of it refuses: one guard tells of all limits. */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
 }
@@ -57,9 +56,8 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
 }
 
 /**
- * The value with each `t` that is at most `elapsedMs` short of the expected one replaced by that: whatever else
- * differs, a
- * comparison still shows.
+ * `actual`, in which each `t` that is at most `elapsedMs` less than the expected one is replaced by the expected one. A
+ * comparison then still shows every other difference.
  */
 export function withoutTime(
   actual: string | undefined,
@@ -74,22 +72,22 @@ export function withoutTime(
   });
 }
 
-/** Whether `seconds` is what is left, rounded up, of `wanted` at some moment of the last `elapsedMs`. */
+/** Whether `seconds` is what was left of `wanted`, rounded up, at some moment within the last `elapsedMs`. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }
 
-/** A refusal: whose, for what reason, and how long to wait. */
+/** A refusal: the limiter, the reason, and how long to wait. */
 export interface Refusal {
   readonly status: 429 | 503;
-  /** The policy named in the text, and the reason; a shedder names none. */
+  /** The policy that the text names, and the reason. A shedder names no policy. */
   readonly detail:
     | { readonly reason: 'rate' | 'concurrency'; readonly policy: string }
     | { readonly reason: 'overload' };
   readonly violated: readonly string[];
 }
 
-/** The body of a refusal that says to wait so many seconds. */
+/** The body of a refusal that tells the caller to wait so many seconds. */
 export function problemText({ status, detail, violated }: Refusal, seconds: number): string {
   const [type, title] =
     status === 429
@@ -142,13 +140,13 @@ export const WORKERS: Refusal = {
   violated: ['workers'],
 };
 
-/** What a refusal by `per-address` tells when the process remembers it, and asks nobody else. */
+/** The headers of a refusal by `per-address` that the process remembers without asking its store. */
 export const REMEMBERED = {
   policy: '"per-address";q=60;w=3600',
   limit: '"per-address";r=0;t=60',
 };
 
-/** The longest wait that a refusal may tell, in seconds; but for a rate it is a hint, spread from one second to two. */
+/** The longest wait that a refusal may tell, in seconds. For all but rates it is a hint of one to two seconds. */
 export function waitOf({ detail }: Refusal): number {
   if (detail.reason !== 'rate') return 2;
   return detail.policy === 'per-key' ? PER_KEY.seconds : PER_ADDRESS.seconds;

@@ -16,12 +16,7 @@ import { Visit } from './visit.js';
 import { Wire } from './wire.js';
 
 /**
- * The checks that a service behind an adapter must pass to behave as every other: run each in a test of its own, with
- * any
- * runner, one after another for one service. They know only its address, and use keys and client addresses that nobody
- * has
- * used before, so that their order does not matter and a service can be checked again. They need node:http where they
- * run.
+ * The checks that a service behind an adapter must pass. Run each in a test of its own, with any runner, one after another for one service. They know only the service's address, and use keys and client addresses that nobody has used before. So their order makes no difference, and a service can be checked again. They need node:http where they run.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** One check's dealings with a service: callers whom it has never seen, and what it must answer them. */
+/** One check's requests to a service: new callers, and claims about the replies to them. */
 
 import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
 import {
@@ -27,13 +27,13 @@ export class Visit {
     this.settings = settings;
   }
 
-  /** Someone new, with an API key and an address of their own unless given; a key of null is none. */
+  /** A new caller, with an API key and an address of its own unless given. With key null it sends no API key. */
   caller(given: { readonly key?: string | null; readonly address?: string } = {}): Caller {
     const { key = newKey(), address = newIPv6() } = given;
     return new Caller(this, key, address);
   }
 
-  /** Asks; what the worker shedder refuses on a busy machine, which it may, is asked again. */
+  /** Sends a request. Sends it again if the worker shedder refuses it, which it may do on a busy machine. */
   async open(path: string, ask: Ask): Promise<Opened> {
     const end = performance.now() + SHED_PATIENCE_MS;
     for (;;) {
@@ -44,21 +44,21 @@ export class Visit {
     }
   }
 
-  /** Claims what an answer to a request that passed says of the limits. */
+  /** Claims the headers of a reply to a request that passed. */
   showsPassed(reply: Reply, status: number, quotas: Quotas): void {
     hasStatus(reply, status);
     this.showsQuotas(reply, quotas);
     hasFields(reply, { 'retry-after': undefined, 'cache-control': undefined });
   }
 
-  /** Claims every field and the body of a refusal; of HEAD, which has none, the length it would have. */
+  /** Claims every header and the body of a refusal. A reply to HEAD has no body, but its length. */
   showsRefusal(reply: Reply, refusal: Refusal, quotas: Quotas | undefined): void {
     hasStatus(reply, refusal.status);
     this.showsQuotas(reply, quotas);
     this.showsProblem(reply, refusal);
   }
 
-  /** Claims the same of a refusal by the address that is not the first, which may tell of that limit only. */
+  /** Claims the same of a second refusal by the limit per address, which may tell of that limit only. */
   showsRefusalAgain(reply: Reply, refusal: Refusal, quotas: Quotas): void {
     if (field(reply, 'ratelimit-policy') !== REMEMBERED.policy) {
       this.showsRefusal(reply, refusal, quotas);
@@ -66,7 +66,7 @@ export class Visit {
     }
     hasStatus(reply, refusal.status);
     const shown = withoutTime(field(reply, 'ratelimit'), REMEMBERED.limit, this.elapsedMs);
-    same(`${reply.asked} (${reply.status}), ratelimit`, shown, REMEMBERED.limit);
+    same(`${reply.request} (${reply.status}), ratelimit`, shown, REMEMBERED.limit);
     this.showsProblem(reply, refusal);
   }
 
@@ -77,7 +77,7 @@ export class Visit {
     const isTold = refusal.detail.reason === 'rate' ? this.isDue(seconds, longest) : seconds >= 1;
     claim(
       /^\d+$/.test(wait) && seconds <= longest && isTold,
-      () => `${reply.asked}: expected Retry-After of about ${longest}, got ${wait}`,
+      () => `${reply.request}: expected Retry-After of about ${longest}, got ${wait}`,
     );
     const text = problemText(refusal, seconds);
     hasFields(reply, {
@@ -87,18 +87,21 @@ export class Visit {
     if (this.settings.lengths || field(reply, 'content-length') !== undefined) {
       hasFields(reply, { 'content-length': String(text.length) });
     }
-    const body = reply.asked.startsWith('HEAD ') ? '' : text;
-    same(`${reply.asked} (${reply.status}), body`, reply.body, body);
+    const body = reply.request.startsWith('HEAD ') ? '' : text;
+    same(`${reply.request} (${reply.status}), body`, reply.body, body);
   }
 
-  /** Claims the fields that tell what is left: of the front guard, then of the one behind it; none if undefined. */
+  /**
+   * Claims the headers that say what is left, of the front guard and then of the one behind it. With undefined, claims
+   * that there are none.
+   */
   showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
     const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));
-    same(`${reply.asked}, legacy fields`, legacy, []);
+    same(`${reply.request}, legacy fields`, legacy, []);
     const expected = quotas && limitField(quotas);
     const actual = field(reply, 'ratelimit');
     const shown = expected ? withoutTime(actual, expected, this.elapsedMs) : actual;
-    same(`${reply.asked} (${reply.status}), ratelimit`, shown, expected);
+    same(`${reply.request} (${reply.status}), ratelimit`, shown, expected);
     hasFields(reply, { 'ratelimit-policy': quotas && policyField(quotas) });
   }
 
@@ -106,13 +109,13 @@ export class Visit {
     return isWithin(seconds, wanted, this.elapsedMs);
   }
 
-  /** A charge of this visit is at most so old. */
+  /** The longest time since any charge of this visit. */
   private get elapsedMs(): number {
     return performance.now() - this.startMs;
   }
 }
 
-/** Someone who asks, under one API key and from one address. */
+/** A caller: sends requests with one API key, from one address. */
 export class Caller {
   readonly headers: Readonly<Record<string, string>>;
   private readonly visit: Visit;
@@ -136,26 +139,28 @@ export class Caller {
     return this.visit.open(path, { ...ask, headers: { ...this.headers, ...headers } });
   }
 
-  /** Asks, and claims that the request passes and what is left then. */
+  /** Sends a request, and claims that it passes and what is left then. */
   async passes(path: string, quotas: Quotas, ask: Ask = {}, status = 200): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsPassed(reply, status, quotas);
     return reply;
   }
 
-  /** Asks, and claims that the request is refused, why, and what is left then. */
+  /** Sends a request, and claims that it is refused, why, and what is left then. */
   async refused(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsRefusal(reply, refusal, quotas);
     return reply;
   }
 
-  /** As {@link refused}, of one whom the same limit per address has refused before: a process may remember that. */
+  /**
+   * Like {@link refused}, for a caller whom the same limit per address has refused before: a process may remember that.
+   */
   async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
   }
 
-  /** Begins a stream that lasts for a minute if nobody stops it, and claims what is left while it runs. */
+  /** Begins a stream that lasts a minute unless it is stopped, and claims what is left while it runs. */
   async streams(quotas?: Quotas): Promise<Opened> {
     const opened = await this.open('/stream?chunks=600');
     const { reply } = opened;
@@ -166,7 +171,7 @@ export class Caller {
 }
 
 function isShedByWorker(body: string, { reply }: Opened): boolean {
-  return reply.asked.startsWith('HEAD ')
+  return reply.request.startsWith('HEAD ')
     ? !reply.lines.some(([name]) => name === 'ratelimit')
     : body.includes('["workers"]');
 }
@@ -175,7 +180,7 @@ function newKey(): string {
   return `conformance-${crypto.randomUUID()}`;
 }
 
-/** A random network of 64 bits of the private ones, so that no check meets another's. */
+/** A random private network of 64 bits, so that no check uses another's. */
 export function newIPv6(host = '1'): string {
   const digits = crypto.randomUUID().replaceAll('-', '');
   return `fd${digits.slice(0, 2)}:${digits.slice(2, 6)}:${digits.slice(6, 10)}:${digits.slice(16, 20)}::${host}`;

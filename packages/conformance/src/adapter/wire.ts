@@ -1,4 +1,4 @@
-/** Requests that see every line of an answer, and can be abandoned: over node:http, as fetch can do neither. */
+/** HTTP requests that see every line of a reply and can be broken off. Over node:http, because fetch can do neither. */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
@@ -8,28 +8,28 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** An answer as it came over the wire. */
+/** A reply as it came. */
 export interface Reply {
-  /** The request, for messages. */
-  readonly asked: string;
+  /** Method and path of the request, for messages. */
+  readonly request: string;
   readonly status: number;
-  /** Each line: the name in lower case, the value as it was sent. */
+  /** Each header line: the name in lower case, the value as it was sent. */
   readonly lines: readonly (readonly [name: string, value: string])[];
   readonly body: string;
 }
 
-/** An answer of which the head and the first bytes are here. */
+/** A reply of which the head and the first bytes have come. */
 export interface Opened {
   readonly reply: Reply;
-  /** Reads to the end. */
+  /** Reads the rest. */
   rest(): Promise<string>;
-  /** Goes away. */
+  /** Breaks the request off. */
   abort(): void;
 }
 
 /** A connection on which any text can be sent. */
 export interface RawConnection {
-  /** What has come so far. */
+  /** The text that has come so far. */
   received(): string;
   /** Waits until it is closed. */
   ended(): Promise<void>;
@@ -46,10 +46,10 @@ export class Wire {
     this.url = url;
   }
 
-  /** Begins a request whose answer nobody may ever read; resolves once it is on its way. */
+  /** Begins a request. Resolves when it has been sent; its reply may never be read. */
   async begin(path: string, ask: Ask = {}): Promise<ClientRequest> {
     const { method = 'GET', headers = {}, body } = ask;
-    // Imported when first needed, so that the rest of this package loads where there is no node:http.
+    // Imported when first needed, so that the rest of this package loads on hosts without node:http.
     const { request: open } =
       this.url.protocol === 'https:' ? await import('node:https') : await import('node:http');
     const request = open(new URL(path, this.url), { method, headers, agent: false });
@@ -57,12 +57,12 @@ export class Wire {
     request.setTimeout(PATIENCE_MS, () =>
       request.destroy(new Error(`${method} ${path}: nothing came for ${PATIENCE_MS} ms`)),
     );
-    request.on('error', () => undefined); // whoever waits for the answer listens too
+    request.on('error', () => undefined); // code that waits for the reply listens too
     request.end(body);
     return request;
   }
 
-  /** Asks, and waits for the head and the first bytes of the answer. */
+  /** Sends a request, and waits for the head and the first bytes of the reply. */
   async open(path: string, ask: Ask = {}): Promise<Opened> {
     const request = await this.begin(path, ask);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -75,9 +75,9 @@ export class Wire {
     let body = first.done ? '' : text.decode(first.value, { stream: true });
     const { statusCode = 0, rawHeaders } = response;
     const lines = linesOf(rawHeaders);
-    const asked = `${ask.method ?? 'GET'} ${path}`;
+    const line = `${ask.method ?? 'GET'} ${path}`;
     return {
-      reply: { asked, status: statusCode, lines, body },
+      reply: { request: line, status: statusCode, lines, body },
       async rest() {
         for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
           body += text.decode(next.value, { stream: true });
@@ -88,13 +88,13 @@ export class Wire {
     };
   }
 
-  /** Asks, and waits for the whole answer. */
+  /** Sends a request, and waits for the whole reply. */
   async ask(path: string, ask: Ask = {}): Promise<Reply> {
     const { reply, rest } = await this.open(path, ask);
     return { ...reply, body: await rest() };
   }
 
-  /** Sends text as it is, on a connection of its own, and hands on what comes back. */
+  /** Sends text on a connection of its own, and collects what comes back. */
   async raw(text: string): Promise<RawConnection> {
     const { connect } = await import('node:net');
     const socket = connect(Number(this.url.port || 80), this.url.hostname.replace(/[[\]]/g, ''));
@@ -110,7 +110,7 @@ export class Wire {
     return { received: () => received, ended: () => ended, abort: () => socket.destroy() };
   }
 
-  /** Abandons whatever is not finished. */
+  /** Breaks off everything that is not finished. */
   close(): void {
     for (const one of this.opened) one.destroy();
   }

@@ -1,4 +1,4 @@
-/** Checks of what must hold over time: envelopes, and clocks that jump. */
+/** Checks over time: the most that may pass in any interval, and clocks that jump. */
 
 import type { Algorithm } from '@spillway/core';
 import {
@@ -82,8 +82,8 @@ async function wasAhead(probe: Probe, algorithm: Algorithm): Promise<void> {
 }
 
 /**
- * Fills a count, looks at it in every way while the clock stands far back, and finds it full when the clock is right
- * again.
+ * Fills a count, looks at it with every operation that does not charge while the clock stands far back, and finds it
+ * full when the clock is right again.
  */
 async function looksWithoutATrace(probe: Probe, rule: Rule): Promise<void> {
   const seenTwice = probe.fresh(rule);
@@ -115,7 +115,7 @@ interface Arrival {
   readonly cost: number;
 }
 
-/** Crowds and pauses around the time that one unit, or all, take to come back. */
+/** Requests in bursts and after pauses, around the time that one unit, or all units, take to come back. */
 function arrivals(algorithm: Algorithm) {
   return smallRulesOf(algorithm).chain((rule) => {
     const unitUs = Math.floor(rule.windowUs / rule.limit);
@@ -151,7 +151,7 @@ async function admittedOf(
   return admitted;
 }
 
-/** For every pair of moments: units admitted between them, both counted, x W <= B x W + length x N. */
+/** For every two moments: units admitted between them, both counted, x W <= B x W + length x N. */
 function expectBucketEnvelope(rule: BucketRule, admitted: readonly Event[]): void {
   const window = BigInt(rule.windowUs);
   for (const [from, first] of admitted.entries()) {

@@ -1,4 +1,4 @@
-/** Checks of rules that meet on one limiter and key: which share a count, and what a group may ask of one. */
+/** Checks of rules of one limiter and key: which share a count, and what a group may do to one count. */
 
 import { type Algorithm, isSpillwayError, type Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
@@ -21,7 +21,7 @@ export function countChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Pairs of rules that one limiter may have during a deploy and that must not share a count. */
+/** Pairs of rules that one limiter may have during a deploy, and that must not share a count. */
 const STRANGERS: readonly (readonly [Rule, Rule])[] = [
   [bucket(10, 1, 50), bucket(10, 1, 5)],
   [bucket(1_000, 1, 100), bucket(10, 1, 100)],
@@ -47,7 +47,7 @@ function atOnce(rule: Rule): number {
   return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
-/** Asked in turns at one instant, refused ones too, each admits what it promises. */
+/** Taken in turns at one instant, each rule admits as much as it promises, whatever was refused. */
 async function countsApart(probe: Probe): Promise<void> {
   for (const pair of STRANGERS) {
     const first = probe.fresh(pair[0]);
@@ -83,7 +83,7 @@ async function sharesUse(probe: Probe): Promise<void> {
     const old = probe.fresh(makeRule(algorithm, 10, SECOND_US));
     const raised = { ...old, rule: makeRule(algorithm, 20, SECOND_US) };
     await probe.ask('take', old, 5);
-    // Half of the time of a bucket, or five units of twenty.
+    // A bucket keeps what it owes in time, here half of the window. A window keeps five of twenty units.
     const left = algorithm === 'token-bucket' ? 10 : 15;
     const told = `${algorithm}, 5 of 10 used, raised to 20`;
     expectEqual(`${told}: remaining`, left, (await probe.ask('look', raised)).remaining);
@@ -119,11 +119,11 @@ async function refusesConflicts(probe: Probe): Promise<void> {
     [step('take', permits, 1, lease('a')), step('take', permits, 1, lease('b'))],
     [step('take', permits, 1, lease('a')), step('put', permits, 1, lease('b'))],
   ];
-  // In a large group too, where stores look for repetitions in another way.
+  // Also in a large group, where stores find repeated counts in another way.
   const others = Array.from({ length: 20 }, () => step('look', probe.fresh(bucket(10, 1))));
   for (const group of [...groups, ...groups.map((group) => [...others, ...group])]) {
-    const asked = group.slice(-2).map(({ op, rule }) => `${op} of ${describe(rule)}`);
-    expectEqual(`${asked.join(' with ')}: error`, 'SPW_GROUP_INVALID', await errorOf(probe, group));
+    const ops = group.slice(-2).map(({ op, rule }) => `${op} of ${describe(rule)}`);
+    expectEqual(`${ops.join(' with ')}: error`, 'SPW_GROUP_INVALID', await errorOf(probe, group));
   }
   expectEqual('units left', 10, (await probe.ask('look', subject)).remaining);
   expectEqual('permits left', 5, (await probe.ask('look', permits)).remaining);

@@ -27,7 +27,7 @@ function oneOfEach(probe: Probe, limit: number): Subject[] {
 }
 
 async function chargesNone(probe: Probe): Promise<void> {
-  // Each algorithm in turn is the one that refuses, in each place of the group.
+  // Each algorithm in turn refuses, in each place of the group.
   for (let refusing = 0; refusing < ALGORITHMS.length; refusing += 1) {
     const subjects = oneOfEach(probe, 3);
     const full = subjects[refusing] as Subject;
@@ -63,7 +63,10 @@ const shadowed: fc.Arbitrary<Shadowed> = fc.record({
   ),
 });
 
-/** A twin that enforces the shadow's rule sees only what the other rule let through. */
+/**
+ * The twin has the shadow's rule and enforces it. It takes only what the other limiter let pass, and must answer the
+ * same.
+ */
 async function judgesShadowAsTwin(probe: Probe, input: Shadowed): Promise<void> {
   const enforced = probe.fresh(input.enforced);
   const shadow = probe.fresh(input.shadow);

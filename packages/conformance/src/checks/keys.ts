@@ -1,4 +1,4 @@
-/** Checks that keys cannot be forged: whatever two strings differ in, they are counted apart. */
+/** Checks that keys cannot be forged: two different strings are never counted together. */
 
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -7,7 +7,7 @@ import { ALGORITHMS } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
-/** Keys that somebody's store has taken for another. */
+/** Keys that some store has confused with others. */
 export const HOSTILE_KEYS: readonly string[] = [
   '__proto__',
   'constructor',
@@ -65,7 +65,7 @@ export const HOSTILE_KEYS: readonly string[] = [
   `${LONG}b`,
 ];
 
-/** Limiter and key, split in places where a separator could be mistaken. */
+/** Limiters and keys that are the same text if a separator is taken for part of a name. */
 const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['a', 'b:c'],
   ['a:b', 'c'],
@@ -111,7 +111,7 @@ export function keyChecks(harness: Harness): Check[] {
   });
 }
 
-/** Each count is taken once, all must pass; then each once more, all must be refused. */
+/** Takes from each count: all must pass. Takes from each again: all must be refused. */
 async function countsApart(
   probe: Probe,
   subjects: readonly Parameters<Probe['ask']>[1][],

@@ -1,4 +1,4 @@
-/** Checks of leases: who holds a permit, for how long, and what is kept for the critical ones. */
+/** Checks of leases: who holds a permit, for how long, and how many permits only critical holders get. */
 
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -46,7 +46,7 @@ const holders = fc.record({
   ),
 });
 
-/** Counted apart: what was granted and neither given back nor expired. */
+/** Counts by itself what was granted and neither given back nor expired. */
 async function neverHoldsTooMany(
   probe: Probe,
   { limit, arrivals }: { limit: number; arrivals: readonly Arrival[] },
@@ -142,7 +142,7 @@ async function keepsReserve(probe: Probe): Promise<void> {
   const subject = probe.fresh(makeLeasesRule(10, LEASE_US, 0.25));
   const takes = (from: number, to: number, critical: boolean): Promise<number> =>
     countTakes(probe, subject, from, to, critical);
-  // Fewer than 7.5 in progress: the eighth is admitted, the ninth is not.
+  // An ordinary holder passes while fewer than 7.5 are in progress: the eighth does, the ninth does not.
   expectEqual('ordinary holders admitted', 8, await takes(0, 10, false));
   expectEqual('critical holders beside them', 2, await takes(10, 12, true));
   await probe.ask('put', subject, 1, lease(0));
@@ -218,7 +218,7 @@ async function tellsApart(probe: Probe): Promise<void> {
   }
 }
 
-/** Ids are chosen by us: no surrogate stands alone in them. */
+/** We choose the ids, so no surrogate stands alone in them. */
 function isWellFormed(id: string): boolean {
   return !/\p{Surrogate}/u.test(id);
 }

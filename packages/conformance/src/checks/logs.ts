@@ -71,7 +71,7 @@ async function looksAhead(probe: Probe): Promise<void> {
   await probe.ask('take', subject, 0);
   await probe.ask('record', subject, 0);
   await probe.ask('put', subject, 1, { receipt: { atUs: startUs - 1, num: 0 } });
-  // What was taken counts when its time comes: nobody has moved it.
+  // What was taken counts when its time comes: no step has moved it.
   await probe.at(startUs + 3 * WINDOW_US + 1);
   expectEqual('back in time: remaining', 0, (await probe.ask('look', subject)).remaining);
 }

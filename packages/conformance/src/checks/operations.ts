@@ -1,4 +1,4 @@
-/** Checks of the operations beside take: record, put, reset. */
+/** Checks of `record`, `put` and `reset`. */
 
 import type { Algorithm } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
@@ -91,7 +91,7 @@ async function givesBackNothing(probe: Probe, algorithm: Algorithm): Promise<voi
   const rule = makeRule(algorithm, 10, 1_000_000);
   const subject = probe.fresh(rule);
   const unspent = await probe.ask('take', subject, 10);
-  // Two windows on, nothing of the grant counts: what has been charged since is not its to give.
+  // Two windows later nothing of the grant counts. `put` must not give back what has been charged since.
   await probe.pass(2_000_000);
   await probe.ask('take', subject, 10);
   const put = await probe.ask('put', subject, 10, { receipt: receiptOf(unspent.answer) });

@@ -1,4 +1,4 @@
-/** Checks of single promises: the wait that is told, what a refusal costs, what a cost weighs. */
+/** Checks of single promises: the wait in an answer, what a refusal takes, and what a cost takes. */
 
 import type { Algorithm } from '@spillway/core';
 import { capacityOf, makeRule, type RateRule } from '@spillway/core/store';
@@ -28,7 +28,7 @@ interface History {
   readonly arrivals: readonly Arrival[];
 }
 
-/** A few requests under a small rule, close enough together that many are refused. */
+/** A few requests under a small rule, so close together that many are refused. */
 function histories(algorithm: Algorithm): fc.Arbitrary<History> {
   return smallRulesOf(algorithm).chain((rule) =>
     fc.record({

@@ -46,7 +46,7 @@ function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
 
 const mixed = fc.array(anyRule, { minLength: 2, maxLength: 4 });
 
-/** Limits that divide the window, so that a bucket's instant is a whole number under each of them. */
+/** Limits that divide the window, so that under each of them a bucket's instant is a whole number. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
 function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings): Check {
@@ -67,9 +67,9 @@ function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings
         const first = probe.fresh(makeRule(algorithm, 10, 1_000_000));
         const take = async (subject: Subject, cost: number): Promise<void> => {
           await probe.pass(passUs);
-          const asked = step('take', subject, cost);
-          const [got] = await probe.apply([asked]);
-          const expected = oracle.apply([asked], probe.nowUs)[0] as Verdict;
+          const taken = step('take', subject, cost);
+          const [got] = await probe.apply([taken]);
+          const expected = oracle.apply([taken], probe.nowUs)[0] as Verdict;
           for (const field of ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
             const what = `take ${cost} at a limit of ${subject.rule.limit}: ${field}`;
             expectEqual(what, expected[field], got?.[field] ?? Number.NaN);

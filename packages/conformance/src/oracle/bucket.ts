@@ -4,17 +4,17 @@ import type { BucketRule } from '@spillway/core/store';
 import { Fraction, gcd, greater, lesser, ZERO } from './fraction.js';
 import { larger, type Machine } from './machine.js';
 
-export interface BucketState {
+interface BucketState {
   /** When the bucket is full again, in microseconds since the epoch. */
   readonly tat: Fraction;
 }
 
-/** T: microseconds that one unit takes to refill. */
+/** T: microseconds in which one unit refills. */
 function unit(rule: BucketRule): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
-/** B x T: the most debt. */
+/** B x T: how far the instant may lie ahead of now. */
 function tolerance(rule: BucketRule): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }

@@ -1,4 +1,4 @@
-/** The oracle's counts: which rules of one limiter and key share one, and where each is kept. */
+/** The oracle's counts: where each is kept, and which rules of one limiter and key share one. */
 
 import type { Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
@@ -8,7 +8,7 @@ import { logMachine } from './log.js';
 import type { Machine } from './machine.js';
 import { windowMachine } from './window.js';
 
-/** A count: which limiter, which key, and a rule that it is counted by. */
+/** A count: a limiter, a key, and a rule that uses the count. */
 export type Subject = Pick<Step, 'limiter' | 'key' | 'rule'>;
 
 const machines = {
@@ -22,7 +22,7 @@ export function machineOf(rule: Rule): Machine<Rule, unknown> {
   return machines[rule.machine] as unknown as Machine<Rule, unknown>;
 }
 
-/** Whether each of two rules can read what the other has counted as it is. */
+/** Whether each of the two rules can read the other's state unchanged. */
 export function sharesCount(a: Rule, b: Rule): boolean {
   return a.machine === b.machine && machineOf(a).shares(a, b);
 }
@@ -36,12 +36,12 @@ interface Count {
 export class Counts {
   private readonly limiters = new Map<string, Map<string, Count[]>>();
 
-  /** The state that `subject` is counted by; undefined if it was never used. */
+  /** The state of `subject`; undefined if it was never used. */
   stateOf(subject: Subject): unknown {
     return this.all(subject).find(({ rule }) => sharesCount(rule, subject.rule))?.state;
   }
 
-  /** Keeps a state; undefined forgets the count. */
+  /** Stores a state; undefined forgets the count. */
   keep(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
     const others = this.all(subject).filter((count) => !sharesCount(count.rule, rule));

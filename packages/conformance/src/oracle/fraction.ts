@@ -1,6 +1,6 @@
-/** Exact fractions of big integers: the little arithmetic that the oracle needs. */
+/** Exact fractions of big integers, with the operations that the oracle needs. */
 
-/** A rational number in lowest terms; never changes. */
+/** A fraction in lowest terms. It never changes. */
 export class Fraction {
   readonly n: bigint;
   readonly d: bigint;

@@ -1,10 +1,10 @@
-/** The oracle's groups: which steps are one question, and which groups have no meaning. */
+/** The oracle's groups: which steps are merged into one, and which groups are not valid. */
 
 import { SpillwayError, type Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { sharesCount } from './counts.js';
 
-/** A step and those that ask the same of the same count in the same group: one question for their summed cost. */
+/** The steps of a group that do the same to the same count, merged into one step of their summed cost. */
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
@@ -12,11 +12,11 @@ export interface MergedStep {
 }
 
 /** Whether two steps are about the same count. */
-export function isOneCount(a: Step, b: Step): boolean {
+function isOneCount(a: Step, b: Step): boolean {
   return a.limiter === b.limiter && a.key === b.key && sharesCount(a.rule, b.rule);
 }
 
-/** Steps that renew permits or give them back name one each: they are done in order. */
+/** Steps that renew permits or give them back name one permit each: they are not merged, and done in order. */
 function isInOrder({ op, rule }: Step): boolean {
   return rule.machine === 'leases' && op !== 'take';
 }
@@ -26,9 +26,9 @@ function isSame(a: Step, b: Step): boolean {
 }
 
 /**
- * The questions of a group, each where it is first asked.
+ * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two cannot be one.
+ * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const [at, step] of steps.entries()) {
@@ -42,9 +42,9 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   });
 }
 
-/** Which of the questions of `steps` each step is part of. */
-export function placesOf(steps: readonly Step[], questions: readonly MergedStep[]): number[] {
-  return steps.map((step) => questions.findIndex((question) => isSame(question.step, step)));
+/** For each of `steps`, the index of its merged step. */
+export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]): number[] {
+  return steps.map((step) => merged.findIndex((one) => isSame(one.step, step)));
 }
 
 function checkPair(a: Step, b: Step): void {
@@ -53,7 +53,7 @@ function checkPair(a: Step, b: Step): void {
   if (isOne && numbers(a.rule) === numbers(b.rule)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',
-    `a group asks ${a.op} and ${b.op} of one count of ${a.limiter}, which cannot be one question`,
+    `a group asks ${a.op} and ${b.op} of one count of ${a.limiter}, which cannot be merged`,
   );
 }
 

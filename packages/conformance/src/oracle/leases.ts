@@ -1,4 +1,4 @@
-/** The oracle's leases: who holds a permit, until when. */
+/** The oracle's leases: who holds a permit, and until when. */
 
 import type { Lease, LeasesRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
@@ -9,9 +9,9 @@ interface Held {
   readonly critical: boolean;
 }
 
-export interface LeasesState {
+interface LeasesState {
   readonly held: readonly Held[];
-  /** When the last of those that a grant purged expired, if one did. */
+  /** When the last of the leases expired that a grant removed; undefined if none was removed. */
   readonly purged?: bigint;
 }
 
@@ -19,10 +19,13 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
   return held.filter(({ expires }) => expires > now);
 }
 
-/** No lease is longer than 24 hours, whatever its rule. */
+/** No lease is longer than 24 hours, under any rule. */
 const LONGEST_US = 86_400_000_000n;
 
-/** Leases that end later than any can were taken before the clock went back: they get the length of this rule's. */
+/**
+ * A lease that ends later than any lease can was taken before the clock went back. It gets the length of this rule's
+ * leases.
+ */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
   const end = now + BigInt(rule.leaseUs);
   const held = state.held.map((one) =>

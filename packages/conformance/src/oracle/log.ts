@@ -5,14 +5,14 @@ import { larger, leastWait, type Machine, smaller } from './machine.js';
 
 interface Entry {
   readonly time: bigint;
-  /** Units of all that was admitted at this instant. */
+  /** Units admitted at this instant. */
   readonly cost: bigint;
 }
 
-export interface LogState {
+interface LogState {
   /** Oldest first. */
   readonly entries: readonly Entry[];
-  /** Time of the newest entry that a grant purged, if one did. */
+  /** Time of the newest entry that a grant removed; undefined if none was removed. */
   readonly purged?: bigint;
 }
 

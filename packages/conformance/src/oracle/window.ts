@@ -1,16 +1,19 @@
-/** The oracle's fixed window and sliding window counter: two counts and the start of the newest window charged. */
+/**
+ * The oracle's fixed window and sliding window counter: two counts, and the start of the newest window that was
+ * charged.
+ */
 
 import type { WindowRule } from '@spillway/core/store';
 import { Fraction } from './fraction.js';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 
-export interface WindowState {
+interface WindowState {
   readonly start: bigint;
   readonly current: bigint;
   readonly previous: bigint;
 }
 
-/** Start of the window that `now` is in; windows are aligned to the epoch. */
+/** Start of the window of `now`. Windows are aligned to the epoch. */
 function aligned(rule: WindowRule, now: bigint): bigint {
   return now - (now % BigInt(rule.windowUs));
 }
@@ -23,7 +26,7 @@ function roll(rule: WindowRule, state: WindowState | undefined, now: bigint): Wi
   return state.start - now > window ? { ...state, start } : state;
 }
 
-/** What the previous window still weighs at `now`, unrounded. */
+/** How many units of the previous window still count at `now`, unrounded. */
 function weight(rule: WindowRule, view: WindowState, now: bigint): Fraction {
   const elapsed = larger(now - view.start, 0n);
   return Fraction.of(view.previous * (BigInt(rule.windowUs) - elapsed), rule.windowUs);

@@ -1,22 +1,28 @@
 /**
- * The token bucket as one instant: pure steps on its state (docs/algorithms.md; twin: packages/redis/src/lua/bucket.lua).
+ * The token bucket, stored as one instant: pure functions that change its state (see docs/algorithms.md;
+ * packages/redis/src/lua/bucket.lua does the same in Lua).
  */
 
 import { mulDiv } from '../base/exact.js';
 import type { BucketRule } from '../contract/rule.js';
 import type { Op, Receipt } from '../contract/store.js';
 
-/** When the bucket is full again: `tatUs + tatNum / rule.den`. Anything before now means full. */
+/**
+ * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If it is before now, the bucket is full.
+ */
 export interface BucketState {
   tatUs: number;
   tatNum: number;
 }
 
 /**
- * Does `op` to `state`, in place. `charge` false holds back the charge of a `take` that another step of its group
- * refused. Returns whether the cost passes (for `put`: whether something was given back). What is cut because the clock
- * went
- * back is cut in `state` by every step, and to be kept of those only that {@link mayWrite}.
+ * Applies `op` to `state`, in place, and returns whether the cost passes (for `put`: whether something was given back).
+ * With `charge` false a `take` that passes charges nothing: another step of its group was refused. If the clock went
+ * back, every operation cuts `state` to what the rule allows; the caller stores the cut state only if {@link mayWrite}
+ * says so.
+ *
+ * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
+ * takeWhole in core/src/memory/bucket-shelf.ts, and bucket.lua and takes.lua in redis/src/lua.
  */
 export function stepBucket(
   rule: BucketRule,
@@ -41,7 +47,7 @@ export function stepBucket(
   let num = full ? 0 : state.tatNum;
   const { den } = rule;
   if (cost > rule.burst) {
-    us = nowUs + rule.tolUs + 1; // one over the brim: never passes, and nothing overflows
+    us = nowUs + rule.tolUs + 1; // more than the burst: never passes, and nothing overflows
   } else if (den === 1) {
     us += cost * rule.period;
   } else {
@@ -54,10 +60,10 @@ export function stepBucket(
     }
   }
 
-  const brimUs = nowUs + rule.tolUs;
-  const passes = us < brimUs || (us === brimUs && num <= rule.tolNum);
+  const latestUs = nowUs + rule.tolUs; // where an empty bucket stands
+  const passes = us < latestUs || (us === latestUs && num <= rule.tolNum);
   if (op === 'record' && !passes) {
-    state.tatUs = brimUs;
+    state.tatUs = latestUs;
     state.tatNum = rule.tolNum;
   } else if (op === 'record' || (op === 'take' && passes && charge)) {
     state.tatUs = us;
@@ -67,25 +73,25 @@ export function stepBucket(
 }
 
 /**
- * Whether a step that ended with `allowed` may change what is stored: looks, costs of 0 and puts that give nothing back
- * may not.
+ * Whether a step may change what is stored. `look`, a cost of 0, and a `put` that gives nothing back may not. `allowed`
+ * is what {@link stepBucket} returned.
  */
 export function mayWrite(op: Op, cost: number, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** Cuts a debt that the rule cannot have: the clock went back. */
+/** After the clock went back, the bucket may lack more than the burst. Cuts that to an empty bucket. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
-  const brimUs = nowUs + rule.tolUs;
-  if (state.tatUs > brimUs || (state.tatUs === brimUs && state.tatNum > rule.tolNum)) {
-    state.tatUs = brimUs;
+  const latestUs = nowUs + rule.tolUs;
+  if (state.tatUs > latestUs || (state.tatUs === latestUs && state.tatNum > rule.tolNum)) {
+    state.tatUs = latestUs;
     state.tatNum = rule.tolNum;
   }
 }
 
 /**
- * Gives back the cost of a grant, but no more than has not refilled since: the bucket may have been full in between,
- * and a full bucket does not refill.
+ * Gives back the cost of a grant, but not what has refilled since: the bucket may have been full in between, and a full
+ * bucket does not refill.
  */
 function putBucket(
   rule: BucketRule,
@@ -113,7 +119,7 @@ function putBucket(
     state.tatNum += rule.den;
   }
   if (state.tatUs < nowUs || (state.tatUs === nowUs && state.tatNum === 0)) {
-    // As if never used, whatever the clock does next.
+    // The state of a bucket that was never used: it stays full even if the clock goes back.
     state.tatUs = 0;
     state.tatNum = 0;
   }

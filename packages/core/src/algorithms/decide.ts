@@ -1,11 +1,11 @@
-/** From a store's answer to a decision: the same for guards and for direct use. */
+/** Makes the decision from a store's answer: the same code for guards and for `createLimiter`. */
 
 import type { Decision, Policy, Reason } from '../contract/decision.js';
 import { capacityOf, type Rule } from '../contract/rule.js';
 import type { Answer, Step } from '../contract/store.js';
 import { measure } from './measure.js';
 
-/** The numbers of a rule as they are told to clients. */
+/** The numbers of a rule as clients see them. */
 export function policyOf(name: string, rule: Rule): Policy {
   const { limit } = rule;
   const burst = capacityOf(rule);
@@ -14,7 +14,10 @@ export function policyOf(name: string, rule: Rule): Policy {
     : { name, unit: 'requests', limit, windowMs: rule.windowUs / 1000, burst };
 }
 
-/** The decision of the limiter of that name on one step; `reason` is why it refuses, if it does and not for good. */
+/**
+ * The decision of the limiter named `limiter` about one step. `reason` is the reason of a refusal, unless the cost can
+ * never pass.
+ */
 export function decide(
   limiter: string,
   step: Step,

@@ -1,6 +1,9 @@
-/** Units by instant, oldest first, in sums: no question costs more than the logarithm of the number of entries. */
+/**
+ * Units by instant, oldest first, with running sums: a method takes time proportional to the logarithm of the number of
+ * entries, on average.
+ */
 
-/** Below so many entries nothing is moved down, whatever has gone. */
+/** With at most so many entries, the arrays are never rebuilt. */
 const FEW = 32;
 
 export class Entries {
@@ -10,10 +13,10 @@ export class Entries {
   private readonly times: number[] = [];
   /** A Fenwick tree: node n, counted from 1, is the sum of the `n & -n` entries that end with the n-th. */
   private readonly nodes: number[] = [];
-  /** The oldest entry that was not dropped whole, and the units dropped since the tree was built. */
+  /** The index of the oldest entry that still has units, and how many units were dropped since the last rebuild. */
   private head = 0;
   private dropped = 0;
-  /** How many entries have become empty in their place. */
+  /** How many entries in the middle have no units left. */
   private holes = 0;
 
   /** Entries kept. */
@@ -54,7 +57,7 @@ export class Entries {
     this.total += units;
   }
 
-  /** Adds units to the newest entry, of which there must be one, and moves it to `us`. */
+  /** Adds units to the newest entry and moves it to `us`. There must be an entry. */
   absorb(us: number, units: number): void {
     const last = this.times.length - 1;
     this.times[last] = us;
@@ -62,7 +65,7 @@ export class Entries {
     this.total += units;
   }
 
-  /** Takes away up to `units` of what was added at exactly `us`. Returns how many. */
+  /** Takes away at most `units` of what was added at exactly `us`. Returns how many it took. */
   takeBack(us: number, units: number): number {
     const index = this.indexAfter(us) - 1;
     if (index < this.head || this.times[index] !== us) return 0;
@@ -77,7 +80,7 @@ export class Entries {
     return taken;
   }
 
-  /** Drops the oldest `units`; the entry in which they end keeps its rest. */
+  /** Drops the oldest `units`. The last entry that it reaches keeps the rest of its units. */
   drop(units: number): void {
     if (units === 0) return;
     if (units >= this.total) {
@@ -90,7 +93,7 @@ export class Entries {
     this.tidy();
   }
 
-  /** Becomes the same as `other`. */
+  /** Becomes a copy of `other`. */
   copy(other: Entries): void {
     this.clear();
     for (const us of other.times) this.times.push(us);
@@ -152,7 +155,10 @@ export class Entries {
     this.total -= units;
   }
 
-  /** The newest entry always has units: its instant is when all will have expired. */
+  /**
+   * Removes empty entries at the end: {@link lastUs} must be the instant of an entry with units, for it says when all
+   * have expired.
+   */
   private trimEnd(): void {
     const all = this.dropped + this.total;
     while (this.sumOf(this.times.length - 1) === all) {
@@ -161,13 +167,13 @@ export class Entries {
     }
   }
 
-  /** Keeps the entries at most twice as many as those that count. */
+  /** Rebuilds the arrays when more than half of their entries have no units. */
   private tidy(): void {
     const { length } = this.times;
     if (length > FEW && (this.head + this.holes) * 2 > length) this.rebuild();
   }
 
-  /** Moves down what counts, over what does not. */
+  /** Moves the entries that have units to the front of the arrays, and makes the sums again. */
   private rebuild(): void {
     const { times, nodes } = this;
     const over = this.dropped - this.sumOf(this.head);
@@ -188,7 +194,7 @@ export class Entries {
     for (let node = 1; node <= kept; node += 1) this.carry(node, 1);
   }
 
-  /** Adds a node, or takes it, to or from the next one that contains it. */
+  /** Adds a node to the next node that contains it, or subtracts it from there. */
   private carry(node: number, sign: 1 | -1): void {
     const parent = node + (node & -node);
     const { nodes } = this;

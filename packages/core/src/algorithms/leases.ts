@@ -1,4 +1,7 @@
-/** Leases on permits: pure steps on their state (docs/algorithms.md; twin: packages/redis/src/lua/leases.lua). */
+/**
+ * Leases on permits: pure functions that change their state (see docs/algorithms.md; packages/redis/src/lua/leases.lua
+ * does the same in Lua).
+ */
 
 import { type LeasesRule, MAX_LEASE_US } from '../contract/rule.js';
 import type { Lease, Op } from '../contract/store.js';
@@ -14,9 +17,9 @@ export interface LeasesState {
   readonly held: Map<string, Held>;
   /** How many of them are critical. */
   critical: number;
-  /** None of them expires sooner, */
+  /** No lease expires before this instant. */
   soonestUs: number;
-  /** and none later. */
+  /** No lease expires after this instant. */
   lastUs: number;
 }
 
@@ -32,9 +35,8 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. Permits of the same key
- * that are held
- * elsewhere are counted as `beside`.
+ * Applies `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. `beside` counts permits
+ * of the same key that are stored in another place.
  */
 export function stepLeases(
   rule: LeasesRule,
@@ -71,8 +73,8 @@ export function stepLeases(
 }
 
 /**
- * Forgets what has expired. Leases of several lengths lie in no order: all are looked at, but only when one may have
- * expired.
+ * Removes leases that have expired. Leases may have different lengths, so this looks at all of them, but only when one
+ * may have expired.
  */
 export function expire(state: LeasesState, nowUs: number): void {
   if (nowUs < state.soonestUs) return;
@@ -86,7 +88,10 @@ export function expire(state: LeasesState, nowUs: number): void {
   }
 }
 
-/** Cuts leases that end later than the longest one can, for the clock went back: to the length of this rule's. */
+/**
+ * After the clock went back, a lease may end later than any lease can. Such a lease is shortened to the length of this
+ * rule's leases.
+ */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;
   if (state.lastUs <= latestUs) return;

@@ -1,10 +1,13 @@
-/** The sliding window log: pure steps on its entries (docs/algorithms.md; twin: packages/redis/src/lua/log.lua). */
+/**
+ * The sliding window log: pure functions that change its entries (see docs/algorithms.md;
+ * packages/redis/src/lua/log.lua does the same in Lua).
+ */
 
 import type { LogRule } from '../contract/rule.js';
 import type { Op, Receipt } from '../contract/store.js';
 import type { Entries } from './entries.js';
 
-/** What a step found, beside its verdict. */
+/** What a step found: the numbers of its answer. */
 export interface LogView {
   used: number;
   freesUs: number;
@@ -12,10 +15,9 @@ export interface LogView {
 }
 
 /**
- * Does `op` to `entries`, in place; see {@link stepBucket} for `charge` and the return value. `view` receives the
- * numbers
- * after the step. `mayGrow` false lets the newest entry absorb a new one: it then expires later than exactly, never
- * sooner.
+ * Applies `op` to `entries`, in place; see {@link stepBucket} for `charge` and the return value. Writes the numbers
+ * after the step into `view`. With `mayGrow` false, new units join the newest entry: that entry then expires later than
+ * it should, never earlier.
  */
 export function stepLog(
   rule: LogRule,
@@ -43,18 +45,18 @@ export function stepLog(
   return allowed;
 }
 
-/** Whether the clock went back by so much that all live units count as one entry of now. */
+/** Whether the clock went back by more than a window. Then all units that still count become one entry at `nowUs`. */
 function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }
 
-/** Writes what {@link isAhead} says. */
+/** Makes one entry of all units that still count; see {@link isAhead}. */
 function gather(entries: Entries, used: number, nowUs: number): void {
   entries.clear();
   entries.add(nowUs, used);
 }
 
-/** Expired entries stay until something is written: a refusal writes nothing. */
+/** Expired entries stay stored until something is charged: a refusal writes nothing. */
 function append(
   rule: LogRule,
   entries: Entries,
@@ -66,7 +68,7 @@ function append(
   const units = Math.min(cost, rule.limit);
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
-  entries.drop(Math.max(0, entries.total - rule.limit)); // only a record comes so far
+  entries.drop(Math.max(0, entries.total - rule.limit)); // only after `record`
 }
 
 function put(rule: LogRule, entries: Entries, atUs: number, cost: number, nowUs: number): boolean {

@@ -1,4 +1,4 @@
-/** From a store's answer to the numbers of a decision: the only place that derives them, so that all stores agree. */
+/** Calculates the numbers of a decision from a store's answer. No other file does, so all stores agree. */
 
 import { mulAddDiv, mulDiv } from '../base/exact.js';
 import type { Numbers } from '../contract/decision.js';
@@ -11,7 +11,7 @@ import type {
   WindowAnswer,
 } from '../contract/store.js';
 
-/** Remaining, retryAfterMs and resetMs of a store's answer to a step of `cost` units under `rule`. */
+/** `remaining`, `retryAfterMs` and `resetMs` for a store's answer to a step of `cost` units under `rule`. */
 export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
   return rule.machine === 'bucket' && rule.den === 1 && cost <= rule.burst
     ? measureWhole(rule, answer as BucketAnswer, cost)
@@ -33,7 +33,7 @@ function measureAny(rule: Rule, answer: Answer, cost: number): Numbers {
 
 /** The time that `cost` units take to refill, as whole microseconds and a numerator over `rule.den`. */
 export function refillTime(rule: BucketRule, cost: number): { us: number; num: number } {
-  // A cost that can never pass is one unit over the brim: no need to carry more, and no overflow.
+  // A cost above the burst never passes. One microsecond more than the tolerance says so without large numbers.
   if (cost > rule.burst) return { us: rule.tolUs + 1, num: 0 };
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return { us: whole, num: rest };
@@ -71,7 +71,7 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   };
 }
 
-/** Microseconds, rounded up, until the room in the bucket has grown to the refill time of `cost`. */
+/** Microseconds, rounded up, until the room in the bucket is as large as the refill time of `cost`. */
 function waitForRefill(rule: BucketRule, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;
@@ -97,18 +97,18 @@ function measureWindow(rule: WindowRule, answer: WindowAnswer, cost: number): Nu
   };
 }
 
-/** The first instant at which `cost` passes, if nobody else comes; any instant before now if it passes already. */
+/** The first instant at which `cost` passes if no other request comes; an instant before now if it passes already. */
 function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): number {
   const { limit, windowUs } = rule;
   const { startUs, current, previous } = answer;
   const room = limit - current - cost;
   if (cost === 0 || (room >= 0 && previous <= room)) return 0;
   if (room >= 0) return startUs + fadesAfterUs(previous, room, windowUs);
-  // Not in this window: in the next one, once enough of this one has left the view.
+  // Not in this window. In the next one, this window counts as the previous one and weighs less with time.
   return startUs + windowUs + (rule.sliding ? fadesAfterUs(current, limit - cost, windowUs) : 0);
 }
 
-/** Microseconds into a window after which the `count` of the window before it weighs at most `room` units. */
+/** Microseconds from the start of a window until the `count` of the window before it weighs at most `room` units. */
 function fadesAfterUs(count: number, room: number, windowUs: number): number {
   return count <= room ? 0 : windowUs - mulDiv(room, windowUs, count).whole;
 }
@@ -125,7 +125,7 @@ function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numbers {
   };
 }
 
-/** Nobody can know when a holder will be done: no wait is promised, and no reset. */
+/** Nobody can know when a request in progress will end, so there is no wait and no reset to tell. */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {

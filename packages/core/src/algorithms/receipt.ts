@@ -1,12 +1,12 @@
-/** What a grant is remembered by, so that it can be given back. */
+/** The receipt of a grant: what a later `put` needs to give the grant back. */
 
 import type { Rule } from '../contract/rule.js';
 import type { Answer, BucketAnswer, LogAnswer, Receipt, WindowAnswer } from '../contract/store.js';
 
-/** In place of an instant: the store has charged nothing. */
+/** Stands in `atUs` if the store has charged nothing. */
 const NOTHING = -1;
 
-/** The receipt of a grant, from the store's answer to it, with that of the stand-in where it charged too. */
+/** Makes the receipt of a grant from the store's answer. If the stand-in charged too, its receipt is inside. */
 export function receiptFrom(rule: Rule, answer: Answer): Receipt {
   const { standIn, failure } = answer;
   if (failure) return { atUs: NOTHING, num: 0, ...(standIn && { standIn }) };

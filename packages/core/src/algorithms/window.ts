@@ -1,22 +1,22 @@
 /**
- * Window counters, fixed and sliding: pure steps on their state (docs/algorithms.md; twin:
- * packages/redis/src/lua/window.lua).
+ * Window counters, fixed and sliding: pure functions that change their state (see docs/algorithms.md;
+ * packages/redis/src/lua/window.lua does the same in Lua).
  */
 
 import { productAtMost } from '../base/exact.js';
 import type { WindowRule } from '../contract/rule.js';
 import type { Op, Receipt } from '../contract/store.js';
 
-/** Counts of the newest window charged and of the one before it. */
+/** Counts of the newest window that was charged and of the window before it. */
 export interface WindowState {
-  /** Set when the stored state must be replaced by this one. */
+  /** True if the caller must store this state. */
   dirty: boolean;
   startUs: number;
   current: number;
   previous: number;
 }
 
-/** Does `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. */
+/** Applies `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. */
 export function stepWindow(
   rule: WindowRule,
   state: WindowState,
@@ -45,21 +45,20 @@ export function stepWindow(
   const { limit, windowUs } = rule;
   const room = limit - state.current - cost;
   const leftUs = windowUs - Math.max(0, nowUs - state.startUs);
-  // The products, which may need BigInt, only where the count alone does not tell.
+  // The products may need BigInt, so they are calculated only where the counts alone do not decide.
   const passes =
     room >= 0 && (state.previous <= room || productAtMost(state.previous, leftUs, room, windowUs));
   if (op === 'record' || (op === 'take' && passes && charge)) {
     state.current = Math.min(state.current + cost, Math.max(state.current, limit));
     state.dirty = true;
   } else if (op === 'take') {
-    state.dirty = wasAhead; // a repair, kept though nothing is charged
+    state.dirty = wasAhead; // A state that was repaired is stored, though nothing is charged.
   }
   return passes;
 }
 
 /**
- * Brings the state to the window of now; tells whether the clock has gone back by more than a window since it was
- * stored.
+ * Moves the state to the window of now. Returns whether the clock went back by more than a window since it was stored.
  */
 function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   const { windowUs } = rule;

@@ -1,6 +1,6 @@
 /** Durations as people write them, in whole microseconds. */
 
-import { SpillwayError, show } from './errors.js';
+import { mustBe } from './errors.js';
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
@@ -17,11 +17,11 @@ const UNIT_US: Record<Unit, number> = {
 };
 
 /** Microseconds in 400 days, the longest window. */
-export const MAX_WINDOW_US: number = 400 * UNIT_US.d;
+const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
 /**
- * A duration in whole microseconds, or NaN if it is none: not a string of the form above, negative, not finite,
- * or not a whole number of microseconds.
+ * A duration in whole microseconds, or NaN if it is none: not a string of the form above, negative, not finite, or not
+ * a whole number of microseconds.
  */
 export function parseDuration(duration: unknown): number {
   let us = Number.NaN;
@@ -46,10 +46,7 @@ export function parseDuration(duration: unknown): number {
 export function toMicroseconds(duration: Duration, option = 'duration'): number {
   const us = parseDuration(duration);
   if (Number.isNaN(us)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `${option} must be a duration such as '250ms', '10s' or '1m', or milliseconds, got ${show(duration)}`,
-    );
+    throw mustBe(option, "a duration such as '250ms', '10s' or '1m', or milliseconds", duration);
   }
   return us;
 }
@@ -61,11 +58,7 @@ export function toMicroseconds(duration: Duration, option = 'duration'): number 
  */
 export function windowToMicroseconds(window: Duration): number {
   const us = parseDuration(window);
-  if (!(us >= 1_000 && us <= MAX_WINDOW_US)) {
-    throw new SpillwayError(
-      'SPW_WINDOW_INVALID',
-      `window must be a duration from 1ms to 400d such as '10s' or '1m', got ${show(window)}`,
-    );
-  }
-  return us;
+  if (us >= 1_000 && us <= MAX_WINDOW_US) return us;
+  const what = "a duration from 1ms to 400d such as '10s' or '1m'";
+  throw mustBe('window', what, window, 'SPW_WINDOW_INVALID');
 }

@@ -1,6 +1,6 @@
-/** The one error class of Spillway: a stable code, and a sentence that names the option and its value. */
+/** The one error class of Spillway: a stable code, a sentence that names option and value, and where to read on. */
 
-/** Every code, one page each in docs/errors.md. */
+/** Every code. Each has its heading in docs/errors.md. */
 export type SpillwayErrorCode =
   | 'SPW_ADDRESS_REQUIRED'
   | 'SPW_ALGORITHM_INVALID'
@@ -28,17 +28,33 @@ export type SpillwayErrorCode =
 
 const BRAND = Symbol.for('spillway.error');
 
+/** What a store ends with at requests: made often, so that nothing is made of them beforehand. */
+const OF_STORES: ReadonlySet<SpillwayErrorCode> = new Set([
+  'SPW_STORE_ERROR',
+  'SPW_STORE_TIMEOUT',
+  'SPW_STORE_UNAVAILABLE',
+]);
+
+const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
+
+/** The address of a heading of docs/errors.md. */
+export function helpFor(heading: SpillwayErrorCode | 'blocked'): string {
+  return `${PAGE}#${heading.toLowerCase()}`;
+}
+
 /**
  * A mistake in how Spillway is used, or a store that cannot answer. A refusal is never an error.
  *
  * @example
- * ```ts
+ * ```ts run
  * import { isSpillwayError, rateLimit } from '@spillway/core';
  *
  * try {
  *   rateLimit({ limit: 100, window: '0s' });
  * } catch (error) {
- *   if (isSpillwayError(error)) console.log(error.code); // SPW_WINDOW_INVALID
+ *   if (!isSpillwayError(error)) throw error;
+ *   error.code; // 'SPW_WINDOW_INVALID'
+ *   error.help; // 'https://github.com/spillway/spillway/blob/main/docs/errors.md#spw_window_invalid'
  * }
  * ```
  */
@@ -58,12 +74,50 @@ export class SpillwayError extends Error {
     this.code = code;
     if (options?.kind !== undefined) this.kind = options.kind;
     Object.defineProperty(this, BRAND, { value: true });
+    if (!OF_STORES.has(code)) this.showHelp();
+  }
+
+  /** Where the code is explained: what happened, why it matters, what to write, how to silence it. */
+  get help(): string {
+    return helpFor(this.code);
+  }
+
+  /** Makes it an own property, which is printed with the error when nobody catches it. */
+  private showHelp(): void {
+    Object.defineProperty(this, 'help', { value: this.help, enumerable: true });
   }
 }
 
 /** Whether `error` is a {@link SpillwayError}, also one made by another copy of the package. */
 export function isSpillwayError(error: unknown): error is SpillwayError {
   return typeof error === 'object' && error !== null && BRAND in error;
+}
+
+/**
+ * The error for a wrong value, in the one form of such messages: `<option> must be <what>, got <value>`. It shows at
+ * most 60 characters of the value; never give it a secret.
+ *
+ * @param code default `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { mustBe } from '@spillway/core/adapter';
+ *
+ * const error = mustBe('refuse', 'answer or throw', 'maybe');
+ * error.message; // 'refuse must be answer or throw, got "maybe" (SPW_OPTION_INVALID)'
+ * ```
+ */
+export function mustBe(
+  option: string,
+  what: string,
+  value: unknown,
+  code: SpillwayErrorCode = 'SPW_OPTION_INVALID',
+): SpillwayError {
+  return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}`);
+}
+
+/** The end of a line that tells of an error: where to read on, if the error is one of ours. */
+export function seeHelp(error: unknown): string {
+  return isSpillwayError(error) ? ` See ${helpFor(error.code)}` : '';
 }
 
 /** What was thrown, as an error: anything can be thrown. */

@@ -7,8 +7,8 @@ export interface Quotient {
 }
 
 /**
- * Divides the product of two non-negative integers exactly. BigInt only where the product passes 2^53; a whole
- * part beyond 2^53 is returned as `Number.MAX_SAFE_INTEGER`, with no rest.
+ * Divides the product of two non-negative integers exactly. BigInt only where the product passes 2^53; a whole part
+ * beyond 2^53 is returned as `Number.MAX_SAFE_INTEGER`, with no rest.
  */
 export function mulDiv(a: number, b: number, c: number): Quotient {
   const product = a * b;

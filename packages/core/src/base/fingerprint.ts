@@ -2,10 +2,8 @@
  * Fingerprints: 64 bits that stand for a limiter and a key, so that no string need be kept.
  *
  * HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash tables) over UTF-16
- * code units,
- * under a random key of this process: nobody outside can choose two keys that meet. Among n keys tracked at once, two
- * share a count with probability n^2 / 2^65:
- * 3 in 10^8 for a million.
+ * code units, under a random key of this process: nobody outside can choose two keys that meet. Among n keys tracked at
+ * once, two share a count with probability n^2 / 2^65: 3 in 10^8 for a million.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };

@@ -1,7 +1,7 @@
 /** When to come again, where nobody can know: a hint, spread so that not all come back at once. */
 
+import { checkCallback } from './checks.js';
 import { type Duration, toMicroseconds } from './duration.js';
-import { SpillwayError, show } from './errors.js';
 
 export interface HintOptions {
   /**
@@ -26,8 +26,7 @@ export function hints(options: HintOptions): () => number {
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function randomOf({ random }: HintOptions): () => number {
+  checkCallback('random', random);
   // Looked up at each call, so that a test may replace it.
-  if (random === undefined) return () => Math.random();
-  if (typeof random === 'function') return random;
-  throw new SpillwayError('SPW_OPTION_INVALID', `random must be a function, got ${show(random)}`);
+  return random ?? (() => Math.random());
 }

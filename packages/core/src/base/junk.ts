@@ -14,17 +14,8 @@ export class Junk extends TypeError {
   }
 }
 
-/**
- * A verdict that must be plain: only `true` counts as yes. Throws {@link Junk} for anything but `true`, `false` and
- * `undefined`.
- */
-export function isTrue(what: string, value: unknown): boolean {
-  if (value === true || value === false || value === undefined) return value === true;
-  throw new Junk(what, value);
-}
-
 function textOf(value: unknown): string {
-  if (isThenable(value)) return 'a promise: functions are synchronous';
+  if (isThenable(value)) return 'a promise: it must answer at once';
   if (typeof value === 'string' && value.length > SHOWN) return `a text of ${value.length} units`;
   return show(value);
 }

@@ -1,12 +1,12 @@
-/** Which of several decisions counts. */
+/** Chooses the decision that counts out of several. */
 
 import type { Decision } from './decision.js';
 import { statusOf } from './status.js';
 
 /**
- * Of the refused those that are about the caller (429, 403) before those for which we are full (503), and of them the
- * one with
- * the longest wait; if none is refused, the one with the least remaining.
+ * The decision that counts. Of refusals: first those that are about the caller (429, 403), then those that are about
+ * our load (503), and among them the one with the longest wait. If nothing is refused: the one with the least
+ * `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

@@ -1,12 +1,12 @@
-/** The seam between a guard and what operators set live. */
+/** What a guard needs of a control, the place where operators set things live. */
 
 import type { Duration } from '../base/duration.js';
 import type { Mode } from './mode.js';
 import type { Rule } from './rule.js';
 
-/** Numbers of a limit set live, in place of those it was declared with. */
+/** Numbers of a limit that were set live. They replace the declared ones. */
 export interface LiveLimits {
-  /** Units per window; of a concurrency limit the requests at once, of a fleet shedder the capacity. */
+  /** Units per window; for a concurrency limit the requests at once, for a fleet shedder the capacity. */
   readonly limit?: number;
   /** Rate limits only. */
   readonly window?: Duration;
@@ -14,47 +14,46 @@ export interface LiveLimits {
   readonly burst?: number;
 }
 
-/** What is set live for one limiter; what is left out stays as declared. */
+/** What is set live for one limiter. What is left out stays as declared. */
 export interface LimiterSettings {
   readonly mode?: Mode;
-  /** Of a stored limiter: the share of keys for which it is enforced, 0 to 1; for the others it is in shadow. */
+  /**
+   * For limiters with a store: the share of keys for which the limit is enforced, 0 to 1. For other keys it is in
+   * shadow.
+   */
   readonly share?: number;
-  /** The same object as long as the numbers are the same: rules are made from it once. */
+  /** Must be the same object while the numbers are the same: guards make a rule from it once. */
   readonly limits?: LiveLimits;
 }
 
-/** What was decided about one key of a limiter. */
+/** An operator's decision about one key of a limiter. */
 export interface KeyRuling {
-  /** `allow`: the limiter does not see it. `block`: it is refused. */
+  /** `allow`: the limiter neither counts nor refuses the key. `block`: the limiter refuses it. */
   readonly verdict: 'allow' | 'block';
-  /** How much longer, in milliseconds. */
+  /** How much longer it lasts, in milliseconds. */
   readonly endsInMs: number;
 }
 
 /**
- * Where live settings come from. Both methods are called for each request: they answer from memory, at once, and do not
- * throw.
- * What cannot be obeyed counts as not set, and is told as a fault.
+ * Where live settings come from. Each method is called for every request, so it must answer from memory, at once, and
+ * must not throw. A setting that is not valid counts as not set, and is reported as a fault.
  */
 export interface Control {
   /**
-   * The same object as long as nothing was changed that concerns the limiter: a new one makes guards forget what they
-   * refused.
+   * The settings of a limiter. Must be the same object until something about the limiter changes: with a new object,
+   * guards forget the refusals that they remember.
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
   /**
-   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch: for what
-   * keeps
-   * counts beside the store. Whenever it changes, so does the object of {@link settingsOf}. Keys are as the control
-   * stores
-   * them: hashes, if it has `hashKeys`.
+   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch. The
+   * stand-in, which keeps counts beside the store, reads it. Whenever it changes, {@link settingsOf} must return a new
+   * object. With `hashKeys`, the keys are hashes, as the control stores them.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /**
-   * Told of each limiter of each guard when the guard is made, with the rule that it was declared with if it keeps
-   * counts:
-   * operators are then told of names that do not exist. Returns at once, and never throws.
+   * Called for each limiter of a guard when the guard is made, with the declared rule if the limiter keeps counts. So
+   * the control can warn operators of names that do not exist. Must return at once and never throw.
    */
   register?(limiter: string, rule?: Rule): void;
 }

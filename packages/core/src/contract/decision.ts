@@ -1,7 +1,7 @@
-/** What a limiter or shedder says of one request. */
+/** What a limiter or load shedder decides about one request. */
 
 /**
- * What became of a request at one limiter; disjoint, so that they sum to the requests.
+ * What became of a request at one limiter. Each request has exactly one outcome, so they add up to the requests.
  *
  * - `allowed`: it passed, and was charged if the whole guard let it pass.
  * - `denied`: refused.
@@ -12,10 +12,9 @@
 export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'skipped' | 'error';
 
 /**
- * Why a request was refused: `rate`, `concurrency` (too much from this caller: 429), `capacity`, `overload` (we are
- * full: 503), `never` (the cost exceeds what the limit can ever admit, or the limit is 0: 429), `blocked` (the key was
- * blocked
- * live: 403), `store-error` (the store could not answer and the limiter is set to deny: 503).
+ * Why a request was refused: `rate`, `concurrency` (the caller did too much: 429), `capacity`, `overload` (we are
+ * overloaded: 503), `never` (the cost is more than the limit can ever admit, or the limit is 0: 429), `blocked` (an
+ * operator blocked the key: 403), `store-error` (the store could not answer and the limiter is set to deny: 503).
  */
 export type Reason =
   | 'rate'
@@ -26,47 +25,48 @@ export type Reason =
   | 'blocked'
   | 'store-error';
 
-/** The numbers of a limit as they are told to clients. */
+/** The numbers of a limit as clients see them. */
 export interface Policy {
   /** Name of the limiter. */
   readonly name: string;
   /** What is counted: `requests` per window, or `concurrent-requests`, which have no window. */
   readonly unit: 'requests' | 'concurrent-requests';
-  /** Units per window; of concurrent requests, at once. */
+  /** Units per window; for concurrent requests, how many at once. */
   readonly limit: number;
-  /** Window in milliseconds; `Infinity` where there is none. */
+  /** Window in milliseconds; `Infinity` for concurrent requests. */
   readonly windowMs: number;
   /** Units at once. */
   readonly burst: number;
 }
 
-/** The numbers of a decision, exact; NaN where the store could not say. */
+/** The numbers of a decision, exact; NaN where the store could not answer. */
 export interface Numbers {
   /** Units left after this decision, rounded down. */
   readonly remaining: number;
   /**
-   * Milliseconds until the same cost would pass, if nobody else comes: 0 if at once, `Infinity` if never. Of what is in
-   * progress, and of load, nobody can know: there it is a hint, one to two times the `retryAfter` of the limiter.
+   * Milliseconds until the same cost would pass if no other request comes: 0 if it passes at once, `Infinity` if it
+   * never does. For requests in progress and for load nobody can know; there it is a hint, one to two times the
+   * limiter's `retryAfter`.
    */
   readonly retryAfterMs: number;
   /** Milliseconds until the key is as if it had never been used; NaN where that cannot be known. */
   readonly resetMs: number;
 }
 
-/** The answer of one limiter to one request. */
+/** One limiter's answer to one request. */
 export interface Decision extends Numbers {
   readonly limiter: string;
   /** Whether this limiter lets the request pass. True also for `would-deny` and `skipped`. */
   readonly allowed: boolean;
   readonly outcome: Outcome;
-  /** Why it was, or in shadow mode would have been, refused; null if it passes. */
+  /** Why it was refused, or would have been in shadow mode; null if it passes. */
   readonly reason: Reason | null;
-  /** Units asked. */
+  /** Units that the request takes. */
   readonly cost: number;
   /** The limit that was applied; absent for shedders, and where the limiter was skipped. */
   readonly policy?: Policy | undefined;
-  /** The load signal for which a shedder refused; absent otherwise. */
+  /** The load signal that made a shedder refuse; else absent. */
   readonly signal?: string | undefined;
-  /** The request's class, where a shedder asked for it. */
+  /** The request's class, if a shedder asked for it. */
   readonly priority?: string | undefined;
 }

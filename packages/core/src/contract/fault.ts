@@ -1,11 +1,11 @@
-/** What guards tell of things that failed while the request was answered all the same. */
+/** Reports of things that failed although the request was answered. */
 
-/** A mistake in a user's callback, or a store that failed: the request was answered all the same. */
+/** A mistake in a user's callback, or a store that failed. The request was answered all the same. */
 export interface Fault {
   readonly limiter: string;
   /**
-   * What went wrong: an option's callback, an observer, a limiter of your own (`step`, `decide`), the store, the
-   * adapter.
+   * What failed: the callback of an option, an observer, a limiter of your own (`step`, `decide`, `finish`), the store,
+   * the adapter.
    */
   readonly source:
     | 'key'
@@ -21,7 +21,8 @@ export interface Fault {
     | 'observer'
     | 'store'
     | 'step'
+    | 'finish'
     | 'adapter';
-  /** The error thrown, or one that says what was returned. */
+  /** The error that was thrown, or one that says what the callback returned. */
   readonly error: unknown;
 }

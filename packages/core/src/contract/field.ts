@@ -1,4 +1,4 @@
 /** A header field of a response. */
 
-/** A response field: its name and its value. */
+/** Name and value. */
 export type Field = readonly [name: string, value: string];

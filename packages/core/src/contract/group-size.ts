@@ -1,22 +1,17 @@
-/** How large a group may be, and how long its answer may take. */
+/** The largest group, and how long to wait for the answer to a group. */
 
 import { SpillwayError } from '../base/errors.js';
 
-/** The most steps of one group: Redis, which does one thing at a time, decides so many in some 10 ms. */
+/** The most steps of one group: Redis does one thing at a time, and so many steps take it some 10 ms. */
 export const MAX_STEPS = 1_000;
 
-/** So many steps are decided in the time of one, as far as a deadline goes. */
+/** Up to so many steps have the deadline of one step. */
 const FREE_STEPS = 128;
 
-/** Each further so many have as much time again. */
+/** Each further block of so many steps adds that time once more. */
 const EXTRA_STEPS = 512;
 
-/** @throws SpillwayError `SPW_GROUP_TOO_LARGE` */
-export function checkGroupSize(steps: number): void {
-  if (steps > MAX_STEPS) throw tooLarge();
-}
-
-/** What a group of more than {@link MAX_STEPS} steps is answered, unsent. */
+/** The error for a group of more than {@link MAX_STEPS} steps; such a group is not sent. */
 export function tooLarge(): SpillwayError {
   return new SpillwayError(
     'SPW_GROUP_TOO_LARGE',

@@ -1,23 +1,23 @@
-/** What every store does with a group of steps before it looks at any key. */
+/** What every store does with a group of steps before it reads any key. */
 
 import { SpillwayError, show } from '../base/errors.js';
 import { countOf, sameRule } from './rule.js';
 import type { Answer, Step } from './store.js';
 
-/** A group without repeated counts, and where the answer to each step asked is found in it. */
+/** A group in which no count comes twice, and where each step of the caller finds its answer. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
-  /** For each step asked, the index of its merged step; undefined if nothing was merged. */
+  /** For each step of the caller the index of its merged step; undefined if nothing was merged. */
   readonly places?: readonly number[];
 }
 
 /**
- * Merges steps of one count (see {@link countOf}) into one of the summed cost, so that a group cannot pass a limit by
- * naming a
- * key twice. Permits are never merged: steps that renew them or give them back stay apart and are done in order.
+ * Merges the steps of one count (see {@link countOf}) into one step of the summed cost. So a group that names a key
+ * twice cannot pass the limit twice. Permits are never merged: steps that renew permits or give them back stay separate
+ * and are done in order.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count twice,
- * or a take of a permit is not the only step of its count.
+ * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count
+ * twice, or a take of a permit is not the only step of its count.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   if (!repeats(steps)) return { steps };
@@ -41,7 +41,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places };
 }
 
-/** Two steps of one count that name a permit each, and take none. */
+/** Two steps of one count that name a permit each and do not take one. */
 function staysApart(a: Step, b: Step): boolean {
   return a.rule.machine === 'leases' && a.op !== 'take' && b.op !== 'take';
 }
@@ -62,7 +62,7 @@ function merge(first: Step, step: Step): Step {
 }
 
 function repeats(steps: readonly Step[]): boolean {
-  if (steps.length > 16) return true; // let the map find out
+  if (steps.length > 16) return true; // faster with the map
   for (let i = 1; i < steps.length; i += 1) {
     const step = steps[i] as Step;
     for (let j = 0; j < i; j += 1) {
@@ -79,7 +79,7 @@ function sameCount(a: Step, b: Step): boolean {
   return a.rule === b.rule || countOf(a) === countOf(b);
 }
 
-/** The answers in the order in which the steps were asked. */
+/** The answers in the order of the caller's steps. */
 export function spread(group: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
   return group.places ? group.places.map((place) => answers[place] as Answer) : answers;
 }

@@ -1,22 +1,22 @@
-/** What a store was told of: for each limiter the rules under which it counts, one for each code. */
+/** The rules under which each limiter counts, as the store was told: one rule for each code. */
 
 import { countOf, type Rule } from './rule.js';
 import type { Step } from './store.js';
 
 /**
- * Codes kept for each limiter: a limit function may make any number. The oldest but one makes room: the first was
- * declared.
+ * Codes kept for each limiter. A `limit` function may make any number of them, so the second oldest is dropped for a
+ * new one; the oldest is the declared one and stays.
  */
 export const MAX_CODES = 64;
 
-/** Limiters kept; names stand in code, so there are few. The oldest makes room. */
+/** Limiters kept; the oldest is dropped for a new one. Names stand in code, so there are few. */
 export const MAX_LIMITERS = 1_000;
 
-/** Made by a store, told by its `register`, asked by its `reset`. */
+/** A store makes it; the store's `register` writes it, its `reset` reads it. */
 export class KnownCounts {
   private readonly limiters = new Map<string, Map<string, Rule>>();
 
-  /** Notes a rule; whether its code is new. */
+  /** Notes a rule. Returns whether its code is new. */
   note(limiter: string, rule: Rule): boolean {
     let rules = this.limiters.get(limiter);
     if (!rules) {
@@ -34,12 +34,12 @@ export class KnownCounts {
     return true;
   }
 
-  /** By limiter, its rules: first the one that it was declared with. */
+  /** Each limiter with its rules; the first rule is the declared one. */
   *entries(): Generator<[limiter: string, rules: readonly Rule[]]> {
     for (const [limiter, rules] of this.limiters) yield [limiter, [...rules.values()]];
   }
 
-  /** The steps that a `reset` needs beside itself: one for each other count of its limiter. */
+  /** The further steps of a `reset`: one for each other count of its limiter. */
   otherResets(step: Step): Step[] {
     const own = countOf(step);
     const others: Step[] = [];

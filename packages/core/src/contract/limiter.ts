@@ -7,15 +7,23 @@ import type { Mode, OnStoreError } from './mode.js';
 import type { LimitRequest, Per } from './request.js';
 import type { Answer, Step } from './store.js';
 
-/** How a request ended, told to {@link Admission.release}. */
-export interface RequestOutcome {
+/** How a response ended, as an adapter tells it to {@link Admission.release}. */
+export interface ResponseEnd {
   /** The status of the response, if one was sent. */
   readonly status?: number;
   /** True if the client went away before the response was complete. */
   readonly aborted?: boolean;
 }
 
-/** What a guard lends its limiters for a request. */
+/** How a request ended, as a guard tells it to its limiters. */
+export interface RequestOutcome extends ResponseEnd {
+  /** Milliseconds from the call of `admit` to the end of the request, by the guard's clock. */
+  readonly durationMs: number;
+  /** True if another limiter of the guard refused the request: `status` is that of the refusal, no handler ran. */
+  readonly refused?: boolean;
+}
+
+/** What a guard lends its limiters. */
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
@@ -23,14 +31,41 @@ export interface StepContext {
    * What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count.
    */
   readonly countedAs?: string | undefined;
-  /** The numbers that were set live for a limiter, if any were. */
-  limitsOf?(limiter: string): LiveLimits | undefined;
+  /** How long to wait for a callback that answers with a promise, in milliseconds. Default 1,000. */
+  readonly callbackTimeoutMs?: number | undefined;
 }
+
+/** What a limiter was asked about a request, and what came of it. */
+export interface LimiterTurn<Raw = unknown> {
+  readonly request: LimitRequest<Raw>;
+  /** How far the limiter went: as declared, or as set live. */
+  readonly mode: Mode;
+  /** Of a stored limiter: the question to the store. */
+  readonly step?: Step | undefined;
+  /** Of a stored limiter: the store's answer. */
+  readonly answer?: Answer | undefined;
+  readonly decision: Decision;
+}
+
+/** Steps for the store, now or later; undefined for none. */
+export type StepsBack = readonly Step[] | undefined | Promise<readonly Step[] | undefined>;
 
 interface LimiterBase<Raw> {
   /** Identifies the limiter in headers, bodies, metrics and, with the key, in the store. */
   readonly name: string;
   readonly mode: Per<Raw, Mode>;
+  /**
+   * Told once of the end of a request, when its response has closed; answers what to give back to the store, if
+   * anything. What it throws is a fault.
+   *
+   * - Of a stored limiter it is called if the guard let the request pass and the store charged it.
+   * - Of a local limiter it is called if its own decision let the request pass, in shadow too: so it may hold a permit
+   *   until then. If another limiter refused the request, it is called at once, with `refused` and the status of the
+   *   refusal.
+   */
+  readonly finish?:
+    | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)
+    | undefined;
 }
 
 /** A limiter whose count lives in a store. */
@@ -40,25 +75,27 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly rule: Step['rule'];
   /** True if it was given a name; a shared store needs one. */
   readonly named: boolean;
-  /** The share of keys for which it is enforced, 0 to 1. Default 1. */
+  /** The share of the keys for which it is enforced, 0 to 1. Default 1. */
   readonly share?: number;
   /**
    * What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage.
    */
   readonly onStoreError?: OnStoreError | undefined;
-  /** The question to the store. Must not throw. If its rule's limit is 0, nobody passes and no store is asked. */
-  step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step;
+  /**
+   * The question to the store; a promise if a callback answers with one, which must not reject. Must not throw. If its
+   * rule's limit is 0, nobody passes and no store is asked.
+   *
+   * @param binding whether it may refuse the request: false in shadow
+   * @param live numbers that were set live, in place of those that were declared
+   */
+  step(
+    request: LimitRequest<Raw>,
+    binding: boolean,
+    context: StepContext,
+    live?: LiveLimits,
+  ): Step | Promise<Step>;
   /** From the store's answer to the decision. */
   decide(step: Step, answer: Answer): Decision;
-  /** What to give back to the store, now that the request is over. */
-  readonly settle?:
-    | ((
-        step: Step,
-        answer: Answer,
-        outcome: RequestOutcome,
-        request: LimitRequest<Raw>,
-      ) => Step | undefined)
-    | undefined;
 }
 
 /** A limiter that needs no store. */

@@ -1,11 +1,11 @@
-/** What guards tell those who watch them. */
+/** What guards report to observers. */
 
 import type { Decision } from './decision.js';
 import type { Fault } from './fault.js';
 import type { Mode } from './mode.js';
 
 /**
- * A decision with the mode of its limiter. All its fields have few values, save the numbers: none identifies a caller.
+ * A decision with the mode of its limiter. Every field except the numbers has few values, and none identifies a caller.
  */
 export interface DecisionEvent extends Decision {
   readonly mode: Mode;
@@ -14,37 +14,40 @@ export interface DecisionEvent extends Decision {
 /** One call of a store. */
 export interface StoreCallEvent {
   readonly durationMs: number;
-  /** `ok`, or what went wrong: `timeout`, `unavailable`, or a word for the store's own error, such as `readonly`. */
+  /** `ok`, or what went wrong: `timeout`, `unavailable`, or a word for the store's own error such as `readonly`. */
   readonly outcome: string;
 }
 
-/** A breaker that opened, because a part of the store does not answer, or closed again. */
+/** A breaker that opened, because a part of the store does not answer, or that closed again. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
   /** Which part, such as the address of a node of a cluster; undefined if the store has no parts. */
   readonly part?: string;
-  /** How long it was open, in milliseconds; 0 when it opens. */
+  /** How long the breaker was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;
-  /** The error for which it opened. */
+  /** The error that opened it. */
   readonly error?: Error;
 }
 
 /** A store in memory, such as {@link memoryStore}. */
 export interface Overflowing {
-  /** Decisions taken on a shared count because the store was full. */
+  /** Decisions that used a shared count because the store was full. */
   readonly overflowed: number;
 }
 
 /**
- * Watches guards. What it throws is caught and told as a fault. All methods are called on the request's way: they must
- * be quick.
+ * Watches guards. If a method throws, that is a fault. Methods are called while the request waits, so they must be
+ * quick.
  */
 export interface Observer {
-  /** `key` is what was counted, for logs that hash it; undefined where nothing was. Never make it a label. */
+  /**
+   * `key` is the key that was counted, for logs that hash it; undefined if nothing was counted. Never use it as a
+   * metric's label.
+   */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   readonly onFault?: ((fault: Fault) => void) | undefined;
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
-  /** Told by each new guard whose store is in memory: the number can be read at any time. */
+  /** Called by each new guard whose store is in memory. The number can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
 }

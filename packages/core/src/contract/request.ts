@@ -20,11 +20,18 @@ export interface LimitRequest<Raw = unknown> {
   missesAddress?(): void;
   /**
    * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`.
-   * Only used while
-   * a store does not answer, to ask it whether it is back.
+   * Only used while a store does not answer, to ask it whether it is back.
    */
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
 /** A value, or a function of the request. */
 export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);
+
+/**
+ * A value, or a function of the request that may answer with a promise. A guard waits for the promises of one request
+ * together, at most its `callbackTimeout`; one that is late or rejects counts as a function that throws.
+ */
+export type PerLater<Raw, Value> =
+  | Value
+  | ((request: LimitRequest<Raw>) => Value | PromiseLike<Value>);

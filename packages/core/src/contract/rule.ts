@@ -1,18 +1,19 @@
-/** A rule as data: validated integers that any store, in any language, can run. */
+/** A rule as data: checked integers that any store, in any language, can run. */
 
 import { mulDiv } from '../base/exact.js';
 
 interface RuleBase {
   /**
-   * What, beside the limiter's name and the key, names the count of this rule: see {@link countOf}. Made with the rule.
+   * Names the count of this rule, together with the limiter's name and the key: see {@link countOf}. Made with the
+   * rule.
    */
   readonly code: string;
 }
 
 /**
- * The token bucket, kept as one instant (the generic cell rate algorithm, ITU-T I.371): the moment
- * at which the bucket will be full again. One unit takes `windowUs / limit` microseconds to refill;
- * that fraction is held exactly, as `unitUs + unitNum / den`.
+ * The token bucket, stored as one instant (the generic cell rate algorithm, ITU-T I.371): the instant at which the
+ * bucket will be full again. One unit takes `windowUs / limit` microseconds to refill. The rule keeps that fraction
+ * exactly, as `period / den`.
  */
 export interface BucketRule extends RuleBase {
   readonly machine: 'bucket';
@@ -20,21 +21,24 @@ export interface BucketRule extends RuleBase {
   readonly limit: number;
   /** Window in microseconds. */
   readonly windowUs: number;
-  /** Units at once: the capacity of the bucket. Lower than declared only where the tolerance would pass 2^51 us. */
+  /**
+   * Units at once: the capacity of the bucket. It is less than the declared burst only where the tolerance would be
+   * more than 2^51 us.
+   */
   readonly burst: number;
-  /** Denominator of every fraction of a microsecond in this rule: limit / gcd(limit, windowUs). */
+  /** Denominator of all fractions of a microsecond in this rule: limit / gcd(limit, windowUs). */
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** Whole microseconds of the tolerance, burst x window / limit. */
+  /** The tolerance, burst x window / limit, in whole microseconds, rounded down. */
   readonly tolUs: number;
-  /** Numerator (over `den`) of the rest of the tolerance. */
+  /** The rest of the tolerance, a numerator over `den`. */
   readonly tolNum: number;
 }
 
 /**
- * A counter per window aligned to the epoch; with `sliding`, the previous window counts for the share of it still in
- * view.
+ * A count per window; windows are aligned to the epoch. With `sliding`, the previous window also counts, for the part
+ * of it that is less than one window ago.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
@@ -43,7 +47,7 @@ export interface WindowRule extends RuleBase {
   readonly sliding: boolean;
 }
 
-/** Every admitted request with its time: exact over any interval, at the price of an entry for each. */
+/** Every admitted request with its time: exact over any interval, but it stores an entry for each request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
   readonly limit: number;
@@ -51,13 +55,12 @@ export interface LogRule extends RuleBase {
 }
 
 /**
- * Permits for what is in progress, each held under a lease that expires unless it is renewed: at most `limit` at once,
- * and
- * of those at most `open` for holders that are not critical.
+ * Permits for requests in progress. Each is held under a lease, which expires unless it is renewed. At most `limit` are
+ * held at once, and at most `open` of them by holders that are not critical.
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
-  /** Permits at once, 1 to 10^9. Critical holders are never refused and may pass it. */
+  /** Permits at once, 1 to 10^9. Critical holders are never refused, so there may be more. */
   readonly limit: number;
   /** Permits at once for holders that are not critical, 0 to `limit`. */
   readonly open: number;
@@ -65,32 +68,32 @@ export interface LeasesRule extends RuleBase {
   readonly leaseUs: number;
 }
 
-/** A rule about how much may be done over time. */
+/** A rule about how many units pass over time. */
 export type RateRule = BucketRule | WindowRule | LogRule;
 
 export type Rule = RateRule | LeasesRule;
 
-/** The names of the algorithms as users write them. */
+/** The algorithms by the names that users write. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
   | 'sliding-window-log'
   | 'sliding-window-counter';
 
-/** The longest time a bucket may take to fill: 2^51 us, 71 years. Keeps every instant of a rule below 2^53. */
-export const MAX_TOLERANCE_US: number = 2 ** 51;
+/** The longest time that a bucket may take to fill: 2^51 us, 71 years. It keeps every instant of a rule below 2^53. */
+const MAX_TOLERANCE_US: number = 2 ** 51;
 
-/** The longest lease: 24 hours. What is held for longer was taken by a clock that went back since. */
+/** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
 export const MAX_LEASE_US: number = 86_400_000_000;
 
-/** The most units that the rule can ever admit at once. A higher cost can never pass. */
+/** The most units that the rule can admit at once. A higher cost never passes. */
 export function capacityOf(rule: Rule): number {
   return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
 /**
- * Makes the rule of an algorithm from numbers that are already validated: integers, `limit` and
- * `burst` from 1 to 10^9, `windowUs` from 1,000 to 400 days.
+ * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
+ * `windowUs` from 1,000 to 400 days.
  */
 export function makeRule(
   algorithm: Algorithm,
@@ -121,10 +124,10 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
   const divisor = gcd(limit, windowUs);
   const den = limit / divisor;
   const period = windowUs / divisor;
-  // Rounded once, here, and downwards: a smaller burst never admits more.
+  // Rounded once, here, and down: a smaller burst never admits more.
   const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
   const tolerance = mulDiv(burst, period, den);
-  // Rules of one tolerance and one denominator read each other's state as it is.
+  // Rules with the same tolerance and the same denominator can read each other's state unchanged.
   const fraction = den === 1 ? '' : `.${tolerance.rest.toString(36)}.${den.toString(36)}`;
   return {
     machine: 'bucket',
@@ -140,23 +143,20 @@ function makeBucketRule(limit: number, windowUs: number, declaredBurst: number):
 }
 
 /**
- * Makes the rule of a limit on what is in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
- * from 0
- * to 1 and counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
- * than
- * (1 - reserve) x limit of them are in progress.
+ * Makes the rule of a limit on requests in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
+ * 0 to 1, counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
+ * than (1 - reserve) x limit of them are in progress.
  */
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
-  // In millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
+  // Calculated in millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
   const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
   return { machine: 'leases', code: 'p', limit, open, leaseUs };
 }
 
 /**
- * The same rule for a share of its limit. Of a rate: the window grows by 1 / share, rounded up; 5 per minute at a share
- * of 1/8
- * is 5 per 8 minutes, so that eight processes together admit no more than the limit. Of permits: so many, rounded down,
- * but at least one.
+ * The rule for a share of the limit. A rate keeps its limit, and its window grows to window / share, rounded up: 5 per
+ * minute at a share of 1/8 becomes 5 per 8 minutes, so that eight processes together admit no more than the limit.
+ * Permits become limit x share, rounded down, but at least one.
  */
 export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule;
@@ -176,16 +176,15 @@ export function shareOf(rule: Rule, share: number): Rule {
 }
 
 /**
- * What, beside limiter and key, names a count. Rules of one limiter share a count only if each can read the other's
- * state as
- * it is: buckets of the same tolerance in time and the same denominator; windows and logs of the same length; all
- * permits.
+ * The code that names the count of a rule, together with limiter and key. Rules of one limiter share a count only if
+ * each can read the other's state unchanged: buckets with the same tolerance in time and the same denominator, windows
+ * and logs with the same window, and all permits.
  */
 export function countOf({ rule }: { readonly rule: Rule }): string {
   return rule.code;
 }
 
-/** Whether two rules are the same numbers, all of them: then they also name the same count. */
+/** Whether two rules have all the same numbers. Then they also have the same count. */
 export function sameRule(a: Rule, b: Rule): boolean {
   if (a.machine !== b.machine || a.limit !== b.limit || a.code !== b.code) return false;
   switch (a.machine) {

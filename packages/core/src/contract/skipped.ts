@@ -1,4 +1,4 @@
-/** The decision of a limiter that was not asked. */
+/** The decision of a limiter that was skipped. */
 
 import type { Decision } from './decision.js';
 

@@ -1,9 +1,9 @@
-/** The status that answers a refusal, by its reason. */
+/** The HTTP status of a refusal, by its reason. */
 
 import type { Decision, Reason } from './decision.js';
 
-/** 429 and 403 are about the caller, 503 says that we cannot serve now. */
-export type RefusalStatus = 403 | 429 | 503;
+/** 429 and 403 say that the caller is the reason, 503 that we are. */
+type RefusalStatus = 403 | 429 | 503;
 
 const STATUSES: Readonly<Record<Reason, RefusalStatus>> = {
   rate: 429,
@@ -17,5 +17,5 @@ const STATUSES: Readonly<Record<Reason, RefusalStatus>> = {
 
 /** The status of a refusal. */
 export function statusOf({ reason }: Decision): RefusalStatus {
-  return STATUSES[reason as Reason] ?? 503; // a limiter of the user's own may name no reason
+  return STATUSES[reason as Reason] ?? 503; // a user's own limiter may give no reason
 }

@@ -1,4 +1,4 @@
-/** What the overrides that are in force come to, answered at once for each request. */
+/** The overrides that are in force now, ready to be read at each request. */
 
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override, type Setting } from './override.js';
@@ -6,7 +6,7 @@ import { EVERY_LIMITER, fieldOf, type Override, type Setting } from './override.
 type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
 type Ruling = Extract<Override, { what: 'key' }>;
 
-/** Those of one limiter, as long as nothing changes and nothing ends. */
+/** The overrides of one limiter, good until something changes or ends. */
 interface ActiveOverride {
   readonly settings: LimiterSettings | undefined;
   readonly rulings: ReadonlyMap<string, Ruling> | undefined;
@@ -16,18 +16,17 @@ interface ActiveOverride {
 const NONE: ActiveOverride = { settings: undefined, rulings: undefined, resets: new Map() };
 
 /**
- * Of each field the latest override. A limiter has one settings object until something of it, or of all limiters,
- * changes:
- * whoever keeps what followed from it can tell by its identity.
+ * Keeps the latest override of each field. `settingsOf` returns the same object until an override of the limiter, or of
+ * all limiters, changes. So callers can compare objects to see whether something has changed.
  */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
-  /** By limiter: those that are declared and asked for, so they are few. */
-  private readonly standings = new Map<string, ActiveOverride>();
+  /** By limiter name; only names that are declared and asked for, so they are few. */
+  private readonly byLimiter = new Map<string, ActiveOverride>();
   private nextEndMs = Infinity;
   private readonly nowMs: () => number;
 
-  /** Instants are in milliseconds since the epoch, of the clock that judges when overrides end. */
+  /** @param nowMs the time in milliseconds since the epoch, by the clock that says when overrides end */
   constructor(nowMs: () => number) {
     this.nowMs = nowMs;
   }
@@ -52,8 +51,8 @@ export class ActiveOverrides implements Control {
     return this.overrides.size === 0 ? NONE.resets : this.standingOf(limiter).resets;
   }
 
-  /** Whether anything is said of single keys of a limiter. */
-  rules(limiter: string): boolean {
+  /** Whether any single key of the limiter is blocked or allowed. */
+  hasRulings(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
     return [limiter, EVERY_LIMITER].some((name) => this.standingOf(name).rulings !== undefined);
   }
@@ -76,7 +75,7 @@ export class ActiveOverrides implements Control {
     this.forget(override.limiter);
   }
 
-  /** Latest first; that a count was reset is past. */
+  /** Latest first. Resets are left out: they are over. */
   list(): readonly Override[] {
     this.dropEnded();
     const set = [...this.overrides].filter(([, { what }]) => what !== 'reset');
@@ -92,10 +91,10 @@ export class ActiveOverrides implements Control {
 
   private standingOf(limiter: string): ActiveOverride {
     this.dropEnded();
-    let standing = this.standings.get(limiter);
+    let standing = this.byLimiter.get(limiter);
     if (!standing) {
       standing = this.standingFrom(limiter);
-      this.standings.set(limiter, standing);
+      this.byLimiter.set(limiter, standing);
     }
     return standing;
   }
@@ -114,15 +113,15 @@ export class ActiveOverrides implements Control {
         else if (name === limiter) rulings.set(override.key, override);
       }
     }
-    // Also if only keys are ruled on, there are settings, if empty ones: that something was changed can be told by
-    // them.
+    // If only keys were blocked, allowed or reset, the settings are an empty object, not undefined: callers see by a
+    // new object that something has changed.
     if (!concerned) return NONE;
     return { settings, rulings: rulings.size > 0 ? rulings : undefined, resets };
   }
 
   private forget(limiter: string): void {
-    if (limiter === EVERY_LIMITER) this.standings.clear();
-    else this.standings.delete(limiter);
+    if (limiter === EVERY_LIMITER) this.byLimiter.clear();
+    else this.byLimiter.delete(limiter);
   }
 
   private dropEnded(): void {

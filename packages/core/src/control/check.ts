@@ -1,10 +1,10 @@
-/** Checks a live change before it is made: what a limiter could not be declared with cannot be set either. */
+/** Checks a live change before it is made: numbers that a limiter could not be declared with cannot be set either. */
 
-import { checkName } from '../base/checks.js';
+import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
 import { type Duration, parseDuration } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import type { LimiterSettings, LiveLimits } from '../contract/control.js';
-import type { Mode } from '../contract/mode.js';
+import { MODES } from '../contract/mode.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import {
   type ChangeNote,
@@ -15,12 +15,11 @@ import {
   type Setting,
 } from './override.js';
 
-const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
 const CLEARABLE: readonly ClearableSetting[] = ['mode', 'share', 'limits'];
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;
 const LONGEST_KEY = 1_024;
-/** How long a reset is told: longer than any process needs to hear of it. */
+/** How long a reset stays in the control: longer than any process takes to read it. */
 const RESET_MS = 60_000;
 
 /** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, and what `rateLimit` throws for limits */
@@ -34,11 +33,11 @@ export function checkSet(
     const setting = { what, value } as Setting;
     checkSetting(setting);
     if (what === 'limits' && limiter === EVERY_LIMITER) {
-      throw invalid(`limits must be set for one limiter, not for '${EVERY_LIMITER}'`);
+      throw mustBe('limits', 'set for one limiter', limiter);
     }
     set.push(setting);
   }
-  if (set.length === 0) throw invalid('settings must name a mode, a share or limits');
+  if (set.length === 0) throw mustName('settings', 'a mode, a share or limits');
   return { ...checkWho(limiter, note), set, clear: [], durationMs: durationOf(note.for) };
 }
 
@@ -48,11 +47,8 @@ export function checkClear(
   note: ChangeNote,
   only: readonly ClearableSetting[] = CLEARABLE,
 ): CheckedChange {
-  for (const what of only) {
-    if (!CLEARABLE.includes(what)) {
-      throw invalid(`only must be a list of ${CLEARABLE.join(', ')}, got ${show(what)}`);
-    }
-  }
+  const unknown = only.find((what) => !CLEARABLE.includes(what));
+  if (unknown !== undefined) throw mustBe('only', `a list of ${CLEARABLE.join(', ')}`, unknown);
   const clear = only.map((what) => ({ what }));
   return { ...checkWho(limiter, note), set: [], clear, durationMs: null };
 }
@@ -79,7 +75,7 @@ export function checkKeyRuling(
 }
 
 /**
- * Whether a setting, also one that was read from where it is kept, can be obeyed.
+ * Checks a setting, also one that was read from Redis, where anybody may have written it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_KEY_INVALID`, and what `rateLimit` throws for limits
  */
@@ -87,40 +83,37 @@ export function checkSetting(setting: Setting): void {
   const { what, value } = setting;
   switch (what) {
     case 'mode':
-      if (MODES.includes(value)) return;
-      throw invalid(`mode must be one of ${MODES.join(', ')}, got ${show(value)}`);
+      oneOf('mode', value, MODES);
+      return;
     case 'share':
-      if (typeof value === 'number' && value >= 0 && value <= 1) return;
-      throw invalid(`share must be from 0 to 1, got ${show(value)}`);
+      shareFromZero('share', value);
+      return;
     case 'limits':
       checkLimits(value);
       return;
     case 'key':
       checkRuledKey(setting.key);
-      if (value === 'allow' || value === 'block') return;
-      throw invalid(`a key can be set to allow or block, got ${show(value)}`);
+      oneOf('what is set for a key', value, ['allow', 'block']);
+      return;
     case 'reset':
       checkRuledKey(setting.key);
       return;
     default:
-      throw invalid(`what is set must be mode, share, limits or key, got ${show(what)}`);
+      throw mustBe('what is set', 'mode, share, limits or key', what);
   }
 }
 
 function checkLimits(limits: LiveLimits): void {
   const given = entriesOf('limits', limits, ['limit', 'window', 'burst']);
-  if (given.length === 0) throw invalid('limits must name a limit, a window or a burst');
-  // Which algorithm the limiter has is not known here; where it has no burst, the limiter itself says so and stays as
-  // declared.
+  if (given.length === 0) throw mustName('limits', 'a limit, a window or a burst');
+  // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
+  // declared numbers.
   ruleFrom({ limit: 1, window: '1s', ...Object.fromEntries(given) });
 }
 
 function checkRuledKey(key: unknown): void {
   if (typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY) return;
-  throw new SpillwayError(
-    'SPW_KEY_INVALID',
-    `key must be a string of 1 to ${LONGEST_KEY} characters, got ${show(key)}`,
-  );
+  throw mustBe('key', `a string of 1 to ${LONGEST_KEY} characters`, key, 'SPW_KEY_INVALID');
 }
 
 function checkWho(limiter: string, note: ChangeNote) {
@@ -130,38 +123,32 @@ function checkWho(limiter: string, note: ChangeNote) {
   return { limiter: checkName(limiter), note: { by, because } };
 }
 
-/** Of one line: it is shown in terminals and logs. */
+/** The text must be one line, because terminals and logs show it. */
 function checkText(option: string, text: unknown, longest: number): void {
   const fits = typeof text === 'string' && text.trim() !== '' && text.length <= longest;
   if (fits && !/\p{Cc}/u.test(text)) return;
-  throw invalid(`${option} must be a line of 1 to ${longest} characters, got ${show(text)}`);
+  throw mustBe(option, `a line of 1 to ${longest} characters`, text);
 }
 
 function durationOf(duration: Duration | 'forever' = '1h'): number | null {
   if (duration === 'forever') return null;
   const us = parseDuration(duration);
   if (us >= SHORTEST_US && us <= LONGEST_US) return us / 1000;
-  throw invalid(`for must be from 1s to 30d, or 'forever', got ${show(duration)}`);
+  throw mustBe('for', "from 1s to 30d, or 'forever'", duration);
 }
 
-/** What is given in an object, all of it known. */
+/** The entries of an object that has no unknown names. */
 function entriesOf<Name extends string>(
   option: string,
   object: unknown,
   known: readonly Name[],
 ): [Name, unknown][] {
-  if (typeof object !== 'object' || object === null || Array.isArray(object)) {
-    throw invalid(`${option} must be an object, got ${show(object)}`);
-  }
+  if (!isPlainObject(object)) throw mustBe(option, 'an object', object);
   const given = Object.entries(object).filter(([, value]) => value !== undefined);
-  for (const [name] of given) {
-    if (!(known as readonly string[]).includes(name)) {
-      throw invalid(`${option} can have ${known.join(', ')}, got ${show(name)}`);
-    }
-  }
+  for (const [name] of given) oneOf(`what ${option} name`, name as Name, known);
   return given as [Name, unknown][];
 }
 
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+function mustName(option: string, what: string): SpillwayError {
+  return new SpillwayError('SPW_OPTION_INVALID', `${option} must name ${what}`);
 }

@@ -1,15 +1,15 @@
-/** A control of anybody's, as the guard asks it: no mistake in it fails a request or frees one. */
+/** Wraps a user's control for the guard, so that a mistake in it neither fails nor frees a request. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
 import type { StepContext } from '../contract/limiter.js';
 import { checkSetting } from './check.js';
 import type { Setting } from './override.js';
 
 /**
- * `control`, but what it throws, or says that cannot be obeyed, is a fault and counts as not set. `onChange` is called
- * when a
- * limiter's settings are others than when they were last asked for, or keys of it were reset.
+ * Reads from `control`. If it throws, or returns settings that are not valid, that is a fault, and the setting counts
+ * as not set. Calls `onChange` when the settings of a limiter have changed since the last call, or keys of it were
+ * reset.
  */
 export function checkedControl(
   control: Control,
@@ -20,7 +20,7 @@ export function checkedControl(
 }
 
 class SteadyControl implements Control {
-  /** By limiter, what was said last, and what of it is obeyed. */
+  /** By limiter: what the control returned last, and the valid part of it. */
   private readonly last = new Map<
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
@@ -61,18 +61,21 @@ class SteadyControl implements Control {
       if (ruling === undefined || ruling === null) return undefined;
       const { verdict, endsInMs } = ruling;
       if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return ruling;
-      throw invalid(`a ruling is ${show(verdict)} for ${show(endsInMs)} ms`);
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `a ruling must be allow or block for a time, got ${show(verdict)} for ${show(endsInMs)} ms`,
+      );
     } catch (error) {
       this.tell(limiter, error);
       return undefined;
     }
   }
 
-  /** What of some settings can be obeyed. */
+  /** The valid part of the settings that the control returned. */
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {
-      this.tell(limiter, invalid(`settings are ${show(said)}`));
+      this.tell(limiter, mustBe('settings', 'an object', said));
       return undefined;
     }
     const obeyed: Record<string, unknown> = {};
@@ -92,8 +95,4 @@ class SteadyControl implements Control {
   private tell(limiter: string, error: unknown): void {
     this.context.fault({ limiter, source: 'control', error });
   }
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
 }

@@ -1,4 +1,4 @@
-/** The control of one process, in memory. */
+/** A control in the memory of one process. */
 
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
@@ -18,39 +18,45 @@ import {
 
 /** All optional. */
 export interface MemoryControlOptions {
-  /** By which overrides end. Default: the process's monotonic clock. */
+  /** The clock that says when overrides end. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * What {@link memoryControl} returns. Changes hold from the next request on; each method throws if what it is given is
- * wrong.
+ * What {@link memoryControl} returns. Changes take effect with the next request. Each method throws if its arguments
+ * are not valid.
  */
 export interface MemoryControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own.
+   * Sets mode, share or limits of a limiter. Settings that you leave out stay as they are. `*` sets them for all
+   * limiters that have no such setting of their own.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
-  /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
+  /**
+   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. Keys that are
+   * blocked or allowed stay so.
+   */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
-  /** Refuses a key, as the limiter counts it (an address is `@` and its canonical text). */
+  /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
   block(limiter: string, key: string, note: OverrideNote): void;
-  /** Lets a key pass without the limiter seeing it. */
+  /** Lets a key pass: the limiter neither refuses nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
-  /** Ends what was ruled on a key. */
+  /** Ends that a key is blocked or allowed. */
   clearKey(limiter: string, key: string, note: ChangeNote): void;
-  /** Has every guard forget that the key was refused: for whoever resets its count in the store. */
+  /** Makes every guard forget that it refused the key. Call it after you have reset the key's count in the store. */
   forget(limiter: string, key: string, note: ChangeNote): void;
-  /** What is set now, latest first. */
+  /** The overrides that are set now, latest first. */
   list(): readonly Override[];
-  /** The latest 1,000 changes, latest first. That an override has ended is no change: the entry says when it will. */
+  /**
+   * The latest 1,000 changes, latest first. An override that ends by itself adds no entry: its entry says when it will
+   * end.
+   */
   history(): readonly Change[];
 }
 
 /**
- * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed, each
- * with an
- * author, a reason and an end. For a fleet see `redisControl` of `@spillway/redis`.
+ * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed. Each
+ * has an author, a reason and an end. For several processes see `redisControl` of `@spillway/redis`.
  *
  * @example
  * ```ts
@@ -68,25 +74,25 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
 }
 
 class InMemory implements MemoryControl {
-  private readonly board: ActiveOverrides;
+  private readonly overrides: ActiveOverrides;
   private changes: Change[] = [];
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
     this.clock = clock;
-    this.board = new ActiveOverrides(() => this.nowMs());
+    this.overrides = new ActiveOverrides(() => this.nowMs());
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
-    return this.board.settingsOf(limiter);
+    return this.overrides.settingsOf(limiter);
   }
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
-    return this.board.rulingOn(limiter, key);
+    return this.overrides.rulingOn(limiter, key);
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
-    return this.board.resetsOf(limiter);
+    return this.overrides.resetsOf(limiter);
   }
 
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void {
@@ -114,7 +120,7 @@ class InMemory implements MemoryControl {
   }
 
   list(): readonly Override[] {
-    return this.board.list();
+    return this.overrides.list();
   }
 
   history(): readonly Change[] {
@@ -124,17 +130,17 @@ class InMemory implements MemoryControl {
   private make({ limiter, note, set, clear, durationMs }: CheckedChange): void {
     const atMs = this.nowMs();
     const untilMs = durationMs === null ? null : atMs + durationMs;
-    const added = set.filter((setting) => !this.board.get(fieldOf(limiter, setting)));
-    if (this.board.size + added.length > MAX_OVERRIDES) throw tooMany();
+    const added = set.filter((setting) => !this.overrides.get(fieldOf(limiter, setting)));
+    if (this.overrides.size + added.length > MAX_OVERRIDES) throw tooMany();
     for (const setting of set) {
       this.tell(limiter, setting, note, { atMs, untilMs, after: setting.value });
-      this.board.put({ limiter, ...frozen(setting), ...note, atMs, untilMs });
+      this.overrides.put({ limiter, ...frozen(setting), ...note, atMs, untilMs });
     }
     for (const target of clear) {
       const field = fieldOf(limiter, target);
-      if (!this.board.get(field)) continue;
+      if (!this.overrides.get(field)) continue;
       this.tell(limiter, target, note, { atMs, untilMs: null, after: null });
-      this.board.remove(field);
+      this.overrides.remove(field);
     }
   }
 
@@ -145,7 +151,7 @@ class InMemory implements MemoryControl {
     outcome: Pick<Change, 'atMs' | 'untilMs' | 'after'>,
   ): void {
     const { what, key } = target;
-    const before = this.board.get(fieldOf(limiter, target))?.value ?? null;
+    const before = this.overrides.get(fieldOf(limiter, target))?.value ?? null;
     const id = Math.max((this.changes[0]?.id ?? 0) + 1, this.clock.nowUs());
     const of = { limiter, what, ...(key !== undefined && { key }) };
     const change = { id, ...of, ...note, before, ...outcome };
@@ -157,7 +163,7 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** Whoever gave the numbers may change their object later; a change must go through the control. */
+/** A frozen copy: the caller may change the object later, but a change must go through the control. */
 function frozen(setting: Setting): Setting {
   return setting.what === 'limits' ? { ...setting, value: { ...setting.value } } : setting;
 }

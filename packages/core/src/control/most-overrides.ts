@@ -1,14 +1,14 @@
-/** How much a control keeps. */
+/** How much a control keeps at most. */
 
 import { SpillwayError } from '../base/errors.js';
 
-/** Overrides at once. */
+/** Overrides at the same time. */
 export const MAX_OVERRIDES = 10_000;
 
-/** Entries of the audit trail. */
+/** Entries of the history. */
 export const MAX_CHANGES = 1_000;
 
-/** The error for one override too many. */
+/** The error of the override that is one too many. */
 export function tooMany(): SpillwayError {
   return new SpillwayError(
     'SPW_OPTION_INVALID',

@@ -1,25 +1,25 @@
-/** What operators set live, who set it, why, and until when. */
+/** What operators set live: who set it, why, and until when. */
 
 import type { Duration } from '../base/duration.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Mode } from '../contract/mode.js';
 
-/** The limiter `*` stands for every limiter that has no setting of that kind of its own. */
+/** `*` stands for every limiter that has no setting of that kind of its own. */
 export const EVERY_LIMITER = '*';
 
 /**
- * One thing that can be set live; each has an author and an end of its own, so that nobody undoes what another has set.
+ * One thing that can be set live. Each has its own author and end, so that one person's change does not undo another's.
  */
 export type Setting =
   | { readonly what: 'mode'; readonly value: Mode }
   | { readonly what: 'share'; readonly value: number }
   | { readonly what: 'limits'; readonly value: LiveLimits }
-  /** Of one key: let it pass unseen, or refuse it. */
+  /** For one key: let it pass uncounted, or refuse it. */
   | { readonly what: 'key'; readonly key: string; readonly value: 'allow' | 'block' }
-  /** Of one key: its count was reset, so forget that it was refused. Told for a minute. */
+  /** For one key: its count was reset, so guards must forget that they refused it. Kept for a minute. */
   | { readonly what: 'reset'; readonly key: string; readonly value: 'reset' };
 
-/** Who changes something, and why: for those who find it changed. */
+/** Who changes something, and why. Others read it later. */
 export interface ChangeNote {
   /** 1 to 100 characters. */
   readonly by: string;
@@ -27,9 +27,9 @@ export interface ChangeNote {
   readonly because: string;
 }
 
-/** How an override is set. */
+/** Who sets an override, why, and for how long. */
 export interface OverrideNote extends ChangeNote {
-  /** Until it ends by itself: 1 s to 30 days, or, if you say so, `'forever'`. Default `'1h'`. */
+  /** How long it lasts: 1 s to 30 days, or `'forever'`. Default `'1h'`. */
   readonly for?: Duration | 'forever';
 }
 
@@ -39,41 +39,43 @@ export type Override = Setting &
     readonly limiter: string;
     /** When it was set, in milliseconds since the epoch. */
     readonly atMs: number;
-    /** When it ends; null: not by itself. */
+    /** When it ends, in milliseconds since the epoch; null if it does not end by itself. */
     readonly untilMs: number | null;
   };
 
-/** One entry of the audit trail. */
+/** One entry of the history. */
 export interface Change extends ChangeNote {
-  /** Greater than those of all changes before. */
+  /** Each change has a greater id than all changes before it. */
   readonly id: number;
   readonly atMs: number;
   readonly limiter: string;
   readonly what: Setting['what'];
-  /** Where one key of the limiter was ruled on. */
+  /** The key that was blocked, allowed or reset, if the change was about a key. */
   readonly key?: string;
-  /** What was set before; null: nothing, so it was as declared. */
+  /** What was set before; null if nothing was, so that the declared value counted. */
   readonly before: Setting['value'] | null;
-  /** What was set; null: cleared. */
+  /** What was set; null if it was cleared. */
   readonly after: Setting['value'] | null;
-  /** When that ends; null: not by itself, or cleared. */
+  /** When it ends, in milliseconds since the epoch; null if it does not end by itself, or was cleared. */
   readonly untilMs: number | null;
 }
 
-/** The settings of a limiter, without what is said of single keys. */
+/** The settings of a limiter; those of single keys are not among them. */
 export type ClearableSetting = Exclude<Setting['what'], 'key' | 'reset'>;
 
-/** What is to be changed, checked: the settings, or what is to be cleared. */
+/** A change that was checked: what to set, or what to clear. */
 export interface CheckedChange {
   readonly limiter: string;
   readonly note: ChangeNote;
   readonly set: readonly Setting[];
   readonly clear: readonly { readonly what: Setting['what']; readonly key?: string }[];
-  /** How long it holds; null: until cleared. */
+  /** How long it lasts; null until it is cleared. */
   readonly durationMs: number | null;
 }
 
-/** Tells one overridable thing from all others, whatever is in the names. */
+/**
+ * A text that names one thing that can be set live. No two such things have the same text, whatever their names are.
+ */
 export function fieldOf(
   limiter: string,
   { what, key }: { readonly what: string; readonly key?: string },

@@ -2,8 +2,8 @@
 
 import { decide, policyOf } from '../algorithms/decide.js';
 import { measure } from '../algorithms/measure.js';
-import { checkKey, checkName, isCost, isKey } from '../base/checks.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { checkCost, checkKey, checkName, isCost, isKey, shareAboveZero } from '../base/checks.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision, Policy } from '../contract/decision.js';
@@ -78,12 +78,7 @@ class Keyed {
     this.fault = voiceFor(settings, settings.store);
     this.client.claim(this, this.rule);
     this.policy = policyOf(this.name, this.rule);
-    if (!(localShare > 0 && localShare <= 1)) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `localShare must be above 0 and at most 1, got ${show(localShare)}`,
-      );
-    }
+    shareAboveZero('localShare', localShare);
     this.onStoreError = onStoreError === 'local' ? shareOf(this.rule, localShare) : onStoreError;
   }
 
@@ -131,10 +126,7 @@ class Keyed {
     options?: CostOptions,
   ): Eventually<GroupDecision> {
     if (!Array.isArray(keys) || keys.length === 0) {
-      throw new SpillwayError(
-        'SPW_KEY_INVALID',
-        `keys must be a list of at least one key, got ${show(keys)}`,
-      );
+      throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
     const costs = new Map<string, number>();
     for (const key of keys) {
@@ -160,8 +152,9 @@ class Keyed {
   }
 
   private step(op: Op, key: string, cost = 1): Step {
+    // Only what fails is checked again: `isKey` and `isCost` are short enough to be inlined.
     if (!isKey(key)) checkKey(key);
-    if (!isCost(cost)) throw costInvalid(cost);
+    if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, onStoreError } = this;
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
@@ -192,8 +185,4 @@ class Keyed {
       ? new GrantedDecision(decision.outcome, decision, this.policy, step, answer)
       : decision;
   }
-}
-
-function costInvalid(cost: unknown): SpillwayError {
-  return new SpillwayError('SPW_COST_INVALID', `cost must be an integer from 0, got ${show(cost)}`);
 }

@@ -1,7 +1,4 @@
-/**
- * The client's address where no socket tells it: only what the app says counts, and whoever needs it must have said
- * something.
- */
+/** The client's address where no socket tells it: only what the app says counts, and who needs it must have said. */
 
 import { SpillwayError } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
@@ -9,25 +6,22 @@ import { Junk } from '../base/junk.js';
 import type { Admission } from '../contract/admission.js';
 import type { Fault } from '../contract/fault.js';
 import type { LimitRequest } from '../contract/request.js';
-import { canonicalAddress, checkIpv6Prefix } from '../net/address.js';
-import { clientAddress, compileTrust, type Trust, type TrustProxy } from '../net/trust.js';
+import {
+  type Addressing,
+  type AddressOptions,
+  clientOf,
+  compileAddressing,
+} from '../net/client.js';
 import { tellFault } from '../observe/faults.js';
 
-/** How the client's address is found. */
-export interface AddressOptions<Args extends readonly unknown[]> {
+/** How the client's address is found where no socket tells it. */
+export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
-   * The address of the peer, as the platform knows it: of the client, or of the last proxy (then with `trustProxy`).
-   * Without it a limiter that enforces and needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in
-   * shadow only tells `onFault`.
+   * The address of the peer, from the request or from what the platform passes beside it: of the client, or of the last
+   * proxy (then with `trustProxy`). Without it a limiter that enforces and needs the address makes its request fail with
+   * `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
    */
-  readonly clientIp?: (...args: Args) => string | null | undefined;
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+  readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Told when `clientIp` throws, returns a promise, or is missing. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
@@ -36,32 +30,28 @@ export interface AddressOptions<Args extends readonly unknown[]> {
 
 /** Finds addresses as an app said; for adapters. */
 export class AddressFinder<Args extends readonly unknown[]> {
-  readonly told: boolean;
-  private readonly trust: Trust;
-  private readonly options: AddressOptions<Args>;
+  /** Whether the app said how the address is found. */
+  readonly isConfigured: boolean;
+  private readonly addressing: Addressing;
+  private readonly options: PeerOptions<Args>;
 
   /**
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
-  constructor(options: AddressOptions<Args>) {
+  constructor(options: PeerOptions<Args>) {
     this.options = options;
-    const { clientIp, trustProxy, ipv6Prefix } = options;
-    if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-    this.told = clientIp !== undefined;
-    this.trust = compileTrust(trustProxy);
+    this.addressing = compileAddressing(options);
+    this.isConfigured = options.clientIp !== undefined;
   }
 
   /** The canonical address; undefined where it cannot be known. */
-  find(args: Args, header: (name: string) => string | undefined): string | undefined {
-    const { trust } = this;
-    const forwarded = trust.kind === 'none' ? undefined : header('x-forwarded-for');
-    const address = clientAddress(trust, this.peer(args), forwarded);
-    return canonicalAddress(address, this.options.ipv6Prefix);
+  find(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
+    return clientOf(this.addressing, this.peer(args), request);
   }
 
   /** Tells of a request whose address was asked for though nobody said how to find it. */
   tellMissing(): void {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error: addressRequired() });
+    this.tell(missingAddressError());
   }
 
   private peer(args: Args): string | undefined {
@@ -70,10 +60,14 @@ export class AddressFinder<Args extends readonly unknown[]> {
       if (own === undefined || typeof own === 'string') return own;
       throw new Junk('clientIp', own);
     } catch (error) {
-      const { onFault, logger } = this.options;
-      tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
+      this.tell(error);
       return undefined; // everybody whose address cannot be known is counted together
     }
+  }
+
+  private tell(error: unknown): void {
+    const { onFault, logger } = this.options;
+    tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
   }
 }
 
@@ -99,8 +93,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 
   get clientIp(): string | undefined {
     if (this.state === 'unasked') {
-      this.state = this.finder.told ? 'found' : 'missing';
-      if (this.finder.told) this.address = this.finder.find(this.args, (name) => this.header(name));
+      this.state = this.finder.isConfigured ? 'found' : 'missing';
+      if (this.finder.isConfigured) this.address = this.finder.find(this.args, this);
     }
     return this.address;
   }
@@ -110,8 +104,7 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a
-   * fault;
+   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a fault;
    * where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
@@ -123,11 +116,11 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
       return;
     }
     admission.release({});
-    throw addressRequired();
+    throw missingAddressError();
   }
 }
 
-function addressRequired(): SpillwayError {
+function missingAddressError(): SpillwayError {
   return new SpillwayError(
     'SPW_ADDRESS_REQUIRED',
     'clientIp is required for a limiter that counts by client address: say where this platform tells it, or give the ' +

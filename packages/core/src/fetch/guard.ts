@@ -3,37 +3,23 @@
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
-import { createGuard } from '../guard/guard.js';
-import type { Guard, GuardOptions } from '../guard/options.js';
-import type { TrustProxy } from '../net/trust.js';
-import { Notices } from '../observe/notices.js';
-import { admissionBefore, rememberAdmission } from '../passage/admissions.js';
-import { AddressedRequest, AddressFinder, type AddressOptions } from './address.js';
-import { type Permit, ResponsePermits } from './permit.js';
-import { goneResponse, refusalResponse, withFields } from './response.js';
+import type { GuardOptions } from '../guard/options.js';
+import { pathOf } from '../net/target.js';
+import { Gate, type Passage } from '../passage/gate.js';
+import { AddressedRequest, AddressFinder, type PeerOptions } from './address.js';
+import { FetchExchange } from './exchange.js';
+import { ResponsePermits, type WaitUntil } from './permit.js';
+import { goneResponse } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
 export interface FetchGuardOptions<
   Req extends WebRequest = WebRequest,
   Rest extends readonly unknown[] = readonly unknown[],
-> extends GuardOptions<Req> {
-  /**
-   * The address of the peer, from the request or from what the platform passes beside it. Without it a limiter that
-   * enforces and
-   * needs the address makes its request fail with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
-   */
-  readonly clientIp?: (request: Req, ...rest: Rest) => string | null | undefined;
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+> extends GuardOptions<Req>,
+    PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
    * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said
-   * whether it is
-   * back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
+   * whether it is back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
     | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)
@@ -70,8 +56,7 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 
 /**
  * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass
- * uncounted:
- * answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
+ * uncounted: answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
  * @example
@@ -98,23 +83,21 @@ export function fetchGuard<
 class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   implements FetchGuard<Req, Rest>
 {
-  private readonly guard: Guard<Req>;
+  private readonly gate: Gate<Req>;
   private readonly permits: ResponsePermits;
   /** Requests that are being decided on. */
-  private readonly underWay = new WeakMap<Req, Promise<Admission>>();
+  private readonly underWay = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
-  private readonly notices: Notices;
-  private readonly options: FetchGuardOptions<Req, Rest>;
+  private readonly waitUntil: KeepAlive<Req, Rest> | undefined;
 
   constructor(
     limiters: Limiter<Req> | readonly Limiter<Req>[],
     options: FetchGuardOptions<Req, Rest>,
   ) {
-    this.options = options;
-    this.finder = new AddressFinder(options as AddressOptions<readonly [Req, ...Rest]>);
+    this.waitUntil = options.waitUntil;
+    this.finder = new AddressFinder(options);
     this.permits = new ResponsePermits(options.onFault, options.logger);
-    this.guard = createGuard(limiters, options);
-    this.notices = new Notices(options);
+    this.gate = new Gate(limiters, options);
   }
 
   wrap<Args extends Rest, Res extends WebResponse>(
@@ -136,72 +119,69 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   async check(request: Req, ...rest: Rest): Promise<FetchCheck> {
     const first = this.underWay.get(request);
     if (first) await first;
-    const before = admissionBefore(request, this.guard, this.notices);
-    if (before) return new Checked(before, request, 'again', undefined);
-    const { waitUntil } = this.options;
-    const asking = new FetchRequest(request, this.finder, [request, ...rest], waitUntil);
-    const asked = this.guard.admit(asking);
-    const waited = isLater(asked);
-    if (waited) this.underWay.set(request, asked);
-    const admission = waited ? await asked : asked;
-    asking.checkAddress(admission);
-    rememberAdmission(request, admission);
-    const isGone = waited && request.signal?.aborted === true;
-    if (isGone) admission.release({ aborted: true });
-    const permit = this.permitFor(admission, request, rest);
-    return new Checked(admission, request, isGone ? 'gone' : 'first', permit);
+    const check = new Check(request, rest, this.permits, this.waitUntil);
+    const asking = new FetchRequest(request, this.finder, [request, ...rest], this.waitUntil);
+    const passage = this.gate.enter(asking, check, request);
+    if (!isLater(passage)) return check;
+    this.underWay.set(request, passage);
+    if ((await passage) === 'gone') check.response = goneResponse();
+    return check;
   }
 
   close(): Promise<void> {
-    return this.guard.close();
+    return this.gate.close();
   }
 
   get inProgress(): number {
-    return this.guard.inProgress;
-  }
-
-  private permitFor(admission: Admission, request: Req, rest: Rest): Permit | undefined {
-    if (!admission.pending) return undefined;
-    const { waitUntil } = this.options;
-    return this.permits.hold(
-      admission,
-      request.signal,
-      waitUntil && ((promise) => waitUntil(promise, request, ...rest)),
-    );
+    return this.gate.inProgress;
   }
 }
 
-class Checked implements FetchCheck {
-  readonly response: HostResponse | undefined;
-  readonly admission: Admission;
-  private readonly request: WebRequest;
-  /** `again`: this guard has let it pass before, and dresses its response there. */
-  private readonly turn: 'first' | 'again' | 'gone';
-  private readonly permit: Permit | undefined;
+type KeepAlive<Req, Rest extends readonly unknown[]> = (
+  promise: Promise<unknown>,
+  request: Req,
+  ...rest: Rest
+) => void;
+
+/** What is told of a request for which the guard itself failed. */
+const EXCUSED: Admission = {
+  allowed: true,
+  decisions: [],
+  binding: undefined,
+  status: 200,
+  fields: [],
+  body: '',
+  pending: false,
+  release: () => undefined,
+};
+
+class Check<Req extends WebRequest, Rest extends readonly unknown[]>
+  extends FetchExchange
+  implements FetchCheck
+{
+  admission: Admission = EXCUSED;
+  declare protected readonly request: Req;
+  private readonly rest: Rest;
+  private readonly keepAlive: KeepAlive<Req, Rest> | undefined;
 
   constructor(
-    admission: Admission,
-    request: WebRequest,
-    /** `again`: this guard has let it pass before, and dresses its response there. */
-    turn: 'first' | 'again' | 'gone',
-    permit: Permit | undefined,
+    request: Req,
+    rest: Rest,
+    permits: ResponsePermits,
+    keepAlive: KeepAlive<Req, Rest> | undefined,
   ) {
+    super(request, permits);
+    this.rest = rest;
+    this.keepAlive = keepAlive;
+  }
+
+  decided(admission: Admission): void {
     this.admission = admission;
-    this.request = request;
-    this.turn = turn;
-    this.permit = permit;
-    if (turn === 'gone') this.response = goneResponse();
-    else if (!admission.allowed) this.response = refusalResponse(admission, request.method);
   }
 
-  finish<Res extends WebResponse>(response: Res): Res {
-    if (this.turn === 'again') return response;
-    const dressed = withFields(response, this.admission.fields);
-    return this.permit?.follow(dressed, this.request.method !== 'HEAD') ?? dressed;
-  }
-
-  fail(): void {
-    this.permit?.release({ aborted: false });
+  protected override waitUntil(): WaitUntil | undefined {
+    const { keepAlive, request, rest } = this;
+    return keepAlive && ((promise) => keepAlive(promise, request, ...rest));
   }
 }
 
@@ -211,23 +191,23 @@ class FetchRequest<
 > extends AddressedRequest<Req, Args> {
   readonly raw: Req;
   private readonly all: Args;
-  private readonly keep: ((promise: Promise<unknown>, ...args: Args) => void) | undefined;
+  private readonly keepAlive: ((promise: Promise<unknown>, ...args: Args) => void) | undefined;
 
   constructor(
     raw: Req,
     finder: AddressFinder<Args>,
     all: Args,
-    keep: ((promise: Promise<unknown>, ...args: Args) => void) | undefined,
+    keepAlive: ((promise: Promise<unknown>, ...args: Args) => void) | undefined,
   ) {
     super(finder, all);
     this.raw = raw;
     this.all = all;
-    this.keep = keep;
+    this.keepAlive = keepAlive;
   }
 
   waitUntil(promise: Promise<unknown>): boolean {
-    this.keep?.(promise, ...this.all);
-    return this.keep !== undefined;
+    this.keepAlive?.(promise, ...this.all);
+    return this.keepAlive !== undefined;
   }
 
   get method(): string {
@@ -235,8 +215,7 @@ class FetchRequest<
   }
 
   get path(): string {
-    const [, path = '/'] = /^[^/]*\/\/[^/?#]*([^?#]*)/.exec(this.raw.url) ?? [];
-    return path || '/';
+    return pathOf(this.raw.url);
   }
 
   header(name: string): string | undefined {

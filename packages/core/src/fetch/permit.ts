@@ -1,20 +1,17 @@
-/**
- * Permits over fetch responses: given back once, when the body has ended, was cancelled or failed, or the client is
- * gone.
- */
+/** When a fetch response is over: its body has ended, was cancelled or failed, or its client is gone. */
 
 import type { Logger } from '../base/host.js';
-import type { Admission } from '../contract/admission.js';
 import type { Fault } from '../contract/fault.js';
-import type { RequestOutcome } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter.js';
 import { tellFault } from '../observe/faults.js';
+import type { OnClosed } from '../passage/exchange.js';
 import { ObservedBody } from './observed-body.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
 
 /** Takes a promise that the platform should wait for though the response is complete. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
 
-/** Holds what admissions of one guard have to give back; for adapters. */
+/** Watches the responses of one guard that have something to give back; for adapters. */
 export class ResponsePermits {
   /** Where another middleware throws a response away unread, nothing else would tell. */
   private readonly losses: FinalizationRegistry<Permit> | undefined;
@@ -37,11 +34,11 @@ export class ResponsePermits {
    * @param waitUntil told at once: where the client's going ends all work, it keeps alive what gives the permit back
    */
   hold(
-    admission: Admission,
+    closed: OnClosed,
     signal: WebSignal | null | undefined,
     waitUntil: WaitUntil | undefined,
   ): Permit {
-    const permit = new Permit(admission, signal, this.losses);
+    const permit = new Permit(closed, signal, this.losses);
     if (!waitUntil) return permit;
     try {
       waitUntil(permit.released());
@@ -52,19 +49,20 @@ export class ResponsePermits {
   }
 }
 
-/** What one admission has to give back. */
+/** What one request has to give back. */
 export class Permit {
   private done: (() => void) | undefined;
-  private readonly admission: Admission;
+  private isReleased = false;
+  private readonly closed: OnClosed;
   private readonly signal: WebSignal | null | undefined;
   private readonly losses: FinalizationRegistry<Permit> | undefined;
 
   constructor(
-    admission: Admission,
+    closed: OnClosed,
     signal: WebSignal | null | undefined,
     losses: FinalizationRegistry<Permit> | undefined,
   ) {
-    this.admission = admission;
+    this.closed = closed;
     this.signal = signal;
     this.losses = losses;
     signal?.addEventListener('abort', this.abort);
@@ -78,10 +76,12 @@ export class Permit {
   }
 
   /** Gives back what is held; the first time only. */
-  release(outcome: RequestOutcome): void {
+  release(outcome: ResponseEnd): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
     this.signal?.removeEventListener('abort', this.abort);
     this.losses?.unregister(this);
-    const later = this.admission.release(outcome);
+    const later = this.closed(outcome);
     if (!this.done) return;
     if (later) void later.then(this.done);
     else this.done();
@@ -92,7 +92,7 @@ export class Permit {
    * no response at all: that is for the runtime to say.
    */
   follow<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
-    if (!this.admission.pending) return response; // the client went away while the handler ran
+    if (this.isReleased) return response; // the client went away while the handler ran
     if (!response) {
       this.release({ aborted: false });
       return response;

@@ -1,10 +1,12 @@
-/** What a guard asks of its list of limiters. */
+/** What a guard asks of its limiters and options. */
 
-import { checkName } from '../base/checks.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { checkName, durationBetween, oneOf } from '../base/checks.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Store } from '../contract/store.js';
+import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkStore } from '../stores/check-store.js';
+import type { GuardOptions } from './options.js';
 
 /**
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`,
@@ -18,10 +20,7 @@ export function checkLimiters<Raw>(
   const names = new Set<string>();
   for (const limiter of limiters) {
     if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
-      throw new SpillwayError(
-        'SPW_LIMITER_INVALID',
-        `limiters must be made by rateLimit() or its like, got ${show(limiter)}`,
-      );
+      throw mustBe('limiters', 'made by rateLimit() or its like', limiter, 'SPW_LIMITER_INVALID');
     }
     checkName(limiter.name);
     if (names.has(limiter.name)) {
@@ -38,4 +37,19 @@ export function checkLimiters<Raw>(
       );
     }
   }
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function checkPreflights<Raw>({ preflights }: GuardOptions<Raw>): void {
+  oneOf('preflights', preflights, ['pass', 'count']);
+}
+
+/**
+ * How long callbacks are waited for, in milliseconds.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function callbackTimeoutOf<Raw>({ callbackTimeout }: GuardOptions<Raw>): number {
+  if (callbackTimeout === undefined) return CALLBACK_TIMEOUT_MS;
+  return durationBetween('callbackTimeout', callbackTimeout, '1ms', '60s') / 1000;
 }

@@ -1,24 +1,23 @@
 /** Which requests no limiter of a guard sees. */
 
-import { isTrue } from '../base/junk.js';
+import { isThenable } from '../base/host.js';
 import type { StepContext } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
+import { isYes, read } from '../limits/callbacks.js';
 import type { GuardOptions } from './options.js';
 
-/** Whether a request is a preflight that passes, or one that the app skips. */
+/** Whether a request is a preflight that passes, or one that the app skips; a promise where the app says so later. */
 export function isExempt<Raw>(
   request: LimitRequest<Raw>,
   { preflights, skip }: GuardOptions<Raw>,
   context: StepContext,
-): boolean {
+): boolean | Promise<boolean> {
   if (request.method === 'OPTIONS' && preflights !== 'count' && isPreflight(request)) return true;
   if (!skip) return false;
-  try {
-    return isTrue('skip', skip(request));
-  } catch (error) {
-    context.fault({ limiter: '', source: 'skip', error });
-    return false;
-  }
+  const asking = { limiter: '', request, context };
+  const verdict: unknown = read(asking, 'skip', skip);
+  if (!isThenable(verdict)) return isYes(asking, 'skip', verdict);
+  return (verdict as Promise<unknown>).then((own) => isYes(asking, 'skip', own));
 }
 
 /** As the Fetch standard has it. It carries no credentials; refusing it would hide the real answer from the page. */

@@ -1,100 +1,90 @@
-/** One request's answer, put together from its decisions. */
+/** One request's answer, put together from its decisions when it is read. */
 
 import type { Admission } from '../contract/admission.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
-import type { Limiter, RequestOutcome } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { ResponseEnd } from '../contract/limiter.js';
 import type { ResponseWriter } from '../http/response-writer.js';
+import type { Ending } from './ending.js';
+import type { DecidedTurn } from './turn.js';
 
-/** What one limiter was asked and what came of it. */
-export interface LimiterTurn<Raw> {
-  readonly limiter: Limiter<Raw>;
-  mode: Mode;
-  step?: Step;
-  answer?: Answer;
-  decision?: Decision;
+/** What all admissions of a guard have in common. */
+export interface AdmissionSource<Raw> {
+  readonly writer: ResponseWriter;
+  readonly ending: Ending<Raw>;
 }
 
 export class GuardAdmission<Raw> implements Admission {
   readonly allowed: boolean;
-  readonly decisions: readonly Decision[];
-  readonly binding: Decision | undefined;
-  readonly status: number;
-  readonly fields: readonly Field[];
-  readonly body: string;
-  private held: readonly LimiterTurn<Raw>[];
-  private readonly settle: (
-    asked: readonly LimiterTurn<Raw>[],
-    outcome: RequestOutcome,
-  ) => Promise<void> | undefined;
-  readonly guard: object;
+  readonly guard: AdmissionSource<Raw>;
+  private readonly turns: readonly DecidedTurn<Raw>[];
+  /** When the request came, by the guard's clock, if a limiter asks how long it took. */
+  private readonly startUs: number;
+  /** By the wall clock, if a field needs it. */
+  private readonly nowMs: number;
+  /** Those with something to do when the request is over. */
+  private open: readonly DecidedTurn<Raw>[] | undefined;
+  private knownDecisions: readonly Decision[] | undefined = undefined;
+  private knownBinding: Decision | undefined = undefined;
+  private knownFields: readonly Field[] | undefined = undefined;
+  private knownBody: string | undefined = undefined;
 
-  constructor(
-    asked: readonly LimiterTurn<Raw>[],
-    presenter: ResponseWriter,
-    settle: (
-      asked: readonly LimiterTurn<Raw>[],
-      outcome: RequestOutcome,
-    ) => Promise<void> | undefined,
-    guard: object,
-  ) {
-    this.settle = settle;
+  constructor(turns: readonly DecidedTurn<Raw>[], guard: AdmissionSource<Raw>, startUs: number) {
+    this.turns = turns;
     this.guard = guard;
-    this.decisions = asked.map((one) => one.decision as Decision);
-    const refusals = this.decisions.filter((decision) => !decision.allowed);
-    this.allowed = refusals.length === 0;
-    this.binding = this.allowed ? undefined : bindingOf(refusals);
-    // What is in shadow is not shown.
-    const shown = this.decisions.filter((_, index) => asked[index]?.mode === 'enforce');
-    const presented = presenter.present(shown, refusals, this.binding);
-    this.status = presented.status;
-    this.fields = presented.fields;
-    this.body = presented.body;
-    // A refusal charged nothing, unless the store let it pass and we did not, or nobody knows what the store did.
-    this.held = asked.filter(this.allowed ? settles : storeGranted(asked) ? holds : mayHold);
+    this.startUs = startUs;
+    this.nowMs = guard.writer.nowMs();
+    this.allowed = allAllowed(turns);
+    this.open = guard.ending.begin(turns, this.allowed);
+    if (this.open && !this.allowed) this.end({ status: this.status }, true);
   }
 
-  /** The steps of which leases are held. */
-  get leases(): readonly Step[] {
-    return this.held.flatMap(({ step }) => (step?.lease ? [step] : []));
+  get decisions(): readonly Decision[] {
+    this.knownDecisions ??= this.turns.map(({ decision }) => decision);
+    return this.knownDecisions;
+  }
+
+  get binding(): Decision | undefined {
+    if (this.allowed) return undefined;
+    this.knownBinding ??= bindingOf(this.decisions.filter(({ allowed }) => !allowed));
+    return this.knownBinding;
+  }
+
+  get status(): number {
+    const { binding } = this;
+    return binding ? this.guard.writer.statusOf(binding) : 200;
+  }
+
+  get fields(): readonly Field[] {
+    this.knownFields ??= this.guard.writer.fields(this.turns, this.binding, this.nowMs);
+    return this.knownFields;
+  }
+
+  get body(): string {
+    const { binding } = this;
+    if (!binding) return '';
+    this.knownBody ??= this.guard.writer.body(this.turns, binding);
+    return this.knownBody;
   }
 
   get pending(): boolean {
-    return this.held.length > 0;
+    return this.open !== undefined;
   }
 
-  release(outcome: RequestOutcome): Promise<void> | undefined {
-    const { held } = this;
-    if (held.length === 0) return undefined;
-    this.held = [];
-    return this.settle(held, outcome);
+  release(end: ResponseEnd): Promise<void> | undefined {
+    return this.end(end, false);
+  }
+
+  private end(end: ResponseEnd, refused: boolean): Promise<void> | undefined {
+    const { open } = this;
+    if (!open) return undefined;
+    this.open = undefined;
+    return this.guard.ending.end(open, end, refused, this.startUs);
   }
 }
 
-/** Whether no answer of the store refused the request. */
-function storeGranted<Raw>(asked: readonly LimiterTurn<Raw>[]): boolean {
-  return asked.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
-}
-
-function settles<Raw>(one: LimiterTurn<Raw>): boolean {
-  const { limiter, answer } = one;
-  if (limiter.kind !== 'stored' || !answer) return false;
-  return (
-    holds(one) ||
-    (limiter.settle !== undefined &&
-      answer.allowed &&
-      (!answer.failure || answer.standIn !== undefined))
-  );
-}
-
-/** Whether a lease was granted, or may have been though its answer is lost. */
-function holds<Raw>(one: LimiterTurn<Raw>): boolean {
-  return mayHold(one) || (one.step?.lease !== undefined && one.answer?.allowed === true);
-}
-
-function mayHold<Raw>({ step, answer }: LimiterTurn<Raw>): boolean {
-  return step?.lease !== undefined && answer?.failure !== undefined;
+function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
+  for (const { decision } of turns) if (!decision.allowed) return false;
+  return true;
 }

@@ -1,31 +1,30 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
-import { checkWord } from '../base/checks.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Control } from '../contract/control.js';
-import type { Limiter, RequestOutcome, StepContext, StoredLimiter } from '../contract/limiter.js';
-import type { Observer } from '../contract/observer.js';
+import type { Limiter, StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Answer, Step } from '../contract/store.js';
 import { checkedControl } from '../control/checked-control.js';
 import { ResponseWriter } from '../http/response-writer.js';
-import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
 import { Resets } from '../stores/resets.js';
 import type { Policies } from '../stores/stack.js';
 import { StoreClient } from '../stores/store-client.js';
-import { announce, type NoteRule } from './announce.js';
-import { checkLimiters } from './check.js';
+import { callbackTimeoutOf, checkLimiters, checkPreflights } from './check.js';
+import { decideStored } from './deciding.js';
+import { Ending } from './ending.js';
 import { isExempt } from './exempt.js';
-import { GuardAdmission, type LimiterTurn } from './guard-admission.js';
-import { GIVE_BACK_US } from './lease-cycle.js';
-import { brokenDecision, decideLocally, decideStored } from './limiter-turn.js';
+import { GuardAdmission } from './guard-admission.js';
+import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
-import type { Guard, GuardOptions } from './options.js';
-import { Permits } from './permits.js';
+import { type Guard, type GuardLimiter, type GuardOptions, listed } from './options.js';
+import { Permits } from './permits/permits.js';
+import { Questions } from './questions.js';
+import type { DecidedTurn, Turn } from './turn.js';
 
 /**
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
@@ -55,47 +54,130 @@ export function createGuard<Raw = unknown>(
 }
 
 class ListGuard<Raw> implements Guard<Raw> {
-  private readonly client: StoreClient;
-  private readonly noteRule: NoteRule<Raw>;
-  private readonly presenter: ResponseWriter;
-  private readonly context: StepContext;
-  /** One for each limiter. */
-  private readonly contexts: readonly StepContext[];
-  private readonly keeper: Permits;
-  /** Those on their way to the store. */
-  private readonly releases = new Set<Promise<void>>();
-  private readonly audience: Observers;
-  private readonly control: Control | undefined;
-  private readonly modes: Modes<Raw>;
-  private readonly limiters: readonly Limiter<Raw>[];
+  readonly limiters: readonly GuardLimiter[];
+  readonly writer: ResponseWriter;
+  readonly ending: Ending<Raw>;
   private readonly options: GuardOptions<Raw>;
+  private readonly observers: Observers;
+  private readonly context: StepContext;
+  private readonly client: StoreClient;
+  private readonly permits: Permits;
+  private readonly questions: Questions<Raw>;
+  private readonly known: KnownDecisions<Raw>;
 
   constructor(limiters: readonly Limiter<Raw>[], options: GuardOptions<Raw>) {
-    this.limiters = limiters;
-    this.options = options;
     checkLimiters(limiters, options.store);
-    checkWord('preflights', options.preflights, ['pass', 'count']);
-    const own: Observer = { onBreaker: (event) => this.keeper.onBreaker(event) };
-    const observers = [options, ...(options.observers ?? []), own];
-    this.audience = new Observers(observers, voiceFor(options, options.store));
-    this.client = new StoreClient(options, this.audience, policiesOf(limiters, options));
-    this.keeper = new Permits(this.client);
-    this.noteRule = announce(limiters, this.client, options.control);
-    this.presenter = new ResponseWriter(
-      options.headers ?? ['draft-11'],
-      options.blockedStatus ?? 403,
+    checkPreflights(options);
+    this.options = options;
+    this.limiters = listed(limiters);
+    this.writer = new ResponseWriter(options.headers, options.blockedStatus);
+    this.observers = new Observers(
+      [
+        options,
+        ...(options.observers ?? []),
+        { onBreaker: (event) => this.permits.onBreaker(event) },
+      ],
+      voiceFor(options, options.store),
     );
     this.context = {
       onStoreError: options.onStoreError ?? 'local',
-      fault: (fault) => this.audience.fault(fault),
+      fault: (fault) => this.observers.fault(fault),
       countedAs: undefined,
-      limitsOf: (limiter) => this.control?.settingsOf(limiter)?.limits,
+      callbackTimeoutMs: callbackTimeoutOf(options),
     };
-    this.contexts = limiters.map((limiter) =>
-      options.store ? this.context : { ...this.context, countedAs: this.client.nameOf(limiter) },
+    this.client = new StoreClient(options, this.observers, policiesOf(limiters, this.context));
+    this.permits = new Permits(this.client);
+    this.ending = new Ending(limiters, this.permits, this.client.clock, this.context);
+    for (const limiter of limiters) this.announce(limiter);
+    const control = options.control && this.followed(options.control);
+    const modes = new Modes(options.mode, this.context);
+    const contexts = limiters.map((one) => this.contextOf(one));
+    this.questions = new Questions(limiters, modes, control, this.client, contexts);
+    this.known = new KnownDecisions(control, this.client, this.context);
+  }
+
+  admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
+    const startUs = this.ending.startUs();
+    const exempt = isExempt(request, this.options, this.context);
+    const turns = this.questions.begin(request, exempt === true);
+    const later = this.questions.later(turns, exempt);
+    return later
+      ? later.then(() => this.decide(request, turns, startUs))
+      : this.decide(request, turns, startUs);
+  }
+
+  get inProgress(): number {
+    return this.permits.size;
+  }
+
+  close(): Promise<void> {
+    return this.permits.close();
+  }
+
+  private decide(
+    request: LimitRequest<Raw>,
+    turns: Turn<Raw>[],
+    startUs: number,
+  ): Admission | Promise<Admission> {
+    const steps: Step[] = [];
+    let refused = false;
+    for (const turn of turns) {
+      this.known.decide(turn);
+      if (turn.decision) refused ||= !turn.decision.allowed;
+      else if (turn.step) steps.push(turn.step);
+    }
+    // What this process refuses by itself costs the store nothing.
+    if (refused || steps.length === 0) return this.conclude(turns, undefined, startUs);
+    this.permits.keepUp();
+    const answers = this.client.ask(steps, request);
+    return isLater(answers)
+      ? answers.then((given) => this.conclude(turns, given, startUs))
+      : this.conclude(turns, answers, startUs);
+  }
+
+  /** `answers`: one for each step, undefined if the store was not asked. */
+  private conclude(
+    turns: Turn<Raw>[],
+    answers: readonly Answer[] | undefined,
+    startUs: number,
+  ): Admission {
+    const { observers } = this;
+    let next = 0;
+    for (const turn of turns) {
+      if (answers && turn.step && !turn.decision) this.judge(turn, answers[next++]);
+      turn.decision ??= skippedDecision(turn.limiter.name);
+      if (observers.hearsDecisions) {
+        observers.decision(turn.decision, turn.mode, turn.step?.key);
+      }
+    }
+    return new GuardAdmission(turns as DecidedTurn<Raw>[], this, startUs);
+  }
+
+  /** A limiter of anybody's may ask what gets no answer. */
+  private judge(turn: Turn<Raw>, answer: Answer | undefined): void {
+    const limiter = turn.limiter as StoredLimiter<Raw>;
+    turn.answer = answer;
+    turn.decision = decideStored(
+      limiter,
+      turn.mode,
+      turn.step as Step,
+      answer as Answer,
+      this.context,
     );
-    this.control = options.control && this.followed(options.control);
-    this.modes = new Modes(options.mode, this.control, this.context);
+    const error = answer?.failure;
+    if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
+  }
+
+  /** Tells the store and the control of a limiter. */
+  private announce(limiter: Limiter<Raw>): void {
+    const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
+    if (rule) this.client.claim(limiter, rule);
+    this.options.control?.register?.(limiter.name, rule);
+  }
+
+  private contextOf(limiter: Limiter<Raw>): StepContext {
+    if (this.options.store) return this.context;
+    return { ...this.context, countedAs: this.client.nameOf(limiter) };
   }
 
   /** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
@@ -110,158 +192,12 @@ class ListGuard<Raw> implements Guard<Raw> {
       }
     });
   }
-
-  get inProgress(): number {
-    return this.keeper.size;
-  }
-
-  admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
-    const asked: LimiterTurn<Raw>[] = [];
-    const steps: Step[] = [];
-    const ceiling = isExempt(request, this.options, this.context)
-      ? 'off'
-      : this.modes.ofGuard(request);
-    let refused = false;
-    for (let index = 0; index < this.limiters.length; index += 1) {
-      const limiter = this.limiters[index] as Limiter<Raw>;
-      const mode = this.modes.of(limiter, request, ceiling);
-      const one: LimiterTurn<Raw> = { limiter, mode };
-      asked.push(one);
-      if (mode === 'off') continue;
-      if (limiter.kind === 'local')
-        one.decision = decideLocally(limiter, mode, request, this.context);
-      else this.askStored(one, limiter, request, this.contexts[index] as StepContext);
-      if (one.decision) refused ||= !one.decision.allowed;
-      else if (one.step) steps.push(one.step);
-    }
-    // What this process refuses by itself costs the store nothing.
-    if (refused || steps.length === 0) return this.judge(request, asked);
-    this.keeper.keepUp();
-    const answers = this.client.ask(steps, request);
-    return isLater(answers)
-      ? answers.then((value) => this.judge(request, asked, value))
-      : this.judge(request, asked, answers);
-  }
-
-  private judge(
-    request: LimitRequest<Raw>,
-    asked: LimiterTurn<Raw>[],
-    answers?: readonly Answer[],
-  ): Admission {
-    let next = 0;
-    for (const one of asked) {
-      if (one.step && answers && !one.decision) {
-        one.answer = answers[next++] as Answer;
-        const limiter = one.limiter as StoredLimiter<Raw>;
-        one.decision = decideStored(limiter, one, this.context);
-        const error = (one as LimiterTurn<Raw>).answer?.failure;
-        if (error) this.context.fault({ limiter: limiter.name, source: 'store', error });
-      }
-      one.decision ??= skippedDecision(one.limiter.name);
-      if (this.audience.hearsDecisions) {
-        this.audience.decision(one.decision, one.mode, one.step?.key);
-      }
-    }
-    const judgement = new GuardAdmission(
-      asked,
-      this.presenter,
-      (list, outcome) => this.settle(request, list, outcome),
-      this,
-    );
-    if (judgement.pending) {
-      if (judgement.allowed) for (const step of judgement.leases) this.keeper.hold(step);
-      else judgement.release({});
-    }
-    return judgement;
-  }
-
-  async close(): Promise<void> {
-    await this.keeper.close();
-    await Promise.all(this.releases);
-  }
-
-  /** Puts a stored limiter's question into `one`, or its decision where that is known without the store. */
-  private askStored(
-    one: LimiterTurn<Raw>,
-    limiter: StoredLimiter<Raw>,
-    request: LimitRequest<Raw>,
-    context: StepContext,
-  ): void {
-    try {
-      const step = limiter.step(request, one.mode === 'enforce', context);
-      const { countedAs = step.limiter } = context;
-      if (step.rule !== limiter.rule) this.noteRule(limiter, step.rule);
-      one.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'step', error });
-      one.decision = brokenDecision(limiter.name, one.mode, this.context);
-      return;
-    }
-    this.answerAlone(one, limiter, one.step, request);
-  }
-
-  /**
-   * Decides without the store where a ruling of an operator or a remembered refusal says how; puts what is rolled out
-   * into shadow. Throws only what an adapter is to throw: that an address is needed, and nobody said how to find it.
-   */
-  private answerAlone(
-    one: LimiterTurn<Raw>,
-    limiter: StoredLimiter<Raw>,
-    step: Step,
-    request: LimitRequest<Raw>,
-  ): void {
-    const { key } = step;
-    const ruling = this.control?.rulingOn(limiter.name, key);
-    if (ruling) one.decision = this.modes.ruled(limiter, one.mode, ruling);
-    if (one.mode === 'enforce' && !one.decision && !this.modes.enforces(limiter, key)) {
-      one.mode = 'shadow';
-      one.step = { ...step, binding: false };
-    }
-    if (step.rule.limit === 0)
-      one.decision ??= this.modes.refused(limiter.name, one.mode, 'never', Infinity);
-    if (one.mode !== 'enforce' || one.decision) return;
-    if (step.key === UNKNOWN_ADDRESS) request.missesAddress?.();
-    const known = this.client.known(step);
-    if (!known) return;
-    one.answer = known;
-    one.decision = decideStored(limiter, one, this.context);
-  }
-
-  /** Gives back what limiters want given back; never awaited by the response. */
-  private settle(
-    request: LimitRequest<Raw>,
-    asked: readonly LimiterTurn<Raw>[],
-    outcome: RequestOutcome,
-  ): Promise<void> | undefined {
-    const steps: Step[] = [];
-    const refunds: Step[] = [];
-    for (const { limiter, step, answer } of asked) {
-      if (limiter.kind !== 'stored' || !step || !answer) continue;
-      if (step.lease) steps.push(this.keeper.release(step));
-      if (!limiter.settle) continue;
-      try {
-        const back = limiter.settle(step, answer, outcome, request);
-        if (back) refunds.push(back);
-      } catch (error) {
-        this.context.fault({ limiter: limiter.name, source: 'refundIf', error });
-      }
-    }
-    steps.push(...refunds);
-    if (steps.length === 0) return undefined;
-    const answers = this.client.giveBack(steps, GIVE_BACK_US);
-    if (!isLater(answers)) return undefined;
-    const release = answers.then((given) => {
-      this.keeper.noteLost(steps, given);
-      this.releases.delete(release);
-    });
-    this.releases.add(release);
-    return release;
-  }
 }
 
+/** What each limiter does when the store cannot answer. */
 function policiesOf<Raw>(
   limiters: readonly Limiter<Raw>[],
-  { onStoreError = 'local' }: GuardOptions<Raw>,
+  { onStoreError }: StepContext,
 ): Policies {
   return limiters.flatMap((limiter) =>
     limiter.kind === 'stored'

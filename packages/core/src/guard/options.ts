@@ -1,21 +1,18 @@
 /** What a guard is, and what can be asked of it. */
 
+import type { Duration } from '../base/duration.js';
 import type { Admission } from '../contract/admission.js';
 import type { Control } from '../contract/control.js';
 import type { Fault } from '../contract/fault.js';
+import type { Limiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest, Per } from '../contract/request.js';
-import type { Store } from '../contract/store.js';
+import type { Rule } from '../contract/rule.js';
 import type { HeaderStyle } from '../http/response-writer.js';
-import type { ResilienceOptions } from '../stores/stack.js';
+import type { StoreClientOptions } from '../stores/store-client.js';
 
-export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
-  /**
-   * Where counts live; there limiters count by their name. Default: this process's memory, where each limiter object
-   * counts apart, and one that stands in several guards counts once for all of them.
-   */
-  readonly store?: Store | undefined;
+export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */
@@ -25,20 +22,20 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
   readonly control?: Control | undefined;
   /**
-   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
-   * answers later.
-   * What this process gives back through the same store object is noticed at once, refunds and resets by others within
-   * a minute. Default true.
-   */
-  readonly denialCache?: boolean | undefined;
-  /**
    * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default)
-   * lets them by
-   * uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works for any method.
+   * lets them by uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works
+   * for any method.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
-  /** Requests that no limiter sees, beside preflights. Only `true` skips; a promise is a fault. */
-  readonly skip?: ((request: LimitRequest<Raw>) => boolean) | undefined;
+  /** Requests that no limiter sees, beside preflights. Only `true`, or a promise of it, skips. */
+  readonly skip?:
+    | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
+    | undefined;
+  /**
+   * How long to wait for the promises of `key`, `limit`, `cost`, `skip` and `refundIf`, all of one request together:
+   * from 1 ms to 60 s. One that is late, or rejects, counts as a function that throws. Default 1 s.
+   */
+  readonly callbackTimeout?: Duration | undefined;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   /**
@@ -50,16 +47,42 @@ export interface GuardOptions<Raw = unknown> extends ResilienceOptions {
   readonly observers?: readonly Observer[] | undefined;
 }
 
+/** A limiter of a guard, as it was declared: for pages and commands that show what there is. */
+export interface GuardLimiter {
+  readonly name: string;
+  readonly kind: Limiter['kind'];
+  /** The numbers; undefined for a limiter that keeps no count in the store. */
+  readonly rule: Rule | undefined;
+  /** Undefined where a function says it for each request. What is set live is not told here. */
+  readonly mode: Mode | undefined;
+}
+
 /** Runs limiters over requests; what {@link createGuard} returns. */
 export interface Guard<Raw = unknown> {
-  /** Decides on a request; at once if the store answers at once. Never throws, never rejects. */
+  /** Decides on a request; at once if the store and all callbacks answer at once. Never throws, never rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
    * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store
-   * has
-   * them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
+   * has them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
    */
   close(): Promise<void>;
   /** Permits that requests of this process hold now: a gauge. */
   readonly inProgress: number;
+  /** The limiters in their order, as they were declared. */
+  readonly limiters: readonly GuardLimiter[];
+}
+
+/** What {@link Guard.limiters} tells of some limiters. */
+export function listed<Raw>(limiters: readonly Limiter<Raw>[]): readonly GuardLimiter[] {
+  return Object.freeze(
+    limiters.map((limiter) => {
+      const { name, kind, mode } = limiter;
+      return Object.freeze({
+        name,
+        kind,
+        rule: limiter.kind === 'stored' ? limiter.rule : undefined,
+        mode: typeof mode === 'function' ? undefined : mode,
+      });
+    }),
+  );
 }

@@ -1,5 +1,6 @@
 /** The answer to a refusal by its reason: the status, and the body, an RFC 9457 problem that says what to do. */
 
+import { helpFor } from '../base/errors.js';
 import type { Decision, Reason } from '../contract/decision.js';
 import { statusOf } from '../contract/status.js';
 import { retryAfterSeconds } from './fields.js';
@@ -23,7 +24,7 @@ const FULL: Problem = {
 };
 /** An operator has decided so. */
 const BLOCKED: Problem = {
-  type: 'https://github.com/spillway/spillway/blob/main/docs/errors.md#blocked',
+  type: helpFor('blocked'),
   title: 'Blocked',
 };
 

@@ -1,10 +1,11 @@
 /** From decisions to status, fields and body. */
 
 import { wallClockMs } from '../base/clock.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
+import type { LimiterTurn } from '../contract/limiter.js';
 import { statusOf } from '../contract/status.js';
 import { legacyFields, limitItem, policyItem, retryAfterSeconds } from './fields.js';
 import { PROBLEM_TYPE, problemBody } from './problem.js';
@@ -13,17 +14,14 @@ import { stringItem } from './structured.js';
 /** `draft-11`: `RateLimit` and `RateLimit-Policy`. `legacy`: `X-RateLimit-*`. */
 export type HeaderStyle = 'draft-11' | 'legacy';
 
-interface Presented {
-  readonly status: number;
-  readonly fields: readonly Field[];
-  readonly body: string;
-}
-
 /** What a policy is called in fields, and its `RateLimit-Policy` item. */
 interface PolicyTexts {
   readonly name: string;
   readonly item: string;
 }
+
+const NO_STORE: Field = Object.freeze(['Cache-Control', 'no-store'] as const);
+const PROBLEM: Field = Object.freeze(['Content-Type', PROBLEM_TYPE] as const);
 
 export class ResponseWriter {
   // A policy's texts are made once; a weak map, so that limits that were asked for once do not stay.
@@ -33,51 +31,59 @@ export class ResponseWriter {
   private readonly legacy: boolean;
 
   /** @throws SpillwayError `SPW_OPTION_INVALID` */
-  constructor(styles: readonly HeaderStyle[], blockedStatus: 403 | 429) {
+  constructor(styles: readonly HeaderStyle[] = ['draft-11'], blockedStatus: 403 | 429 = 403) {
     this.blockedStatus = blockedStatus;
     for (const style of styles) {
       if (style !== 'draft-11' && style !== 'legacy') {
-        throw new SpillwayError(
-          'SPW_OPTION_INVALID',
-          `headers must be a list of 'draft-11' and 'legacy', got ${show(style)}`,
-        );
+        throw mustBe('headers', "a list of 'draft-11' and 'legacy'", style);
       }
     }
     if (blockedStatus !== 403 && blockedStatus !== 429) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `blockedStatus must be 403 or 429, got ${show(blockedStatus)}`,
-      );
+      throw mustBe('blockedStatus', '403 or 429', blockedStatus);
     }
     this.standard = styles.includes('draft-11');
     this.legacy = styles.includes('legacy');
   }
 
-  present(
-    shown: readonly Decision[],
-    refusals: readonly Decision[],
+  /** The wall clock where a field needs it; it is read when the decision is made. */
+  nowMs(): number {
+    return this.legacy ? wallClockMs() : 0;
+  }
+
+  statusOf(binding: Decision): number {
+    return binding.reason === 'blocked' ? this.blockedStatus : statusOf(binding);
+  }
+
+  /** `binding`: of the refusals the one that counts, if the request is refused. */
+  fields<Raw>(
+    turns: readonly LimiterTurn<Raw>[],
     binding: Decision | undefined,
-  ): Presented {
+    nowMs: number,
+  ): readonly Field[] {
     const fields: Field[] = [];
-    this.addLimits(fields, shown);
-    if (!binding) return { status: 200, fields, body: '' };
+    this.addLimits(fields, turns, nowMs);
+    if (!binding) return fields;
     // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
     if (binding.retryAfterMs !== Infinity) {
       fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
     }
-    fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
-    const violated = refusals.map((decision) => decision.limiter);
-    const status = binding.reason === 'blocked' ? this.blockedStatus : statusOf(binding);
-    return { status, fields, body: problemBody(binding, violated, status) };
+    fields.push(NO_STORE, PROBLEM);
+    return fields;
   }
 
-  private addLimits(fields: Field[], shown: readonly Decision[]): void {
+  body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision): string {
+    const violated: string[] = [];
+    for (const { decision } of turns) if (!decision.allowed) violated.push(decision.limiter);
+    return problemBody(binding, violated, this.statusOf(binding));
+  }
+
+  private addLimits<Raw>(fields: Field[], turns: readonly LimiterTurn<Raw>[], nowMs: number): void {
     let policies = '';
     let limits = '';
     let tightest: Decision | undefined;
-    for (const decision of shown) {
-      // Where the store failed there are no numbers to tell.
-      if (!decision.policy || Number.isNaN(decision.remaining)) continue;
+    for (const { mode, decision } of turns) {
+      // What is in shadow is not shown; and where the store failed there are no numbers to tell.
+      if (mode !== 'enforce' || !decision.policy || Number.isNaN(decision.remaining)) continue;
       if (this.standard) {
         const { name, item } = this.textsOf(decision.policy);
         policies += (policies && ', ') + item;
@@ -87,7 +93,7 @@ export class ResponseWriter {
         tightest = tightest ? bindingOf([tightest, decision]) : decision;
     }
     if (limits) fields.push(['RateLimit-Policy', policies], ['RateLimit', limits]);
-    if (tightest) fields.push(...legacyFields(tightest, wallClockMs()));
+    if (tightest) fields.push(...legacyFields(tightest, nowMs));
   }
 
   private textsOf(policy: Policy): PolicyTexts {

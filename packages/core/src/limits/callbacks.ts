@@ -1,12 +1,11 @@
 /** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
 
-import { checkKey, checkWord, isKey, isLimit, limitInvalid } from '../base/checks.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { isCost, isKey, isLimit } from '../base/checks.js';
+import { after, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
-import type { Mode, OnStoreError } from '../contract/mode.js';
-import type { LimitRequest, Per } from '../contract/request.js';
+import type { LimitRequest, PerLater } from '../contract/request.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
 const ADDRESS_MARK = '@';
@@ -14,26 +13,65 @@ const ADDRESS_MARK = '@';
 /** An address that cannot be known is one count for all, not one for each spelling. */
 export const UNKNOWN_ADDRESS = '@unknown';
 
+export const CALLBACK_TIMEOUT_MS = 1_000;
+
 /** What the callbacks of one limiter answer for one request. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
-  readonly context: StepContext;
+  readonly context: Pick<StepContext, 'fault' | 'callbackTimeoutMs'>;
 }
 
-/** The value of an option for a request; undefined, and a fault, if its function throws. */
+/**
+ * The value of an option for a request; a promise of it, which never rejects, where its function answers with one.
+ * Undefined, and a fault, if the function throws, or its promise rejects or is late.
+ */
 export function read<Raw, Value>(
   asking: CallbackContext<Raw>,
   source: Fault['source'],
-  option: Per<Raw, Value> | undefined,
-): Value | undefined {
+  option: PerLater<Raw, Value> | undefined,
+): Value | undefined | Promise<Value | undefined> {
   if (typeof option !== 'function') return option;
   try {
-    return (option as (request: LimitRequest<Raw>) => Value)(asking.request);
+    const own = (option as (request: LimitRequest<Raw>) => Value | PromiseLike<Value>)(
+      asking.request,
+    );
+    return isThenable(own) ? inTime(asking, source, own as PromiseLike<Value>) : own;
   } catch (error) {
     asking.context.fault({ limiter: asking.limiter, source, error });
     return undefined;
   }
+}
+
+function inTime<Raw, Value>(
+  { limiter, context }: CallbackContext<Raw>,
+  source: Fault['source'],
+  own: PromiseLike<Value>,
+): Promise<Value | undefined> {
+  const ms = context.callbackTimeoutMs ?? CALLBACK_TIMEOUT_MS;
+  return new Promise((resolve) => {
+    const fail = (error: unknown): void => {
+      context.fault({ limiter, source, error });
+      resolve(undefined);
+    };
+    let cancel = (): void => undefined;
+    let isLate = false;
+    // Anybody may have made the promise: what its `then` throws rejects this one.
+    Promise.resolve(own).then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error) => {
+        cancel();
+        if (!isLate) fail(error);
+      },
+    );
+    cancel = after(ms, () => {
+      isLate = true;
+      fail(new Error(`no answer within ${ms} ms`));
+    });
+  });
 }
 
 /** Tells of a value that a callback should not have returned. */
@@ -42,93 +80,42 @@ export function junk<Raw>(
   source: Fault['source'],
   value: unknown,
 ): void {
-  context.fault({ limiter, source, error: new Junk(`${source} of limiter "${limiter}"`, value) });
+  const of = limiter === '' ? source : `${source} of limiter "${limiter}"`;
+  context.fault({ limiter, source, error: new Junk(of, value) });
 }
 
-/** What a request is counted under: what `key` says, or else the client's address. */
-export function keyOf<Raw>(
+/** Whether a callback said yes: only `true` does. Anything but `true`, `false` and `undefined` is a fault. */
+export function isYes<Raw>(
   asking: CallbackContext<Raw>,
-  key: Per<Raw, string | undefined> | undefined,
-): string {
-  if (key !== undefined) {
-    const own = read(asking, 'key', key);
-    if (isKey(own)) {
-      return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
-    }
-    if (own !== undefined && own !== null && own !== '') junk(asking, 'key', own);
-  }
-  // An address that cannot be known is one bucket for all, not one for each spelling.
+  source: Fault['source'],
+  verdict: unknown,
+): boolean {
+  if (verdict !== true && verdict !== false && verdict !== undefined) junk(asking, source, verdict);
+  return verdict === true;
+}
+
+/** What a request is counted under: what `key` said, or else the client's address. */
+export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: string | undefined): string {
+  if (isKey(own)) return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
+  if (own !== undefined && own !== null && own !== '') junk(asking, 'key', own);
   const { clientIp } = asking.request;
   return isKey(clientIp) ? ADDRESS_MARK + clientIp : UNKNOWN_ADDRESS;
 }
 
-/** A limit from an option, 0 where nobody is to pass; undefined where its function gives none. */
-export function limitOf<Raw>(
+/** A limit, 0 where nobody is to pass; undefined where the option gave none. */
+export function limitFrom<Raw>(
   asking: CallbackContext<Raw>,
   source: 'limit' | 'capacity',
-  limit: Per<Raw, number>,
+  own: number | undefined,
 ): number | undefined {
-  const own = read(asking, source, limit);
   if (isLimit(own) || own === 0) return own;
   if (own !== undefined) junk(asking, source, own);
   return undefined;
 }
 
-/**
- * The limit that counts where no function says otherwise.
- *
- * @throws SpillwayError `SPW_LIMIT_INVALID`
- */
-export function declaredLimit<Raw>(
-  option: 'limit' | 'capacity',
-  limit: Per<Raw, number>,
-  defaultLimit: number | undefined,
-): number {
-  const isFunction = typeof limit === 'function';
-  const declared = isFunction ? defaultLimit : limit;
-  if (isLimit(declared)) return declared;
-  const name = option === 'limit' ? 'defaultLimit' : 'defaultCapacity';
-  throw limitInvalid(
-    isFunction
-      ? `${name} must be an integer from 1 to 1,000,000,000 when ${option} is a function`
-      : `${option} must be an integer from 1 to 1,000,000,000 or a function`,
-    declared,
-  );
-}
-
-/** @throws SpillwayError `SPW_KEY_INVALID` */
-export function checkKeyOption<Raw>(key: Per<Raw, string | undefined> | undefined): void {
-  if (key !== undefined && typeof key !== 'function') checkKey(key, ', or a function');
-}
-
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function checkMode<Raw>(mode: Per<Raw, Mode> | undefined): Per<Raw, Mode> {
-  if (typeof mode === 'function') return mode;
-  return checkWord<Mode>('mode', mode, ['enforce', 'shadow', 'off']) ?? 'enforce';
-}
-
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function checkShare(share: number | undefined): number {
-  if (share === undefined) return 1;
-  if (typeof share === 'number' && share >= 0 && share <= 1) return share;
-  throw new SpillwayError('SPW_OPTION_INVALID', `share must be from 0 to 1, got ${show(share)}`);
-}
-
-/** What a stored limiter does when its store cannot answer. */
-export interface StoreErrorOptions {
-  /** What to do when the store cannot answer. Default: the guard's, which is `local`. */
-  readonly onStoreError?: OnStoreError | undefined;
-  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
-  readonly localShare?: number | undefined;
-}
-
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function checkStoreError({ onStoreError, localShare }: StoreErrorOptions): void {
-  checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
-  if (localShare !== undefined && !(localShare > 0 && localShare <= 1)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `localShare must be above 0 and at most 1, got ${show(localShare)}`,
-    );
-  }
+/** The units that a request takes. */
+export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefined): number {
+  if (isCost(own)) return own;
+  if (own !== undefined) junk(asking, 'cost', own);
+  return 1;
 }

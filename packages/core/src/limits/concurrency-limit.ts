@@ -1,40 +1,35 @@
 /** The concurrent requests limiter: so many requests of each key in progress at once. */
 
 import type { StoredLimiter } from '../contract/limiter.js';
-import type { Per } from '../contract/request.js';
-import { checkKeyOption, keyOf } from './callbacks.js';
+import type { PerLater } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
+import { checkKeyOption } from './limiter-options.js';
 
 export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw> {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required
-   * when the guard is given a store. Default: the number, as in `20-at-once`.
+   * Required when the guard is given a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
   /**
-   * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request (then with
-   * `defaultLimit`). 0
-   * from a function lets nobody pass (`never`).
+   * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request, which may be async
+   * (then with `defaultLimit`). 0 from a function lets nobody pass (`never`).
    */
-  readonly limit: Per<Raw, number>;
-  /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
+  readonly limit: PerLater<Raw, number>;
+  /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
   readonly defaultLimit?: number | undefined;
   /**
-   * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
-   * throws: the client's address.
+   * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
+   * longer than 8,192 units or fails: the client's address.
    */
-  readonly key?: Per<Raw, string | undefined> | undefined;
+  readonly key?: PerLater<Raw, string | undefined> | undefined;
 }
 
 /**
  * Limits how many requests of each key are in progress at once; one too many is answered with 429. For endpoints that
- * are dear,
- * or slow because of what stands behind them: a client that retries while it waits only lengthens its own queue (the
- * concurrent
- * requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). The permit is free again when the
- * response has
- * closed, in whatever way, or when its lease expires because the process is gone.
+ * are dear, or slow because of what stands behind them: a client that retries while it waits only lengthens its own
+ * queue (the concurrent requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). The permit is free
+ * again when the response has closed, in whatever way, or when its lease expires because the process is gone.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`
  * @example
@@ -60,7 +55,7 @@ export function concurrencyLimit<Raw = unknown>(
       limit,
       defaultLimit,
       reserve: 0,
-      keyOf: (asking) => keyOf(asking, key),
+      key,
       isCritical: () => false,
     },
     options,

@@ -1,33 +1,33 @@
 /** What limits on requests in progress have in common: a permit for each, held under a lease in the store. */
 
 import { decide } from '../algorithms/decide.js';
-import { checkName } from '../base/checks.js';
-import { type Duration, parseDuration } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { checkName, durationBetween } from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
 import { type HintOptions, hints } from '../base/hint.js';
+import { isThenable } from '../base/host.js';
+import type { LiveLimits } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
-import type { LimitRequest, Per } from '../contract/request.js';
-import { MAX_LEASE_US, makeLeasesRule, type Rule } from '../contract/rule.js';
+import type { LimitRequest, Per, PerLater } from '../contract/request.js';
+import { makeLeasesRule, type Rule } from '../contract/rule.js';
 import type { Answer, Step } from '../contract/store.js';
+import { type CallbackContext, keyFrom, limitFrom, read } from './callbacks.js';
+import { newLeaseId } from './lease-id.js';
 import {
-  type CallbackContext,
   checkMode,
   checkShare,
   checkStoreError,
   declaredLimit,
-  limitOf,
   type StoreErrorOptions,
-} from './callbacks.js';
-import { newLeaseId } from './lease-id.js';
+} from './limiter-options.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
    * How long a permit is held without a sign of life, 1 s to 24 h: after a crash it is free again so much later. A
-   * running
-   * process renews the leases of its requests before a third of it is over, however long they take. Default `'60s'`.
+   * running process renews the leases of its requests before a third of it is over, however long they take. Default
+   * `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
@@ -46,16 +46,14 @@ export interface LeaseKind<Raw> {
   /** Why it refuses. */
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
-  readonly limit: Per<Raw, number>;
+  readonly limit: PerLater<Raw, number>;
   readonly defaultLimit: number | undefined;
   readonly reserve: number;
   /** What the class of critical requests is called. */
   readonly criticalClass?: string | undefined;
-  keyOf(asking: CallbackContext<Raw>): string;
+  readonly key: PerLater<Raw, string | undefined> | undefined;
   isCritical(asking: CallbackContext<Raw>): boolean;
 }
-
-const SHORTEST_US = 1_000_000;
 
 export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
@@ -65,7 +63,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rule: Rule;
   readonly share: number;
   readonly onStoreError: StoredLimiter['onStoreError'];
-  private readonly book: RuleVariants;
+  private readonly variants: RuleVariants;
   private readonly declared: number;
   private readonly hint: () => number;
   private readonly of: LeaseKind<Raw>;
@@ -83,46 +81,61 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     this.declared = declaredLimit(of.limitOption, of.limit, of.defaultLimit);
     const leaseUs = leaseOf(options.lease);
     this.share = checkShare(options.share);
-    this.book = new RuleVariants(this.name, options.localShare ?? 1, ({ limit }) => {
+    this.variants = new RuleVariants(this.name, options.localShare ?? 1, ({ limit }) => {
       const checked = declaredLimit(of.limitOption, limit, undefined);
       return makeLeasesRule(checked, leaseUs, of.reserve);
     });
-    this.rule = this.book.page(this.declared).rule;
+    this.rule = this.variants.declared(this.declared).rule;
   }
 
-  step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
-    const { of, name: limiter } = this;
-    const asking = { limiter, request, context };
-    const critical = of.isCritical(asking);
-    const { rule, local } = this.numbers(asking, critical);
-    const policy = this.options.onStoreError ?? context.onStoreError;
-    return {
-      op: 'take',
-      limiter: context.countedAs ?? limiter,
-      key: of.keyOf(asking),
-      rule,
-      cost: 1,
-      binding,
-      lease: { id: newLeaseId(), critical },
-      onStoreError: policy === 'local' ? local : policy,
+  step(
+    request: LimitRequest<Raw>,
+    binding: boolean,
+    context: StepContext,
+    live?: LiveLimits,
+  ): Step | Promise<Step> {
+    const { limitOption, limit, key, isCritical } = this.of;
+    const asking = { limiter: this.name, request, context };
+    const critical = isCritical(asking);
+    const make = (ownLimit: number | undefined, ownKey: string | undefined): Step => {
+      const { rule, local } = this.variant(asking, ownLimit, critical, live);
+      const policy = this.options.onStoreError ?? context.onStoreError;
+      return {
+        op: 'take',
+        limiter: context.countedAs ?? this.name,
+        key: keyFrom(asking, ownKey),
+        rule,
+        cost: 1,
+        binding,
+        lease: { id: newLeaseId(), critical },
+        onStoreError: policy === 'local' ? local : policy,
+      };
     };
+    const ownLimit = read(asking, limitOption, limit);
+    const ownKey = read(asking, 'key', key);
+    if (!isThenable(ownLimit) && !isThenable(ownKey)) return make(ownLimit, ownKey);
+    return Promise.all([ownLimit, ownKey]).then((own) => make(...own));
   }
 
-  private numbers(asking: CallbackContext<Raw>, critical: boolean): RuleVariant {
-    const { of, book, rule } = this;
-    let limit = limitOf(asking, of.limitOption, of.limit) ?? this.declared;
+  private variant(
+    asking: CallbackContext<Raw>,
+    own: number | undefined,
+    critical: boolean,
+    live: LiveLimits | undefined,
+  ): RuleVariant {
+    const { variants } = this;
+    let limit = limitFrom(asking, this.of.limitOption, own) ?? this.declared;
     // Who is critical is counted and never refused: under the numbers that were declared, where there is room for
     // nobody.
     if (limit === 0 && critical) limit = this.declared;
-    if (limit === 0) return book.nobody(rule);
-    const live = asking.context.limitsOf?.(this.name);
-    return live ? book.livePage(limit, live, asking.context) : book.page(limit);
+    if (limit === 0) return variants.nobody(this.rule);
+    return live ? variants.live(limit, live, asking.context) : variants.declared(limit);
   }
 
   decide(step: Step, answer: Answer): Decision {
     const { reason } = this.of;
     // What a service can carry is nobody else's business: no policy is told.
-    const policy = reason === 'concurrency' ? this.book.policyOf(step.rule) : undefined;
+    const policy = reason === 'concurrency' ? this.variants.policyOf(step.rule) : undefined;
     const decision = decide(this.name, step, answer, policy, reason);
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
@@ -130,7 +143,5 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
 }
 
 function leaseOf(lease: Duration = '60s'): number {
-  const us = parseDuration(lease);
-  if (us >= SHORTEST_US && us <= MAX_LEASE_US) return us;
-  throw new SpillwayError('SPW_OPTION_INVALID', `lease must be from 1s to 24h, got ${show(lease)}`);
+  return durationBetween('lease', lease, '1s', '24h');
 }

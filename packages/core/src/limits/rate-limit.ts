@@ -2,46 +2,46 @@
 
 import { decide } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
-import { checkName, isCost } from '../base/checks.js';
+import { checkCallback, checkCost, checkName } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
-import { isTrue } from '../base/junk.js';
+import { isThenable } from '../base/host.js';
+import type { LiveLimits } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
-import type { RequestOutcome, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type {
+  LimiterTurn,
+  RequestOutcome,
+  StepContext,
+  StepsBack,
+  StoredLimiter,
+} from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
-import type { LimitRequest, Per } from '../contract/request.js';
+import type { LimitRequest, Per, PerLater } from '../contract/request.js';
 import type { Algorithm, Rule } from '../contract/rule.js';
-import type { Answer, Receipt, Step } from '../contract/store.js';
+import type { Answer, Step } from '../contract/store.js';
+import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
 import {
-  type CallbackContext,
   checkKeyOption,
   checkMode,
   checkShare,
   checkStoreError,
   declaredLimit,
-  junk,
-  keyOf,
-  limitOf,
-  read,
   type StoreErrorOptions,
-} from './callbacks.js';
+} from './limiter-options.js';
 import { nameFrom, ruleFrom } from './rule-options.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required
-   * when the guard is given a store. Default: the numbers, as in `100-per-1m`.
+   * Required when the guard is given a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
   /**
-   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request (then with `defaultLimit`). 0
-   * from a
-   * function lets nobody pass (`never`), whatever is set live, and asks no store.
+   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request, which may be async (then with
+   * `defaultLimit`). 0 from a function lets nobody pass (`never`), whatever is set live, and asks no store.
    */
-  readonly limit: Per<Raw, number>;
-  /** The limit that counts when the `limit` function throws or returns none. Required with a function. */
+  readonly limit: PerLater<Raw, number>;
+  /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
   readonly defaultLimit?: number | undefined;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
@@ -50,12 +50,12 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
   /**
-   * What is counted apart: a user, a tenant, an API key. Default, and where it is empty, longer than 8,192 units or
-   * throws: the client's address.
+   * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
+   * longer than 8,192 units or fails: the client's address.
    */
-  readonly key?: Per<Raw, string | undefined> | undefined;
-  /** Units one request takes, an integer from 0. Default 1. */
-  readonly cost?: Per<Raw, number> | undefined;
+  readonly key?: PerLater<Raw, string | undefined> | undefined;
+  /** Units one request takes, an integer from 0, or a function of the request, which may be async. Default 1. */
+  readonly cost?: PerLater<Raw, number> | undefined;
   /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
@@ -65,22 +65,21 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly share?: number | undefined;
   /**
    * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
-   * failures
-   * only; beware that a client can go away before it is answered. The request is the one that was judged: where its
-   * `raw` leads
-   * to what a handler found out, such as `res.locals`, it can say what the status does not. Only `true` gives back;
-   * anything
-   * but `true`, `false` and `undefined`, a promise too, is a fault.
+   * failures only; beware that a client can go away before it is answered. The request is the one that was judged:
+   * where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does not. Only
+   * `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
    */
   readonly refundIf?:
-    | ((outcome: RequestOutcome, request: LimitRequest<Raw>) => boolean)
+    | ((
+        outcome: RequestOutcome,
+        request: LimitRequest<Raw>,
+      ) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
 }
 
 /**
  * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the
- * token
- * bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
+ * token bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
  * microsecond.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_COST_INVALID`,
@@ -107,9 +106,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rule: Rule;
   readonly share: number;
   readonly onStoreError: StoredLimiter['onStoreError'];
-  readonly settle: StoredLimiter<Raw>['settle'];
+  readonly finish: StoredLimiter<Raw>['finish'];
   private readonly options: RateLimitOptions<Raw>;
-  private readonly book: RuleVariants;
+  private readonly variants: RuleVariants;
   private readonly declared: RuleVariant;
 
   constructor(options: RateLimitOptions<Raw>) {
@@ -121,83 +120,97 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     checkConstants(options);
     this.share = checkShare(options.share);
     this.onStoreError = options.onStoreError;
-    this.book = new RuleVariants(this.name, options.localShare ?? 1, (numbers) =>
-      ruleFrom({ ...options, ...numbers }),
+    this.variants = new RuleVariants(this.name, options.localShare ?? 1, (numbers) =>
+      ruleFrom({ ...options, ...numbers, limit: numbers.limit }),
     );
-    this.declared = this.book.page(limit);
+    this.declared = this.variants.declared(limit);
     this.rule = this.declared.rule;
     const { refundIf } = options;
-    this.settle =
-      refundIf &&
-      ((step, answer, outcome, request) =>
-        isTrue(`refundIf of limiter "${this.name}"`, refundIf(outcome, request))
-          ? refundStep(step, answer)
-          : undefined);
+    this.finish = refundIf && refunding(this.name, refundIf);
   }
 
-  step(request: LimitRequest<Raw>, binding: boolean, context: StepContext): Step {
+  step(
+    request: LimitRequest<Raw>,
+    binding: boolean,
+    context: StepContext,
+    live?: LiveLimits,
+  ): Step | Promise<Step> {
+    const { options } = this;
     const asking = { limiter: this.name, request, context };
-    const { rule, local } = this.numbers(asking);
+    const limit = read(asking, 'limit', options.limit);
+    const key = read(asking, 'key', options.key);
+    const cost = read(asking, 'cost', options.cost);
+    if (!isThenable(limit) && !isThenable(key) && !isThenable(cost)) {
+      return this.stepOf(asking, binding, live, limit, key, cost);
+    }
+    return Promise.all([limit, key, cost]).then((own) =>
+      this.stepOf(asking, binding, live, ...own),
+    );
+  }
+
+  decide(step: Step, answer: Answer): Decision {
+    const { rule } = step;
+    const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
+    return decide(this.name, step, answer, policy);
+  }
+
+  private stepOf(
+    asking: CallbackContext<Raw> & { readonly context: StepContext },
+    binding: boolean,
+    live: LiveLimits | undefined,
+    limit: number | undefined,
+    key: string | undefined,
+    cost: number | undefined,
+  ): Step {
+    const { context } = asking;
+    const { rule, local } = this.variant(asking, limit, live);
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
       limiter: context.countedAs ?? this.name,
-      key: keyOf(asking, this.options.key),
+      key: keyFrom(asking, key),
       rule,
-      cost: this.cost(asking),
+      cost: costFrom(asking, cost),
       binding,
       onStoreError: policy === 'local' ? local : policy,
     };
   }
 
-  decide(step: Step, answer: Answer): Decision {
-    const { rule } = step;
-    const policy = rule === this.rule ? this.declared.policy : this.book.policyOf(rule);
-    return decide(this.name, step, answer, policy);
-  }
-
-  private cost(asking: CallbackContext<Raw>): number {
-    const { cost } = this.options;
-    if (cost === undefined) return 1;
-    const own = read(asking, 'cost', cost);
-    if (isCost(own)) return own;
-    if (own !== undefined) junk(asking, 'cost', own);
-    return 1;
-  }
-
-  private numbers(asking: CallbackContext<Raw>): RuleVariant {
-    const { limit } = this.options;
-    const { context } = asking;
-    const live = context.limitsOf?.(this.name);
-    if (typeof limit !== 'function' && !live) return this.declared;
-    const declared = this.rule.limit;
-    const own = typeof limit === 'function' ? limitOf(asking, 'limit', limit) : declared;
-    if (own === 0) return this.book.nobody(this.rule);
-    return live
-      ? this.book.livePage(own ?? declared, live, context)
-      : this.book.page(own ?? declared);
+  private variant(
+    asking: CallbackContext<Raw>,
+    own: number | undefined,
+    live: LiveLimits | undefined,
+  ): RuleVariant {
+    const { declared, variants } = this;
+    if (own === declared.rule.limit && !live) return declared;
+    const limit = limitFrom(asking, 'limit', own) ?? declared.rule.limit;
+    if (limit === 0) return variants.nobody(this.rule);
+    return live ? variants.live(limit, live, asking.context) : variants.declared(limit);
   }
 }
 
-function refundStep(step: Step, answer: Answer): Step {
-  const receipt: Receipt = receiptFrom(step.rule, answer);
-  return { ...step, op: 'put', receipt };
+/** Gives the cost back where `refundIf` says so. */
+function refunding<Raw>(
+  limiter: string,
+  refundIf: NonNullable<RateLimitOptions<Raw>['refundIf']>,
+): (turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack {
+  return ({ request, step, answer }, outcome, context) => {
+    const asking = { limiter, request, context };
+    const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
+      isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
+    const verdict = read(asking, 'refundIf', () => refundIf(outcome, request));
+    return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
+  };
+}
+
+function refundOf(step: Step, answer: Answer): Step {
+  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer) };
 }
 
 function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   const { cost, refundIf } = options;
   checkKeyOption(options.key);
   checkStoreError(options);
-  if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {
-    throw new SpillwayError(
-      'SPW_COST_INVALID',
-      `cost must be an integer from 0, got ${show(cost)}`,
-    );
-  }
-  if (refundIf !== undefined && typeof refundIf !== 'function') {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `refundIf must be a function, got ${show(refundIf)}`,
-    );
-  }
+  if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
+  checkCallback('refundIf', refundIf);
 }

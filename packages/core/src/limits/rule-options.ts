@@ -1,8 +1,8 @@
 /** Validation of the numbers and names that users write, and the rule they make. */
 
-import { isLimit, limitInvalid } from '../base/checks.js';
+import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { type Algorithm, makeRule, type RateRule } from '../contract/rule.js';
 
 /** The numbers of a limit. */
@@ -31,27 +31,12 @@ const ALGORITHMS: readonly Algorithm[] = [
  */
 export function ruleFrom(options: RuleOptions): RateRule {
   const { limit, burst, algorithm = 'token-bucket' } = options;
-  if (!ALGORITHMS.includes(algorithm)) {
-    throw new SpillwayError(
-      'SPW_ALGORITHM_INVALID',
-      `algorithm must be one of ${ALGORITHMS.join(', ')}, got ${show(algorithm)}`,
-    );
-  }
-  if (!isLimit(limit)) {
-    throw limitInvalid('limit must be an integer from 1 to 1,000,000,000', limit);
-  }
+  oneOf('algorithm', algorithm, ALGORITHMS, 'SPW_ALGORITHM_INVALID');
+  checkLimit('limit', limit);
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    throw new SpillwayError(
-      'SPW_BURST_INVALID',
-      `burst has no meaning for ${algorithm}: leave it out`,
-    );
+    throw mustBe('burst', `left out for ${algorithm}`, burst, 'SPW_BURST_INVALID');
   }
-  if (burst !== undefined && !isLimit(burst)) {
-    throw new SpillwayError(
-      'SPW_BURST_INVALID',
-      `burst must be an integer from 1 to 1,000,000,000, got ${show(burst)}`,
-    );
-  }
+  if (burst !== undefined) checkBurst(burst);
   return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst);
 }
 

@@ -21,14 +21,14 @@ export type Numbers = LiveLimits & { readonly limit: number };
 const KEPT = 256;
 
 export class RuleVariants {
-  private readonly pages = new Map<number, RuleVariant>();
+  private readonly byLimit = new Map<number, RuleVariant>();
   // Those set live go with the settings that they came with.
-  private readonly livePages = new WeakMap<LiveLimits, Map<number, RuleVariant>>();
+  private readonly liveVariants = new WeakMap<LiveLimits, Map<number, RuleVariant>>();
   private readonly policies = new WeakMap<Rule, Policy>();
   private readonly name: string;
   private readonly localShare: number;
   private readonly make: (numbers: Numbers) => Rule;
-  private nobodyPage: RuleVariant | undefined;
+  private closedVariant: RuleVariant | undefined;
 
   constructor(name: string, localShare: number, make: (numbers: Numbers) => Rule) {
     this.name = name;
@@ -36,51 +36,51 @@ export class RuleVariants {
     this.make = make;
   }
 
-  /** The page for a limit as declared. */
-  page(limit: number): RuleVariant {
-    return this.find(this.pages, { limit });
+  /** The variant for a limit, all else as declared. */
+  declared(limit: number): RuleVariant {
+    return this.find(this.byLimit, { limit });
   }
 
-  /** The page for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
+  /** The variant for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
   nobody(declared: Rule): RuleVariant {
-    this.nobodyPage ??= pageOf(this.name, closed(declared), 1);
-    return this.nobodyPage;
+    this.closedVariant ??= variantOf(this.name, closed(declared), 1);
+    return this.closedVariant;
   }
 
-  /** The page for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
-  livePage(limit: number, live: LiveLimits, context: StepContext): RuleVariant {
-    let pages = this.livePages.get(live);
-    if (!pages) {
-      pages = new Map();
-      this.livePages.set(live, pages);
+  /** The variant for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
+  live(limit: number, live: LiveLimits, context: Pick<StepContext, 'fault'>): RuleVariant {
+    let variants = this.liveVariants.get(live);
+    if (!variants) {
+      variants = new Map();
+      this.liveVariants.set(live, variants);
     }
     try {
-      return this.find(pages, { limit, ...live });
+      return this.find(variants, { limit, ...live });
     } catch (error) {
       context.fault({ limiter: this.name, source: 'control', error });
-      return this.page(limit);
+      return this.declared(limit);
     }
   }
 
-  /** What is told of a rule that a page of this book has. */
+  /** What is told of a rule that a variant has. */
   policyOf(rule: Rule): Policy {
     return this.policies.get(rule) ?? policyOf(this.name, rule);
   }
 
-  private find(pages: Map<number, RuleVariant>, numbers: Numbers): RuleVariant {
-    let page = pages.get(numbers.limit);
-    if (!page) {
+  private find(variants: Map<number, RuleVariant>, numbers: Numbers): RuleVariant {
+    let variant = variants.get(numbers.limit);
+    if (!variant) {
       const rule = this.make(numbers);
-      page = pageOf(this.name, rule, this.localShare);
-      if (pages.size >= KEPT) pages.clear();
-      pages.set(numbers.limit, page);
-      this.policies.set(rule, page.policy);
+      variant = variantOf(this.name, rule, this.localShare);
+      if (variants.size >= KEPT) variants.clear();
+      variants.set(numbers.limit, variant);
+      this.policies.set(rule, variant.policy);
     }
-    return page;
+    return variant;
   }
 }
 
-function pageOf(name: string, rule: Rule, localShare: number): RuleVariant {
+function variantOf(name: string, rule: Rule, localShare: number): RuleVariant {
   return { rule, local: shareOf(rule, localShare), policy: policyOf(name, rule) };
 }
 

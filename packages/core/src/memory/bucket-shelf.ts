@@ -1,4 +1,4 @@
-/** Buckets by limiter, code and key: fingerprints in a flat table, with a small map in front for hot keys. */
+/** Buckets by limiter, code and key: fingerprints in a flat table, and a small map that finds hot keys faster. */
 
 import { type BucketState, mayWrite, stepBucket } from '../algorithms/bucket.js';
 import { detached, type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
@@ -7,21 +7,21 @@ import type { BucketAnswer, Step } from '../contract/store.js';
 import { BucketTable } from './bucket-table.js';
 import { ByCount } from './by-count.js';
 
-/** How many keys the map in front holds at most, and how long they may be: about 2 MB. */
+/** The map in front holds at most so many keys, of at most so many characters: about 2 MB. */
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** What is known of a limiter and a code; made anew when dropped. */
+/** What is kept for one limiter and code; made again after it was dropped. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
-  /** Slots of hot keys, good for one generation of the table. */
+  /** Slots of hot keys, valid for one generation of the table. */
   readonly hot: Map<string, number>;
 }
 
 /**
- * A limiter with a code, and a key, are identified by the exclusive or of their fingerprints, which are made under
- * different seeds: as hard to make meet as one fingerprint of both.
+ * A limiter and code have a fingerprint, and a key has one, made with another seed. The exclusive or of the two
+ * identifies the bucket. It is as hard to find two that are equal as with one fingerprint of both texts.
  */
 export class BucketShelf {
   private readonly table = new BucketTable();
@@ -29,17 +29,17 @@ export class BucketShelf {
     (name, code) => this.makeLimiter(name, code),
     () => true,
   );
-  // Most calls come from the limiter that called last; rules are compared as objects, which is faster than their codes.
+  // Most calls come from the limiter of the last call. Comparing rules as objects is faster than comparing their codes.
   private last: Limiter | undefined;
   private lastRule: BucketRule | undefined;
   private keySeed: Fingerprint | undefined;
   private limiterSeed: Fingerprint | undefined;
-  // A register, so that a decision makes no object but its answer.
+  // Used again for each call, so that a decision makes no object except its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0 };
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The identity that `find` looked for last, for `add`.
+  // The identity that `find` looked for last; `add` uses it.
   private lo = 0;
   private hi = 0;
 
@@ -47,7 +47,7 @@ export class BucketShelf {
     return this.table.size;
   }
 
-  /** The slot of a key, -1 if there is none; good until the next call of `find` or `add`. */
+  /** The slot of a key, -1 if there is none. Valid until the next call of `find` or `add`. */
   find(limiterName: string, rule: BucketRule, key: string, nowUs: number): number {
     if (this.epoch !== this.table.generation) this.forgetHot();
     let limiter = this.last;
@@ -59,8 +59,8 @@ export class BucketShelf {
   }
 
   /**
-   * Does a step to the key that {@link find} has just looked for, at the slot it gave. Without one the step begins with
-   * the bucket in `other` at `otherSlot`, if that is one, and keeps here what it changes.
+   * Applies a step to the key that {@link find} has just looked for, at the slot that it returned. Without a slot, the
+   * step begins with the bucket in `other` at `otherSlot`, if that is a slot, and stores here what it changes.
    */
   step(
     { op, cost, receipt }: Step,
@@ -89,14 +89,16 @@ export class BucketShelf {
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
   }
 
-  /** Whether {@link takeWhole} may do the take. */
+  /** Whether {@link takeWhole} can do the take. */
   isPlain(rule: BucketRule, cost: number): boolean {
     return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isWhole;
   }
 
   /**
-   * {@link step} for the take that nearly all are, of whole microseconds: a quarter faster by not passing through a
-   * register.
+   * Like {@link step}, for a take whose numbers are whole microseconds, as in nearly all takes: it changes the table
+   * directly, which is a quarter faster. A bucket is charged in four places, which must do the same. If you change one,
+   * change all four: this method, stepBucket in core/src/algorithms/bucket.ts, and bucket.lua and takes.lua in
+   * packages/redis/src/lua.
    */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;
@@ -146,7 +148,7 @@ export class BucketShelf {
     return fingerprint(key, this.keySeed);
   }
 
-  /** One find in eight is remembered: keys that come often get in, a stream of others costs little. */
+  /** Remembers one find in eight: keys that come often get in, and a stream of other keys takes little time. */
   private remember(limiter: Limiter, key: string, slot: number): void {
     this.misses += 1;
     if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;

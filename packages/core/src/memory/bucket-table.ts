@@ -1,6 +1,7 @@
 /**
- * A flat, open-addressed table of buckets: 16 bytes a slot and no objects, so that a million keys cost the garbage
- * collector nothing. It grows by moving a few slots per call; entries that equal a full bucket are dropped on the way.
+ * A flat, open-addressed table of buckets: 16 bytes a slot and no objects, so that the garbage collector has no work
+ * even with a million keys. It grows by moving a few slots per call, and drops entries that equal a full bucket on the
+ * way.
  */
 
 import type { BucketState } from '../algorithms/bucket.js';
@@ -51,7 +52,7 @@ export class BucketTable {
   /** The table being emptied into `slots`, if any, and how many of its slots are done. */
   private old: Slots | undefined;
   private moved = 0;
-  /** Where the next look for full buckets starts. */
+  /** The slot at which the next look for full buckets starts. */
   private hand = 0;
   private entries = 0;
   private epoch = 0;
@@ -82,7 +83,7 @@ export class BucketTable {
     if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
     const waiting = probe(this.old, lo, hi);
     if (waiting < this.moved) return -1;
-    // Brought over at once; the mover will pass over it.
+    // Moved at once; the rebuild skips it later.
     this.take(-1 - slot, lo, hi, this.old, waiting);
     return -1 - slot;
   }
@@ -140,8 +141,9 @@ export class BucketTable {
   }
 
   /**
-   * Starts a new table: of twice the size, or of the same if most entries are full buckets. Three quarters of the old
-   * table at most are moved, and a slot is moved faster than one can be taken, so the new table cannot fill meanwhile.
+   * Starts a new table: of twice the size, or of the same size if most entries are full buckets. At most three quarters
+   * of the old table are moved, and slots are moved faster than new ones are taken, so the new table cannot fill up
+   * meanwhile.
    */
   private rebuild(nowUs: number): void {
     while (this.old) this.move(SMALLEST, nowUs);

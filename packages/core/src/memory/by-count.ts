@@ -1,9 +1,9 @@
-/** One thing for each limiter and code of its counts (see `countOf`), found without making a string. */
+/** One thing for each limiter and each code of its counts (see `countOf`), found without making a string. */
 
-/** Above so many, idle things are dropped when another is made. */
+/** With more things than this, idle ones are dropped when another is made. */
 const MANY = 1_024;
 
-/** The things of one limiter, and the one that was asked for last: most limiters have no other. */
+/** The things of one limiter, and the one that was used last: most limiters have only one. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;
@@ -11,15 +11,15 @@ interface Codes<Thing> {
 }
 
 /**
- * Names of limiters are chosen by developers, so they are few; the codes of a limiter may be many where its `limit`
- * function goes with a burst, so what is idle is dropped. What is not idle holds at least one entry of its store, and
- * those are bounded.
+ * Developers choose the names of limiters, so there are few. One limiter may have many codes if its `limit` is a
+ * function and it has a burst, so idle things are dropped. A thing that is not idle has at least one entry in its
+ * store, and the number of those is limited.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();
   private size = 0;
   private most = MANY;
-  // Most calls come from the limiter that called last.
+  // Most calls come from the limiter of the last call.
   private lastName: string | undefined;
   private readonly make: (name: string, code: string) => Thing;
   private readonly isIdle: (thing: Thing) => boolean;

@@ -3,14 +3,14 @@
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 
-/** The least that a kept state tells: when it will equal no state at all. */
+/** What every kept state must tell: when it will be the same as no state. */
 export interface Expiring {
   expiresUs: number;
 }
 
-/** Keys longer than this are kept as their fingerprint: a flood of long keys cannot fill the memory. */
+/** A longer key is kept as its fingerprint, so that many long keys cannot fill the memory. */
 const LONGEST_KEY = 128;
-/** How many states a call looks at when room is short. */
+/** How many states a call looks at when there is little room. */
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {

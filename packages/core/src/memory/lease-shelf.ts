@@ -33,7 +33,7 @@ export class LeaseShelf {
     return held !== undefined && held.expiresUs > nowUs;
   }
 
-  /** How many permits the count of the step's limiter holds that is kept under `key`. */
+  /** How many permits are held in the count that the step's limiter keeps under `key`. */
   view({ limiter, rule }: Step, key: string, nowUs: number): LeasesView {
     const state = this.states.get(limiter, rule.code, key);
     if (!state) return NOBODY;
@@ -43,7 +43,7 @@ export class LeaseShelf {
     return { used: state.held.size, critical: state.critical };
   }
 
-  /** Does `step` to the count of its limiter that is kept under `key`; the answer counts those `beside` too. */
+  /** Applies `step` to the count that its limiter keeps under `key`. The answer also counts the permits in `beside`. */
   step(
     { limiter, op, cost, lease }: Step,
     rule: LeasesRule,
@@ -65,7 +65,7 @@ export class LeaseShelf {
     return { allowed, nowUs, used: size + beside.used, critical };
   }
 
-  /** Drops counts of which all leases have expired, among the next few. */
+  /** Looks at the next few counts and drops those whose leases have all expired. */
   reclaim(nowUs: number): void {
     this.states.reclaim(nowUs, ({ held }) => {
       this.kept -= held.size;

@@ -25,8 +25,8 @@ export class LogShelf {
   }
 
   /**
-   * Does `step` to the log that is kept under `key` and was found as `stored`; if none was, it begins with `other`, and
-   * is kept if it charges. `mayGrow` as for {@link stepLog}.
+   * Applies `step` to the log under `key`, which was found as `stored`. If there is none, begins with `other`, and
+   * keeps the result if the step charges. `mayGrow` as for {@link stepLog}.
    */
   step(
     { limiter, op, cost, receipt }: Step,

@@ -1,7 +1,7 @@
-/** The store in this process's memory: synchronous, without timers, capped. */
+/** The store in this process's memory: synchronous, without timers, with a limit on its size. */
 
+import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import { SpillwayError, show } from '../base/errors.js';
 import { spread, uniqueGroup } from '../contract/group.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
@@ -19,13 +19,13 @@ import { Shelves } from './shelves.js';
 
 export interface MemoryStoreOptions {
   /**
-   * The most entries held: one for each bucket and window that is in use, one for each request in a log or in progress.
+   * The most entries to hold: one for each bucket and window in use, one for each request in a log or in progress.
    * Default 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each set of numbers: they are
-   * limited too early, never too late. Only these counts pass the bound, and the permits of keys that have some
-   * already.
+   * limited too early, never too late. Only these counts, and more permits of keys that have some already, may exceed
+   * it.
    */
   readonly maxEntries?: number | undefined;
-  /** Source of time; default the process's monotonic clock. */
+  /** The clock. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
@@ -33,11 +33,14 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends SyncStore {
   /** Entries held now. */
   readonly size: number;
-  /** Decisions taken on a shared count because the store was full: watch this, and raise `maxEntries`. */
+  /**
+   * Decisions that used a shared count because the store was full. Watch this number, and raise `maxEntries` if it
+   * grows.
+   */
   readonly overflowed: number;
 }
 
-/** How many counts the keys share, for each code, that come when the store is full. */
+/** How many counts new keys share when the store is full, for each code. */
 const OVERFLOW_COUNTS = 1024;
 
 /**
@@ -53,22 +56,17 @@ const OVERFLOW_COUNTS = 1024;
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  const maxEntries = options.maxEntries ?? 1_000_000;
-  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > 100_000_000) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `maxEntries must be an integer from 1 to 100,000,000, got ${show(maxEntries)}`,
-    );
-  }
-  return new Memory(options.clock ?? systemClock, maxEntries);
+  const { maxEntries = 1_000_000, clock } = options;
+  checkClock(clock);
+  return new Memory(clock ?? systemClock, integerBetween('maxEntries', maxEntries, 1, 100_000_000));
 }
 
-/** A memory that refuses only whom it has counted: at `maxEntries`, what a new key does is not counted at all. */
+/** A memory store that refuses only callers that it has counted. At `maxEntries` it does not count new keys. */
 export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
   return new Memory(clock, maxEntries, true);
 }
 
-/** Whether `store` is what {@link memoryStore} of this copy of the package made. */
+/** Whether `store` was made by {@link memoryStore} of this copy of the package. */
 export function isMemoryStore(store: Store): boolean {
   return store instanceof Memory;
 }
@@ -88,21 +86,21 @@ class Memory implements MemoryStore, OneStepStore {
   overflowed = 0;
 
   private readonly own = new Shelves();
-  // At hand: nearly all decisions are theirs.
+  // Kept in a field of its own, because nearly all decisions use it.
   private readonly buckets = this.own.buckets;
-  /** The shared counts. A key without a count of its own may have been charged there until they are at rest. */
+  /** The shared counts. A key without a count of its own may have been charged there, until they are at rest. */
   private common: Shelves | undefined;
   private commonUntilUs = 0;
   private readonly clock: Clock;
   private readonly maxEntries: number;
-  /** Whether, when there is no room, a new key is not counted; else it shares a count. */
+  /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
 
   constructor(
     clock: Clock,
     maxEntries: number,
-    /** Whether, when there is no room, a new key is not counted; else it shares a count. */
+    /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
     forgives = false,
   ) {
     this.clock = clock;
@@ -137,7 +135,8 @@ class Memory implements MemoryStore, OneStepStore {
   }
 
   /**
-   * One step; `charge` false only tells what a `take` would do. A reset is about the `others` of its counts too.
+   * One step. With `charge` false a `take` only says whether it would pass. With `others` a `reset` also resets the other
+   * counts of its limiter.
    *
    * One long method on purpose: V8 does not inline it into its callers, and compiles it as a whole. When it was split,
    * V8 inlined some parts and not others, and a decision took a fifth longer.
@@ -211,7 +210,7 @@ class Memory implements MemoryStore, OneStepStore {
   private performLog(step: Step, rule: LogRule, nowUs: number, charge: boolean): LogAnswer {
     const { logs } = this.own;
     const { key } = step;
-    const full = this.overflows(nowUs); // first: it may drop what has expired of this very key
+    const full = this.overflows(nowUs); // first, because it may drop what has expired of this key
     const stored = logs.get(step, key);
     if (!stored && full && this.forgives) {
       return uncounted(logs.step(asLook(step), rule, key, nowUs, false, false, stored));
@@ -227,7 +226,7 @@ class Memory implements MemoryStore, OneStepStore {
     return this.noted(step, answer, full, answer.lastUs + rule.windowUs);
   }
 
-  /** A permit is found where it was taken; those in both places count. */
+  /** A permit is looked for where it was taken, and permits in both places count. */
   private performLeases(
     step: Step,
     rule: LeasesRule,
@@ -250,7 +249,7 @@ class Memory implements MemoryStore, OneStepStore {
     return asked.op === 'put' ? answer : this.noted(step, answer, true, nowUs + rule.leaseUs);
   }
 
-  /** Whether there is no room for one more entry, after a look for entries that can be dropped. */
+  /** Whether there is no room for one more entry, after dropping entries that are not needed. */
   private overflows(nowUs: number): boolean {
     if (this.own.size < this.maxEntries) return false;
     this.own.reclaim(nowUs);
@@ -258,7 +257,7 @@ class Memory implements MemoryStore, OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The shared counts, if there is no room or one of them still counts. */
+  /** The shared counts, if there is no room, or if one of them still counts. */
   private commonAt(nowUs: number, full: boolean): Shelves | undefined {
     if (full) this.common ??= new Shelves();
     else if (this.common && (nowUs >= this.commonUntilUs || this.common.size === 0)) {
@@ -267,13 +266,14 @@ class Memory implements MemoryStore, OneStepStore {
     return this.common;
   }
 
-  /** Under which key a key is counted in common. */
+  /** The key under which a key is counted in the shared counts. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 
   /**
-   * The answer to a step of a key that has no count of its own; if it was charged in common, that rests at `restsUs`.
+   * The answer to a step of a key that has no count of its own. `restsUs` is when the shared count of the key is at
+   * rest.
    */
   private noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
     if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
@@ -286,24 +286,27 @@ class Memory implements MemoryStore, OneStepStore {
 
 const applyOfMemory = Memory.prototype.apply;
 
-/** An answer to what was not counted, and so cannot be given back. */
+/** The answer for units that were not counted, and so cannot be given back. */
 function uncounted<A extends Answer>(answer: A): A {
   return { ...answer, provisional: true };
 }
 
-/** A step that charges and gives back nothing. */
+/** The step as one that neither charges nor gives back. */
 function asLook(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
 }
 
-/** All limiters share the common counts: one that is made for each request would have its own each time. */
+/**
+ * All limiters have the same shared counts. Otherwise a limiter that is made for each request would add counts each
+ * time.
+ */
 const COMMON = '';
 
 function ofCommon(step: Step): Step {
   return { ...step, limiter: COMMON };
 }
 
-/** What was charged in common stays: what one key gives back or resets may have been charged by another. */
+/** A shared count keeps what was charged there: what one key would give back or reset, another may have charged. */
 function inCommon(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
 }

@@ -1,6 +1,6 @@
 /**
- * The memory of limiters that were given no store: one for a process and clock, in which each limiter object counts for
- * itself.
+ * The memory of limiters that were given no store: one for each clock in a process. Each limiter object has its own
+ * count.
  */
 
 import { type Clock, systemClock } from '../base/clock.js';
@@ -15,9 +15,7 @@ export class SharedMemory {
     this.store = memoryStore({ clock });
   }
 
-  /**
-   * What stands for a limiter in the store: the same for one object, wherever it is used, and never that of another.
-   */
+  /** The name of a limiter in the store: always the same for one object, and never that of another object. */
   nameOf(limiter: object): string {
     let name = this.names.get(limiter);
     if (name === undefined) {
@@ -31,7 +29,7 @@ export class SharedMemory {
 
 const memories = new WeakMap<Clock, SharedMemory>();
 
-/** The one memory on `clock`; made when first needed. */
+/** The memory that uses `clock`; made when it is first needed. */
 export function sharedMemory(clock: Clock = systemClock): SharedMemory {
   const memory = memories.get(clock) ?? new SharedMemory(clock);
   memories.set(clock, memory);

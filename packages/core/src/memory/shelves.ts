@@ -1,4 +1,4 @@
-/** All that a memory store keeps, by machine. */
+/** All that a memory store keeps, by algorithm. */
 
 import { BucketShelf } from './bucket-shelf.js';
 import { LeaseShelf } from './lease-shelf.js';
@@ -15,7 +15,7 @@ export class Shelves {
     return this.buckets.size + this.windows.size + this.logs.size + this.leases.size;
   }
 
-  /** Drops what equals an unused key, among the next few entries. */
+  /** Looks at the next few entries and drops those that equal an unused key. */
   reclaim(nowUs: number): void {
     this.buckets.reclaim(nowUs);
     this.windows.reclaim(nowUs);

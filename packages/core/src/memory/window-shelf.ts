@@ -18,9 +18,7 @@ export class WindowShelf {
     return this.states.get(limiter, rule.code, key);
   }
 
-  /**
-   * Does `step` to the window that is kept under `key` and was found as `stored`; if none was, it begins with `other`.
-   */
+  /** Applies `step` to the window under `key`, which was found as `stored`. If there is none, begins with `other`. */
   step(
     step: Step,
     rule: WindowRule,
@@ -31,7 +29,7 @@ export class WindowShelf {
     other?: StoredWindow,
   ): WindowAnswer {
     const from = stored ?? other;
-    // A copy: looking and refusing must leave the stored state alone.
+    // A copy, because looking and refusing must not change the stored state.
     const state: WindowState = {
       dirty: false,
       startUs: from ? from.startUs : 0,
@@ -57,8 +55,8 @@ export class WindowShelf {
     { startUs, current, previous }: WindowState,
   ): void {
     const expiresUs = startUs + 2 * windowUs;
-    // Field by field: copied with a spread or Object.assign, an object took 2.5 times the memory and, among 10,000
-    // keys, 5 times the time.
+    // Field by field: a copy made with a spread or Object.assign took 2.5 times the memory and, with 10,000 keys, 5
+    // times the time.
     if (stored) {
       stored.startUs = startUs;
       stored.current = current;

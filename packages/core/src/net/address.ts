@@ -1,6 +1,6 @@
 /** Turns an address into the one text that stands for its client. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
 
 const DEFAULT_IPV6_PREFIX = 64;
@@ -12,8 +12,7 @@ const DEFAULT_IPV6_PREFIX = 64;
  * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) is the IPv4 address it carries, and so is the
  *   well-known NAT64 prefix `64:ff9b::/96`: masked, either would put all of IPv4 into one bucket.
  * - IPv6 is cut to its first `ipv6Prefix` bits, because one subscriber has at least a /64 to choose from, and
- *   written as RFC 5952 has it: `2001:db8:1:2::/64`. The suffix is missing at 128. The zone of `fe80::1%eth0` is
- * dropped.
+ *   written as RFC 5952 has it: `2001:db8:1:2::/64`. The suffix is missing at 128. The zone of `fe80::1%eth0` is dropped.
  *
  * All addresses of a prefix share one text by intent, so at /64 all link-local hosts do, and all Teredo clients of
  * one server. 6to4 needs no care: each site has a /48 of its own.
@@ -53,23 +52,13 @@ export function canonicalAddress(
 }
 
 /**
- * Checks how many bits tell IPv6 clients apart, for whoever takes it as an option.
+ * Checks how many bits tell IPv6 clients apart.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` unless it is a whole number from 32 to 128.
- *
- * @example
- * ```ts
- * import { checkIpv6Prefix } from '@spillway/core/adapter';
- *
- * checkIpv6Prefix(56);
- * ```
  */
 export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
   if (!(Number.isInteger(prefix) && prefix >= 32 && prefix <= 128)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `${option} must be a whole number of bits from 32 to 128 such as 64, got ${show(prefix)}`,
-    );
+    throw mustBe(option, 'a whole number of bits from 32 to 128 such as 64', prefix);
   }
 }
 

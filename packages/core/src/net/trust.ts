@@ -1,6 +1,6 @@
 /** Decides which address is the client's, believing only what trusted proxies wrote. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { type AddressRange, inRange, parseRange } from './cidr.js';
 import { forwardedAddresses } from './forwarded.js';
 import { parseAddress } from './parse.js';
@@ -43,10 +43,11 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
     return { kind: 'hops', hops: given };
   }
   if (!Array.isArray(given)) {
-    throw new SpillwayError(
+    throw mustBe(
+      option,
+      "the number of proxies in front of this server, a list of their addresses such as ['10.0.0.0/8'], or false",
+      given,
       'SPW_TRUST_PROXY_INVALID',
-      `${option} must be the number of proxies in front of this server, a list of their addresses ` +
-        `such as ['10.0.0.0/8'], or false, got ${show(given)}`,
     );
   }
   const ranges: AddressRange[] = [];
@@ -131,11 +132,9 @@ function compileElement(element: unknown, option: string): AddressRange[] {
     if (range) ranges.push(range);
   }
   if (ranges.length === 0) {
-    throw new SpillwayError(
-      'SPW_CIDR_INVALID',
-      `${option} must be an address or a network such as '10.0.0.0/8' or 'fd00::/8', or 'loopback', ` +
-        `'linklocal' or 'uniquelocal', got ${show(element)}`,
-    );
+    const what =
+      "an address or a network such as '10.0.0.0/8' or 'fd00::/8', or 'loopback', 'linklocal' or 'uniquelocal'";
+    throw mustBe(option, what, element, 'SPW_CIDR_INVALID');
   }
   return ranges;
 }

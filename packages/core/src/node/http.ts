@@ -4,12 +4,12 @@ import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
-import { checkIpv6Prefix } from '../net/address.js';
-import { compileTrust } from '../net/trust.js';
+import { type AddressOptions, compileAddressing } from '../net/client.js';
 import { Gate, type Passage } from '../passage/gate.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
-import { type AddressOptions, type NodeIncoming, NodeLimitRequest } from './request.js';
-import { answerOwn, endRefused, type NodeResponse } from './response.js';
+import type { NodeResponse } from './closed.js';
+import { NodeExchange } from './exchange.js';
+import { type NodeIncoming, NodeLimitRequest } from './request.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,
@@ -34,10 +34,8 @@ export interface NodeGuard<
 
 /**
  * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its
- * client
- * has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights pass
- * uncounted: answer
- * them before, or, where the listener does not look at the method, set `preflights: 'count'`.
+ * client has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights pass
+ * uncounted: answer them before, or, where the listener does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
@@ -59,28 +57,28 @@ export function nodeGuard<
   limiters: Limiter<Req> | readonly Limiter<Req>[],
   options: NodeGuardOptions<Req, Res> = {},
 ): NodeGuard<Req, Res> {
-  const { trustProxy, ipv6Prefix, onRefused } = options;
-  if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-  const trust = compileTrust(trustProxy);
+  const { onRefused } = options;
+  const addressing = compileAddressing(options);
   const gate = new Gate<Req>(limiters, options);
 
-  const settle = (passage: Passage, req: Req, res: Res): boolean | Promise<boolean> => {
-    if (passage === 'pass') return true;
-    if (passage === 'gone') return false;
-    if (onRefused === undefined) endRefused(passage, res);
-    else {
-      const later = answerOwn(res, () => onRefused(passage, req, res));
-      if (later) return later.then(() => false);
-    }
-    return false;
+  const settle = (
+    passage: Passage,
+    exchange: NodeExchange,
+    req: Req,
+    res: Res,
+  ): boolean | Promise<boolean> => {
+    if (passage !== 'refused' || !onRefused) return passage === 'pass';
+    const later = exchange.answerWith((admission) => onRefused(admission, req, res));
+    return later ? later.then(() => false) : false;
   };
 
   const handle = (req: Req, res: Res): boolean | Promise<boolean> => {
-    const request = new NodeLimitRequest(req, req, trust, ipv6Prefix);
-    const passage = gate.enter(request, req, res, req);
+    const exchange = new NodeExchange(req, res, onRefused !== undefined);
+    const request = new NodeLimitRequest(req, req, addressing);
+    const passage = gate.enter(request, exchange, req);
     return isLater(passage)
-      ? passage.then((value) => settle(value, req, res))
-      : settle(passage, req, res);
+      ? passage.then((value) => settle(value, exchange, req, res))
+      : settle(passage, exchange, req, res);
   };
   return showGuard(handle, gate);
 }

@@ -1,27 +1,21 @@
 /** A request of node:http as limiters see it; adapters of frameworks above it refine this. */
 
 import type { LimitRequest } from '../contract/request.js';
-import { canonicalAddress } from '../net/address.js';
-import { clientAddress, type Trust, type TrustProxy } from '../net/trust.js';
-import type { NodeRequest } from './response.js';
+import { type Addressing, clientOf } from '../net/client.js';
+import { pathOf } from '../net/target.js';
+import type { NodeRequest } from './closed.js';
 
-/** What is needed of node:http's `IncomingMessage` to limit it. */
-export interface NodeIncoming extends NodeRequest {
+/** What limiters are told of node:http's `IncomingMessage`. */
+export interface NodeHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  readonly headers: { readonly [name: string]: string | string[] | undefined };
-  readonly socket: NodeRequest['socket'] & { readonly remoteAddress?: string | undefined };
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
+  readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** Who is asking, for servers that see a socket. */
-export interface AddressOptions {
-  /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none, the address is that of the socket.
-   */
-  readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
-  readonly ipv6Prefix?: number | undefined;
+/** What is needed of node:http's `IncomingMessage` to limit it. */
+export interface NodeIncoming extends NodeHead, NodeRequest {
+  readonly socket: NodeRequest['socket'] & NodeHead['socket'];
 }
 
 /** The neutral request over one of node:http: for adapters, which give their framework's request as `raw`. */
@@ -29,15 +23,13 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   private address: string | undefined;
   private addressKnown = false;
   readonly raw: Raw;
-  private readonly incoming: NodeIncoming;
-  private readonly trust: Trust;
-  private readonly ipv6Prefix: number | undefined;
+  private readonly incoming: NodeHead;
+  private readonly addressing: Addressing;
 
-  constructor(raw: Raw, incoming: NodeIncoming, trust: Trust, ipv6Prefix: number | undefined) {
+  constructor(raw: Raw, incoming: NodeHead, addressing: Addressing) {
     this.raw = raw;
     this.incoming = incoming;
-    this.trust = trust;
-    this.ipv6Prefix = ipv6Prefix;
+    this.addressing = addressing;
   }
 
   get method(): string {
@@ -55,7 +47,7 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   get clientIp(): string | undefined {
     if (!this.addressKnown) {
       this.addressKnown = true;
-      this.address = canonicalAddress(this.claimedAddress(), this.ipv6Prefix);
+      this.address = this.findAddress();
     }
     return this.address;
   }
@@ -71,20 +63,8 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return this.incoming.url ?? '/';
   }
 
-  /** The client's address as somebody who is believed wrote it. */
-  protected claimedAddress(): string | undefined {
-    const { trust, incoming } = this;
-    const peer = incoming.socket.remoteAddress;
-    if (trust.kind === 'none') return peer;
-    return clientAddress(trust, peer, this.header('x-forwarded-for'));
+  /** The canonical address of the client; asked for once. */
+  protected findAddress(): string | undefined {
+    return clientOf(this.addressing, this.incoming.socket.remoteAddress, this);
   }
-}
-
-const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-
-/** The path of a request's target; that of a proxy's kind, `http://host/path`, too. */
-function pathOf(url: string): string {
-  const target = url.startsWith('/') ? url : url.replace(ORIGIN, '');
-  const end = target.search(/[?#]/);
-  return (end < 0 ? target : target.slice(0, end)) || '/';
 }

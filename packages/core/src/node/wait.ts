@@ -1,7 +1,7 @@
 /** The signal of the brake: how long work waits for the event loop. */
 
 import { type Duration, toMicroseconds } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { afterPendingInput } from '../base/host.js';
 import type { Reading, Signal } from '../shed/signal.js';
 import { loopTimes, monotonicMs } from './host.js';
@@ -40,12 +40,7 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
-  if (targetMs === 0) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `target must be more than 0ms, got ${show(options.target)}`,
-    );
-  }
+  if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);
 }
 

@@ -1,6 +1,7 @@
 /** An observer for logs: a sample of the decisions, without the keys. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { shareFromZero } from '../base/checks.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { randomOf } from '../base/hint.js';
 import type { Outcome, Reason } from '../contract/decision.js';
@@ -40,9 +41,8 @@ export interface DecisionLogOptions {
   /** Which outcomes are written at all. Default all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
-   * Under which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
-   * Default: chance, so
-   * that hashes can be compared within one process only.
+   * With which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
+   * Default: a random one, so that hashes can be compared within one process only.
    */
   readonly secret?: string | undefined;
   /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
@@ -58,14 +58,13 @@ export interface DecisionLog extends Observer {
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'denied', 'would-deny', 'skipped', 'error'];
 const SHORTEST_SECRET = 16;
-/** Another secret than that of the same text elsewhere. */
+/** Makes the same text another secret here than elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
 /**
  * Writes a sample of the decisions to a log, with hashes for keys. The hash (HalfSipHash, 64 bits) tells lines of one
- * caller from those of others and
- * keeps keys out of the log; it does not make them anonymous: who has the secret can try keys, and there are few
- * addresses.
+ * caller from those of others and keeps keys out of the log; it does not make them anonymous: who has the secret can
+ * try keys, and there are few addresses.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -81,9 +80,13 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * ```
  */
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
-  check(options);
-  const { write, sample = 0.01, sampleRefused = 1, secret } = options;
+  const { write, secret } = options;
   const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
+  if (typeof write !== 'function') throw mustBe('write', 'a function', write);
+  checkOutcomes(outcomes);
+  checkSecret(secret);
+  const sample = shareFromZero('sample', options.sample ?? 0.01);
+  const sampleRefused = shareFromZero('sampleRefused', options.sampleRefused ?? 1);
   const random = randomOf(options);
   let seed = secret === undefined ? undefined : fingerprint(secret, SECRET_SEED);
   const hashOf = (key: string): string => {
@@ -93,7 +96,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
   };
   return {
     hashOf,
-    // What `write` returns is handed on: should it be a promise that rejects, the guard tells of it.
+    // What `write` returns is returned: if it is a promise that rejects, the guard reports a fault.
     onDecision(event, key): unknown {
       const { outcome } = event;
       if (!outcomes.includes(outcome)) return undefined;
@@ -128,23 +131,17 @@ function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
 }
 
-function check({ write, outcomes, secret, ...shares }: DecisionLogOptions): void {
-  if (typeof write !== 'function') throw invalid(`write must be a function, got ${show(write)}`);
-  for (const option of ['sample', 'sampleRefused'] as const) {
-    const share = shares[option];
-    if (share !== undefined && !(typeof share === 'number' && share >= 0 && share <= 1)) {
-      throw invalid(`${option} must be from 0 to 1, got ${show(share)}`);
-    }
-  }
-  const unknown = outcomes?.find((outcome) => !OUTCOMES.includes(outcome));
-  if (unknown !== undefined) {
-    throw invalid(`outcomes must be of ${OUTCOMES.join(', ')}, got ${show(unknown)}`);
-  }
-  if (secret !== undefined && !(typeof secret === 'string' && secret.length >= SHORTEST_SECRET)) {
-    throw invalid(`secret must be a string of at least ${SHORTEST_SECRET} characters`);
-  }
+function checkOutcomes(outcomes: readonly Outcome[]): void {
+  const unknown = outcomes.find((outcome) => !OUTCOMES.includes(outcome));
+  if (unknown !== undefined) throw mustBe('outcomes', `of ${OUTCOMES.join(', ')}`, unknown);
 }
 
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+/** The message does not show it: it stays a secret. */
+function checkSecret(secret: string | undefined): void {
+  if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
+    return;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `secret must be a string of at least ${SHORTEST_SECRET} characters`,
+  );
 }

@@ -1,4 +1,4 @@
-/** Telling of faults, which must not make another. */
+/** Hands a fault to `onFault`, or logs it. Neither can make another fault. */
 
 import type { Logger } from '../base/host.js';
 import { consoleLogger, disregard } from '../base/host.js';
@@ -6,8 +6,8 @@ import type { Fault } from '../contract/fault.js';
 import { voiceOf } from './voice.js';
 
 /**
- * Tells `onFault`, and survives it; without one, `logger` in a line, once a minute for each limiter and source.
- * Default: the console.
+ * Calls `onFault`, which may throw; without one, logs a line, at most one a minute for each limiter and source. Default
+ * logger: the console.
  */
 export function tellFault(
   onFault: ((fault: Fault) => void) | undefined,
@@ -18,6 +18,6 @@ export function tellFault(
     if (onFault) disregard(onFault(fault));
     else if (logger) voiceOf(logger).tell(fault);
   } catch {
-    // An observer of faults that itself fails has nobody left to tell.
+    // Where `onFault` itself fails there is nobody else to call.
   }
 }

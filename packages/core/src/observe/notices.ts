@@ -1,27 +1,25 @@
-/** Lines about how an app is put together: each is told once, for it does not change from request to request. */
+/** Logs mistakes in how an app is put together. Each line comes once, for such a mistake is there at every request. */
 
-import type { SpillwayErrorCode } from '../base/errors.js';
+import { helpFor, type SpillwayErrorCode } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger } from '../base/host.js';
 
-const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
-
-/** Tells the mistakes around one guard that fail no request; for adapters. */
+/** Logs mistakes around one guard that fail no request; for adapters. */
 export class Notices {
   private readonly logger: Logger | false;
-  private readonly told = new Set<SpillwayErrorCode>();
+  private readonly logged = new Set<SpillwayErrorCode>();
 
-  /** @param options those of the guard, of which `logger` is told */
+  /** @param options those of the guard, of which `logger` counts */
   constructor({ logger = consoleLogger() }: { readonly logger?: Logger | false | undefined }) {
     this.logger = logger;
   }
 
-  /** Tells in one line what is wrong, with its code, the first time that this code comes. Never throws. */
+  /** Logs what is wrong in one line, the first time that `code` comes. Never throws. */
   tell(code: SpillwayErrorCode, message: () => string): void {
-    if (!this.logger || this.told.has(code)) return;
-    this.told.add(code);
+    if (!this.logger || this.logged.has(code)) return;
+    this.logged.add(code);
     try {
-      this.logger.warn(`Spillway: ${message()}. See ${PAGE}`);
+      this.logger.warn(`Spillway: ${message()}. See ${helpFor(code)}`);
     } catch {
       // A logger that fails must not fail a request.
     }

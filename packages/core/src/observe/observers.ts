@@ -1,4 +1,4 @@
-/** All that watch one guard, told without one of them being able to do harm. */
+/** Calls the observers of one guard. What they throw, or reject later, is a fault and fails no request. */
 
 import { disregard, isThenable } from '../base/host.js';
 import type { Decision } from '../contract/decision.js';
@@ -13,13 +13,13 @@ import type {
 } from '../contract/observer.js';
 
 export class Observers {
-  /** Whether anybody wants to know: what nobody hears need not be made. */
+  /** Whether an observer takes decisions: events that nobody takes are not made. */
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
   private readonly observers: readonly Observer[];
   private readonly voice: ((fault: Fault) => void) | undefined;
 
-  /** @param voice told of faults too: where nobody else reads them */
+  /** @param voice logs faults, where there is no `onFault` */
   constructor(observers: readonly Observer[], voice?: (fault: Fault) => void) {
     this.observers = observers;
     this.voice = voice;
@@ -40,7 +40,7 @@ export class Observers {
     this.each('', (observer) => observer.onBreaker?.(event));
   }
 
-  /** Tells of a store that counts what overflowed, if it does. */
+  /** Passes on a store that counts what overflowed; other stores are not passed on. */
   store(store: object): void {
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
@@ -52,31 +52,31 @@ export class Observers {
       try {
         disregard(observer.onFault?.(fault));
       } catch {
-        // An observer of faults that itself fails has nobody left to tell.
+        // Where `onFault` itself fails there is nobody else to call.
       }
     }
     try {
       this.voice?.(fault);
     } catch {
-      // What cannot be put into words must not end the request.
+      // A fault that cannot be logged must not fail the request.
     }
   }
 
-  /** Nobody waits for an observer; what it throws, now or later, is a fault. */
-  private each(limiter: string, tell: (observer: Observer) => unknown): void {
+  /** Nobody waits for an observer. */
+  private each(limiter: string, call: (observer: Observer) => unknown): void {
     for (const observer of this.observers) {
       try {
-        const told = tell(observer);
-        if (told !== undefined) this.watch(limiter, told);
+        const returned = call(observer);
+        if (returned !== undefined) this.watch(limiter, returned);
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }
     }
   }
 
-  private watch(limiter: string, told: unknown): void {
-    if (!isThenable(told)) return;
-    told.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
+  private watch(limiter: string, returned: unknown): void {
+    if (!isThenable(returned)) return;
+    returned.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }
 }
 

@@ -1,4 +1,4 @@
-/** What guards tell, counted: what an exporter of metrics reads when it is asked. */
+/** Counts what guards report, for exporters of metrics to read. */
 
 import type { Outcome, Reason } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
@@ -16,13 +16,13 @@ export interface Gauges {
     | undefined;
   /** Load signals, told apart by name. */
   readonly signals?: readonly Signal[] | undefined;
-  /** Memory stores that no guard has: those of guards are told by them. */
+  /** Memory stores that no guard has; those of guards are added by `onStore`. */
   readonly stores?: readonly Overflowing[] | undefined;
 }
 
-/** How many series there are at most, should limiters of one's own make names or classes of what clients send. */
+/** The most series, in case a limiter of your own makes names or classes of what clients send. */
 const SERIES = 10_000;
-/** What is counted beyond them. */
+/** The limiter that stands for all others beyond them. */
 const OTHERS = '(others)';
 
 /** How many stores are read; of older ones, the last number counts. */
@@ -40,15 +40,14 @@ interface Count<Label extends string> extends Sample<Label> {
 
 type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority';
 
-/** Counts by limiter, outcome, reason and priority: a path of four steps, because no text need be made on the way. */
+/** By limiter, outcome, reason and priority. Four maps, so that no text need be made for each decision. */
 type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<DecisionLabel>>>>>;
 
 /**
  * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
  * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have
- * few values: limiter names,
- * words, and classes of priority; never a key. A label without a value is an empty text. Beyond 10,000 series, all
- * others are counted together as the limiter `(others)`.
+ * few values: limiter names, words, and classes of priority; never a key. A label without a value is an empty text.
+ * Beyond 10,000 series, all others are counted together as the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -127,7 +126,7 @@ export class Tally implements Observer {
     count.value += 1;
   }
 
-  /** All guards of a store tell the same event. */
+  /** All guards of a store pass on the same event: it counts once. */
   onBreaker(event: BreakerEvent): void {
     if (event === this.lastBreakerEvent) return;
     this.lastBreakerEvent = event;

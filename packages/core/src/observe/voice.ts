@@ -1,35 +1,36 @@
-/** Faults in words, for whoever gave no `onFault`: one line for each limiter and source a minute. */
+/** Logs faults where there is no `onFault`: one line a minute for each limiter and source. */
 
 import { type Clock, systemClock } from '../base/clock.js';
-import { isSpillwayError, messageOf } from '../base/errors.js';
+import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger, disregard } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Fault } from '../contract/fault.js';
 import type { Store } from '../contract/store.js';
 
-/** What happens instead of what a fault has spoiled. */
+/** What Spillway does instead, by what failed. */
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
   limit: 'the default limit counts instead',
   capacity: 'the default capacity counts instead',
-  priority: 'the class is told by the method instead',
+  priority: 'the method decides the class instead',
   mode: 'the limit is enforced',
   control: 'what cannot be read counts as not set',
   skip: 'the request is not skipped',
   refundIf: 'nothing is given back',
   decide: 'the request is decided without its answer',
   step: 'onStoreError decides',
+  finish: 'nothing is given back',
   store: 'onStoreError decides',
   observer: 'the decision stands',
   adapter: 'the request is answered all the same',
 };
 
 const QUIET_US = 60_000_000;
-/** How many limiters and sources are told apart; the oldest make room. */
+/** How many limiters and sources are remembered; the oldest are forgotten. */
 const KEPT = 1_000;
-/** Of an error's own message. */
+/** Of an error's message, in UTF-16 units. */
 const LONGEST = 200;
 
 interface VoiceOptions {
@@ -38,14 +39,16 @@ interface VoiceOptions {
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
-interface Told {
+/** The last line about a limiter and source. */
+interface LastLine {
   readonly atUs: number;
-  /** How often it happened since, without a line. */
+  /** How often the fault happened since, without a line. */
   more: number;
 }
 
+/** Writes faults to one logger. */
 export class Voice {
-  private readonly told = new Map<string, Told>();
+  private readonly lastLines = new Map<string, LastLine>();
   private readonly logger: Logger;
   private readonly clock: Clock;
 
@@ -54,51 +57,52 @@ export class Voice {
     this.clock = clock;
   }
 
-  /** `hasBreaker`: whether the store's own breaker tells when it does not answer. */
+  /** @param hasBreaker whether the store has a breaker, which logs when the store does not answer */
   tell(fault: Fault, hasBreaker = false): void {
     const id = idOf(fault);
-    const before = this.told.get(id);
+    const last = this.lastLines.get(id);
     const nowUs = this.clock.nowUs();
-    if (before && nowUs - before.atUs < QUIET_US) {
-      before.more += 1;
+    if (last && nowUs - last.atUs < QUIET_US) {
+      last.more += 1;
       return;
     }
-    // The breaker tells of an outage that it sees. One that goes on, or that it never sees, is told here a minute
-    // later.
-    const isBreakers = hasBreaker && !before && isOutage(fault);
-    this.note(id, { atUs: nowUs, more: isBreakers ? 1 : 0 });
-    if (!isBreakers) this.say(sentenceOf(fault) + timesOf(before, nowUs));
+    // The breaker logs the beginning of an outage. If it lasts, or if the breaker does not see it, the next line a
+    // minute later is ours.
+    const isLoggedByBreaker = hasBreaker && !last && isOutage(fault);
+    this.remember(id, { atUs: nowUs, more: isLoggedByBreaker ? 1 : 0 });
+    if (isLoggedByBreaker) return;
+    this.warn(sentenceOf(fault) + timesOf(last, nowUs) + seeHelp(fault.error));
   }
 
-  /** Sources that are told apart now. */
+  /** How many limiters and sources are remembered now. */
   get size(): number {
-    return this.told.size;
+    return this.lastLines.size;
   }
 
-  private note(id: string, told: Told): void {
-    this.told.delete(id);
-    this.told.set(id, told);
-    if (this.told.size <= KEPT) return;
-    const [oldest] = this.told.keys();
-    this.told.delete(oldest as string);
+  private remember(id: string, line: LastLine): void {
+    this.lastLines.delete(id);
+    this.lastLines.set(id, line);
+    if (this.lastLines.size <= KEPT) return;
+    const [oldest] = this.lastLines.keys();
+    this.lastLines.delete(oldest as string);
   }
 
-  private say(line: string): void {
+  private warn(line: string): void {
     try {
       disregard(this.logger.warn(`Spillway: ${line}`));
     } catch {
-      // A logger that fails has nobody left to tell.
+      // A logger that fails must not fail the request, and there is no other to log it.
     }
   }
 }
 
-/** A store's faults are the same for all its limiters. */
+/** A store's faults are one for all its limiters: they fail together. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
 }
 
-/** Other errors than of one call open the breaker. */
+/** Whether the breaker counts the fault: all errors of a store but those of one call. */
 function isOutage({ source, error }: Fault): boolean {
   return source === 'store' && !(isSpillwayError(error) && error.code === 'SPW_STORE_ERROR');
 }
@@ -112,16 +116,16 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** Anybody may have made the error. */
+/** The error may be of anybody's making, and so may its name. */
 function nameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';
 }
 
-function timesOf(before: Told | undefined, nowUs: number): string {
-  if (!before || before.more === 0) return '';
-  const seconds = Math.round((nowUs - before.atUs) / 1_000_000);
-  return ` It has happened ${before.more} times more in the last ${seconds} s.`;
+function timesOf(last: LastLine | undefined, nowUs: number): string {
+  if (!last || last.more === 0) return '';
+  const seconds = Math.round((nowUs - last.atUs) / 1_000_000);
+  return ` It has happened ${last.more} times more in the last ${seconds} s.`;
 }
 
 /** One line without control characters, for an error's message may hold what a client has sent. */
@@ -130,7 +134,7 @@ function plain(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 3)}...` : line;
 }
 
-/** How the faults of a guard or limiter are told; undefined if somebody else hears them, or nobody wants to. */
+/** Logs the faults of a guard or limiter; undefined if `onFault` takes them, or `logger` is false. */
 export function voiceFor(
   { onFault, logger = consoleLogger(), breaker }: VoiceOptions,
   store: Pick<Store, 'sync'> | undefined,
@@ -143,10 +147,7 @@ export function voiceFor(
 
 const VOICE = Symbol('spillway.voice');
 
-/**
- * The one voice that speaks through a logger, whoever asks for it: what is told by one guard is not told again by the
- * next.
- */
+/** The one Voice of a logger: guards that share a logger share the minute between two lines. */
 export function voiceOf(logger: Logger, clock: Clock = systemClock): Voice {
   const owner = logger as Logger & { [VOICE]?: Voice };
   const known = owner[VOICE];

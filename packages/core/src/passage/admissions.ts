@@ -10,19 +10,17 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Adds an admission to those of a request: for adapters. */
+/** Adds an admission to those of a request. */
 export function rememberAdmission(request: object, admission: Admission): void {
-  // Not by reading it: to look for what is not there along a framework's chain of prototypes takes as long as the
-  // decision.
+  // Not by reading it: to look along a framework's chain of prototypes for what is not there takes as long as a decision.
   if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
   // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
   else (request as Holder)[ADMISSIONS] = [admission];
 }
 
 /**
- * What `guard` said of a request before; undefined if it was not asked yet. For adapters: a guard that is mounted twice
- * on the
- * way of a request counts it once, and `notices` is told so.
+ * What `guard` said of a request before; undefined if it was not asked yet. A guard that is mounted twice on the way of a
+ * request counts it once, and `notices` is told so.
  */
 export function admissionBefore(
   request: object,
@@ -44,9 +42,8 @@ function twice({ decisions }: Admission): string {
 }
 
 /**
- * What the guards that ran said of a request, first to last; empty if none did. Which object stands for the request is
- * said
- * by each adapter.
+ * What the guards that ran said of a request, first to last; empty if none did. Each adapter says which object stands for
+ * the request.
  */
 export function admissionsOf(request: object): readonly Admission[] {
   return (request as Holder)[ADMISSIONS] ?? [];

@@ -1,4 +1,4 @@
-/** The way of a node:http request past a guard, whatever framework is above it. */
+/** The way of a request past a guard: the same steps in every HTTP world. */
 
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
@@ -6,66 +6,84 @@ import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { createGuard } from '../guard/guard.js';
 import type { Guard, GuardOptions } from '../guard/options.js';
-import {
-  isGone,
-  type NodeRequest,
-  type NodeResponse,
-  releaseOnClose,
-  writeHead,
-} from '../node/response.js';
+import { mergeFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
 import { Notices } from '../observe/notices.js';
 import { admissionBefore, rememberAdmission } from './admissions.js';
+import type { Exchange } from './exchange.js';
 
 /**
- * What is to be done with a request: `pass` it on; nothing, since its client is `gone`; or answer it with the refusal,
- * whose
- * status and fields are set.
+ * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because it
+ * was `refused`, unless the app answers refusals itself.
  */
-export type Passage = 'pass' | 'gone' | Admission;
+export type Passage = 'pass' | 'gone' | 'refused';
 
-export interface GateOptions<Raw> extends GuardOptions<Raw> {
-  /** If there is one, the refusal's `Content-Type` is left to it. */
-  readonly onRefused?: unknown | undefined;
+/** A request as an adapter gives it to a {@link Gate}. */
+export interface GateRequest<Raw> extends LimitRequest<Raw> {
+  /**
+   * Called with the admission before anything else is done with it. It throws if the app never said how to find the
+   * client's address and an enforcing limiter needed it; then it has released the admission. `AddressedRequest` has it.
+   */
+  checkAddress?(admission: Admission): void;
 }
 
-/** A guard and what every adapter over node:http does around it; the answer to a refusal is left to the adapter. */
+/**
+ * A guard and all that an adapter does around it. An adapter makes one from the limiters and the options of its user; for
+ * each request it makes a {@link LimitRequest} and an {@link Exchange}, and does what `enter` says.
+ */
 export class Gate<Raw> {
-  /** Told of what is wrong with how the app is put together. */
+  /** Told once of what is wrong with how the app is put together. */
   readonly notices: Notices;
   private readonly guard: Guard<Raw>;
-  private readonly options: GateOptions<Raw>;
+  private readonly options: GuardOptions<Raw>;
 
   /** @throws SpillwayError those of `createGuard` */
-  constructor(limiters: Limiter<Raw> | readonly Limiter<Raw>[], options: GateOptions<Raw>) {
+  constructor(limiters: Limiter<Raw> | readonly Limiter<Raw>[], options: GuardOptions<Raw>) {
     this.options = options;
     this.guard = createGuard(limiters, options);
     this.notices = new Notices(options);
   }
 
   /**
-   * Decides on a request, once for each `holder`; at once if the store answers at once. Never throws, never rejects:
-   * what fails
-   * in here is told to `onFault`, and the request passes.
+   * Decides on a request, once for each `holder`, and applies the decision to the exchange; at once if the store answers
+   * at once. An exception in here is told to `onFault`, and the request passes.
    *
-   * @param holder the object for which `admissionsOf` gives the admission
+   * @param holder the object for which `admissionsOf` gives the admission; most often the framework's request
+   * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; a promise rejects with it
    */
-  enter(
-    request: LimitRequest<Raw>,
-    req: NodeRequest,
-    res: NodeResponse,
-    holder: object,
-  ): Passage | Promise<Passage> {
+  enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
     try {
       const before = admissionBefore(holder, this.guard, this.notices);
-      if (before) return before.allowed ? 'pass' : before;
-      const asked = this.guard.admit(request);
-      return isLater(asked)
-        ? this.wait(asked, req, res, holder)
-        : this.apply(asked, req, res, holder);
+      if (before) {
+        exchange.decided?.(before);
+        return finish(before, exchange);
+      }
     } catch (error) {
       return this.excuse(error);
     }
+    return this.decide(request, exchange, holder);
+  }
+
+  /**
+   * As {@link enter}, but decides each time that it is called: where one holder stands for several calls, as the HTTP
+   * request of a GraphQL operation does.
+   *
+   * @throws SpillwayError as `enter`
+   */
+  decide(
+    request: GateRequest<Raw>,
+    exchange: Exchange,
+    holder: object,
+  ): Passage | Promise<Passage> {
+    let asked: Admission | Promise<Admission>;
+    try {
+      asked = this.guard.admit(request);
+    } catch (error) {
+      return this.excuse(error);
+    }
+    return isLater(asked)
+      ? this.wait(asked, request, exchange, holder)
+      : this.apply(asked, request, exchange, holder, false);
   }
 
   /** Permits held now. */
@@ -80,34 +98,68 @@ export class Gate<Raw> {
 
   private async wait(
     asked: Promise<Admission>,
-    req: NodeRequest,
-    res: NodeResponse,
+    request: GateRequest<Raw>,
+    exchange: Exchange,
     holder: object,
   ): Promise<Passage> {
+    let admission: Admission;
     try {
-      const admission = await asked;
-      if (!isGone(req, res)) return this.apply(admission, req, res, holder);
-      admission.release({ aborted: true });
-      return 'gone';
+      admission = await asked;
     } catch (error) {
       return this.excuse(error);
     }
+    return this.apply(admission, request, exchange, holder, true);
   }
 
   private apply(
     admission: Admission,
-    req: NodeRequest,
-    res: NodeResponse,
+    request: GateRequest<Raw>,
+    exchange: Exchange,
     holder: object,
+    waited: boolean,
   ): Passage {
-    rememberAdmission(holder, admission);
-    if (admission.pending) releaseOnClose(admission, req, res);
-    writeHead(admission, res, this.options.onRefused === undefined);
-    return admission.allowed ? 'pass' : admission;
+    request.checkAddress?.(admission);
+    this.remember(admission, holder);
+    let held = !admission.pending;
+    try {
+      exchange.decided?.(admission);
+      if (waited && exchange.isGone()) {
+        admission.release({ aborted: true });
+        return 'gone';
+      }
+      if (!held) exchange.onClosed((outcome) => admission.release(outcome));
+      held = true;
+      setFields(admission, exchange);
+      return finish(admission, exchange);
+    } catch (error) {
+      if (!held) admission.release({}); // nobody will call when the response has closed
+      return this.excuse(error);
+    }
+  }
+
+  /** A holder that cannot be marked, such as a frozen request, is limited all the same. */
+  private remember(admission: Admission, holder: object): void {
+    try {
+      rememberAdmission(holder, admission);
+    } catch (error) {
+      this.excuse(error);
+    }
   }
 
   private excuse(error: unknown): Passage {
     tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
     return 'pass';
   }
+}
+
+function setFields({ fields }: Admission, exchange: Exchange): void {
+  for (const [name, value] of mergeFields(fields, (field) => exchange.getField(field))) {
+    if (name !== 'Content-Type') exchange.setField(name, value);
+  }
+}
+
+function finish(admission: Admission, exchange: Exchange): Passage {
+  if (admission.allowed) return 'pass';
+  exchange.refuse(admission);
+  return 'refused';
 }

@@ -1,22 +1,28 @@
-/** The fast loop: which fraction of requests to refuse so that the event loop's wait stays at its mark. */
+/**
+ * The brake's controller: calculates which fraction of requests to refuse so that the event loop's wait stays at its
+ * mark.
+ */
 
 import { coverageOf } from './coverage.js';
 import type { Reading } from './signal.js';
 
-/** How often the fraction is reckoned anew. */
+/** How often the fraction is calculated. */
 export const TICK_US = 100_000;
-/** What a tick adds to the integral per unit of error. */
+/** How much the integral grows per tick and unit of error. */
 const INTEGRAL_GAIN = 0.02;
-/** What the present error adds to the fraction. */
+/** How much the fraction grows per unit of the present error. */
 const PROPORTIONAL_GAIN = 0.15;
-/** The most that is refused: some requests must pass, or nothing is learnt. */
+/** The largest fraction: some requests must pass, or the controller cannot see whether the load has ended. */
 const MAX_FRACTION = 0.97;
-/** The error is bounded, below by what an idle loop has, above so that one stall does not wind the integral up. */
+/**
+ * The error is at least -1, an idle event loop. It is at most 2, so that one long stall does not make the integral too
+ * large.
+ */
 const MAX_ERROR = 2;
-/** Without readings for so long, nothing is refused. */
+/** After so long without a reading, the brake refuses nothing. */
 const SILENCE_US = 8_000_000;
 
-/** What the controller knows. */
+/** The state of the controller between two readings. */
 export interface ControllerState {
   readonly integral: number;
   /** The fraction to refuse, from 0 to 0.97. */
@@ -24,24 +30,27 @@ export interface ControllerState {
   readonly atUs: number;
 }
 
-/** A controller that has seen no load. */
+/** The state of a controller that has seen no load. */
 export function restingController(nowUs: number): ControllerState {
   return { integral: 0, fraction: 0, atUs: nowUs };
 }
 
-/** The controller after a reading of which 1 is the mark; without one it holds, then rests. */
+/**
+ * The state after a reading (value 1 is the mark). Without a reading the state stays as it is, and after a silence of 8
+ * s it becomes the resting state.
+ */
 export function advanceController(
   state: ControllerState,
-  sample: Reading | undefined,
+  reading: Reading | undefined,
   nowUs: number,
 ): ControllerState {
-  const covered = sample && coverageOf(sample, state.atUs, nowUs, TICK_US, SILENCE_US);
-  if (!sample || !covered) {
+  const covered = reading && coverageOf(reading, state.atUs, nowUs, TICK_US, SILENCE_US);
+  if (!reading || !covered) {
     const silent = nowUs - state.atUs > SILENCE_US + TICK_US;
     return silent && state.fraction !== 0 ? { integral: 0, fraction: 0, atUs: state.atUs } : state;
   }
   if (covered.elapsedUs < TICK_US) return state;
-  const error = Math.min(sample.value - 1, MAX_ERROR);
+  const error = Math.min(reading.value - 1, MAX_ERROR);
   const ticks = covered.elapsedUs / TICK_US;
   const before = covered.afterSilence ? 0 : state.integral;
   const integral = clamp(before + INTEGRAL_GAIN * error * ticks);

@@ -1,21 +1,21 @@
-/** How much time a reading stands for. */
+/** Calculates how much time a reading stands for. */
 
 import type { Reading } from './signal.js';
 
-/** What a reading adds to what was known up to `sinceUs`. */
-export interface Coverage {
-  /** When it was taken. */
+/** The time that a reading stands for. */
+interface Coverage {
+  /** When the reading was taken. */
   readonly atUs: number;
-  /** The time that it counts for. */
+  /** How much time it counts for. */
   readonly elapsedUs: number;
-  /** Whether so long a time before it is unknown that what was known has no meaning any more. */
+  /** Whether the silence before this reading was so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
 /**
- * A reading counts for all the time since the one before, except when more than `silenceUs` of it is not covered by
- * what it
- * speaks of: then for its own span alone. Undefined if it is no newer than what is known.
+ * A reading counts for all the time since the reading before it. Exception: if its own span leaves more than
+ * `silenceUs` of that time unknown, it counts for its own span only. Undefined if the reading is not newer than the one
+ * before.
  */
 export function coverageOf(
   reading: Reading,

@@ -1,6 +1,6 @@
-/** The fleet usage load shedder: a share of the fleet is kept for critical requests. */
+/** The fleet shedder: keeps a share of the fleet's capacity for critical requests. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { shareFromZero } from '../base/checks.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
@@ -12,32 +12,32 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
    */
   readonly name: string;
   /**
-   * How many requests all processes together can have in progress, an integer from 1 to 1,000,000,000; or a function,
-   * read at each
-   * request, for a fleet that grows and shrinks (then with `defaultCapacity`). 0 from a function lets pass what is
-   * critical and
-   * nothing else (`never`).
+   * How many requests all processes together can have in progress: an integer from 1 to 1,000,000,000, or a function
+   * that is called at each request, for a fleet that grows and shrinks (then give `defaultCapacity` too). If the
+   * function returns 0, only critical requests pass (reason `never`).
    */
-  readonly capacity: number | (() => number);
-  /** The capacity that counts when the `capacity` function throws or returns none. Required with a function. */
+  readonly capacity: number | (() => number | PromiseLike<number>);
+  /**
+   * The capacity to use when the `capacity` function throws or does not return a capacity. Required with a function.
+   */
   readonly defaultCapacity?: number | undefined;
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
   readonly reserve?: number | undefined;
-  /** Classes, of which only the first, the critical one, matters here. Default: nothing is critical. */
+  /**
+   * How to tell critical requests, the first class, from others; the other classes make no difference here. Default: no
+   * request is critical.
+   */
   readonly priority?: Priority<Raw> | undefined;
 }
 
-/** What a fleet's permits are counted under: one count for all. */
+/** The key of the fleet's permits: the whole fleet has one count. */
 const FLEET = 'fleet';
 
 /**
- * Refuses with 503 what is not critical while the fleet is too busy: such requests pass while fewer than (1 - reserve)
- * x
- * capacity of their kind are in progress in all processes that share the store, and fewer than capacity of all kinds.
- * Critical
- * requests are counted and never refused (the fleet usage load shedder of P. Tarjan, "Scaling your API with rate
- * limiters",
- * 2017).
+ * Refuses with 503 requests that are not critical while the fleet is too busy. They pass while fewer than (1 - reserve)
+ * x capacity of them, and fewer than capacity of all requests, are in progress in all processes that share the store.
+ * Critical requests are counted and never refused. (This is the fleet usage load shedder of P. Tarjan, "Scaling your
+ * API with rate limiters", 2017.)
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
  * @example
@@ -54,13 +54,8 @@ const FLEET = 'fleet';
  * ```
  */
 export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): StoredLimiter<Raw> {
-  const { name, capacity, defaultCapacity, reserve = 0.2, priority } = options;
-  if (!(typeof reserve === 'number' && reserve >= 0 && reserve <= 1)) {
-    throw new SpillwayError(
-      'SPW_OPTION_INVALID',
-      `reserve must be from 0 to 1, got ${show(reserve)}`,
-    );
-  }
+  const { name, capacity, defaultCapacity, priority } = options;
+  const reserve = shareFromZero('reserve', options.reserve ?? 0.2);
   const ranking = new Ranking(priority);
   return new LeaseLimiter(
     {
@@ -72,7 +67,7 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
       defaultLimit: defaultCapacity,
       reserve,
       criticalClass: ranking.classes[0],
-      keyOf: () => FLEET,
+      key: FLEET,
       isCritical: ({ limiter, request, context }) =>
         ranking.isCritical(request, (error) =>
           context.fault({ limiter, source: 'priority', error }),

@@ -1,63 +1,68 @@
-/** The slow loop: how much of the classes stays off, by Stripe's worker utilization load shedder. */
+/**
+ * The ladder: calculates how many classes to shed from the worker's utilization, as Stripe's worker utilization load
+ * shedder does.
+ */
 
 import { coverageOf } from './coverage.js';
 import type { Reading } from './signal.js';
 
-/** Below this utilization load comes back. */
+/** Below this utilization the shed amount falls. */
 const GOOD = 0.7;
-/** From this utilization load is shed; between the two nothing changes. */
+/** From this utilization on the shed amount grows. Between the two it stays as it is. */
 const BAD = 0.8;
-/** From nothing to everything at full utilization. */
+/** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
-/** Where an unloaded worker rests: full utilization takes 28 s (3.5 of the original's samples of 8 s) to undo that. */
+/** The level of an idle worker: full utilization takes 28 s (3.5 samples of 8 s in the original) to raise it to 0. */
 const REST_US = -28_000_000;
-/** How often utilization is sampled. */
+/** How often utilization is measured. */
 export const LADDER_PERIOD_US = 1_000_000;
-/** Without samples for so many periods the ladder rests: what it knew is past. */
+/** After so long without a reading the ladder forgets its level. */
 const SILENCE_US = 8 * LADDER_PERIOD_US;
 
 /**
- * What the ladder knows. The level is kept as a time, whole microseconds at full utilization, so that sums of samples
- * are exact:
- * -28 s is rest, 0 is where shedding starts, 120 s is everything.
+ * The state of the ladder. The level is a time in whole microseconds at full utilization, so that sums are exact: -28 s
+ * is an idle worker, at 0 shedding starts, at 120 s everything is shed.
  */
 export interface LadderState {
   readonly levelUs: number;
-  /** When the newest sample was taken. */
+  /** When the newest reading was taken. */
   readonly atUs: number;
 }
 
-/** An idle worker's ladder, from which overload must last before anything is shed. */
+/** The state of an idle worker's ladder: overload must last 28 s before anything is shed. */
 export function restingLadder(nowUs: number): LadderState {
   return { levelUs: REST_US, atUs: nowUs };
 }
 
-/** How far up the classes it sheds: 0 is nothing, 1 everything that may be shed. */
+/** How much is shed: 0 is nothing, 1 is every class that may be shed. */
 export function shedAmountOf(state: LadderState): number {
   return Math.max(0, state.levelUs / FULL_US);
 }
 
 /**
- * The ladder after a sample: it climbs from 0.8, at full utilization by 1/120 a second, and comes down below 0.7, when
- * idle just as
- * fast. Without a new sample it holds, then rests.
+ * The state after a reading. From a utilization of 0.8 the shed amount grows, at full utilization by 1/120 a second.
+ * Below 0.7 it falls, on an idle worker just as fast. Without a new reading the level stays, and after a silence of 8 s
+ * it is that of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,
-  sample: Reading | undefined,
+  reading: Reading | undefined,
   nowUs: number,
 ): LadderState {
-  const covered = sample && coverageOf(sample, state.atUs, nowUs, LADDER_PERIOD_US, SILENCE_US);
-  if (!sample || !covered) {
+  const covered = reading && coverageOf(reading, state.atUs, nowUs, LADDER_PERIOD_US, SILENCE_US);
+  if (!reading || !covered) {
     const silent = nowUs - state.atUs > SILENCE_US + LADDER_PERIOD_US;
     return silent && state.levelUs !== REST_US ? { levelUs: REST_US, atUs: state.atUs } : state;
   }
   const from = covered.afterSilence ? REST_US : state.levelUs;
-  const to = Math.round(from + covered.elapsedUs * slopeAt(sample.value));
+  const to = Math.round(from + covered.elapsedUs * slopeAt(reading.value));
   return { levelUs: Math.min(Math.max(to, REST_US), FULL_US), atUs: covered.atUs };
 }
 
-/** Level per time: 1 at full utilization, -1 when idle, 0 in the dead zone. */
+/**
+ * How the level changes with time: by 1 at full utilization, -1 on an idle worker, 0 between {@link GOOD} and
+ * {@link BAD}.
+ */
 function slopeAt(utilization: number): number {
   if (utilization < GOOD) return utilization / GOOD - 1;
   if (utilization < BAD) return 0;
@@ -65,9 +70,8 @@ function slopeAt(utilization: number): number {
 }
 
 /**
- * The probability with which the ladder refuses the class that is shed `rank`-th (0 first) of `count`: each class takes
- * an equal
- * part of the way, and one is off before the next begins.
+ * The probability with which the ladder refuses class number `rank` of `count` (0 is shed first). Each class takes an
+ * equal part of the shed amount, and a class is shed completely before the next one begins.
  */
 export function ladderProbability(amount: number, rank: number, count: number): number {
   return Math.min(Math.max(count * amount - rank, 0), 1);

@@ -1,6 +1,6 @@
-/** The traffic's shares by class, and how a fraction of all traffic is spent on the lowest classes first. */
+/** Each class's part of the traffic, to refuse a fraction of all requests from the lowest classes first. */
 
-/** Counts fade to 1/e in so long a time: long against a burst, short against a change of the traffic. */
+/** In so long a time counts fall to 1/e: much longer than a burst, much shorter than traffic takes to change. */
 const MEMORY_US = 3_000_000;
 
 export class Mix {
@@ -8,19 +8,19 @@ export class Mix {
   private total = 0;
   private fadedUs: number | undefined;
 
-  /** @param classes how many there are; rank 0 is shed first. */
+  /** @param classes how many classes there are; rank 0 is shed first */
   constructor(classes: number) {
     this.counts = new Array<number>(classes).fill(0);
   }
 
-  /** Counts a request of a class, whether it will be refused or not. */
+  /** Counts a request of the class, refused or not. */
   add(rank: number, nowUs: number): void {
     this.fade(nowUs);
     this.counts[rank] = (this.counts[rank] ?? 0) + 1;
     this.total += 1;
   }
 
-  /** The probability with which to refuse a class, when `fraction` of all traffic is to be refused. */
+  /** The probability with which to refuse a request of the class, so that `fraction` of all requests is refused. */
   probability(fraction: number, rank: number): number {
     let left = fraction * this.total;
     for (let lower = 0; lower < rank; lower++) left -= this.counts[lower] ?? 0;
@@ -29,7 +29,7 @@ export class Mix {
     return Math.min(left / own, 1);
   }
 
-  /** In steps of a tenth of the memory, so that most requests cost one addition. */
+  /** Reduces the counts, at most ten times in {@link MEMORY_US}, so that most requests only add 1. */
   private fade(nowUs: number): void {
     this.fadedUs ??= nowUs;
     const elapsedUs = nowUs - this.fadedUs;

@@ -1,40 +1,44 @@
-/** What a worker shedder can be told, with its defaults. */
+/** The options of a worker shedder, with their defaults. */
 
+import { checkClock } from '../base/checks.js';
 import type { Clock } from '../base/clock.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
 import type { Mode } from '../contract/mode.js';
 import type { Per } from '../contract/request.js';
 import type { Priority } from './priority.js';
 import type { Signal } from './signal.js';
 
-/** A signal that brings along the one for the brake, as `eventLoopSignal()` of `@spillway/core/node` does. */
+/** A signal for the ladder that also has one for the brake, such as `eventLoopSignal()` of `@spillway/core/node`. */
 export interface LoopSignal extends Signal {
-  /** The event loop's wait: 1 is at the mark. */
+  /** The event loop's wait; value 1 is the mark. */
   readonly wait?: Signal | undefined;
 }
 
 export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
-  /** The ladder's signal, and in its `wait` the brake's: `eventLoopSignal()` has both. */
+  /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
-  /** The slow loop: with a signal of its own, or false for none. Default: on, with `signal`. */
+  /** The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
-  /** The fast loop: with a signal of its own, or false for none. Default: on, with `signal.wait`. */
+  /** The brake: a signal of its own, or false for no brake. Default: uses `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
-  /** Classes, from critical to the one shed first. Default: by method, into `critical`, `post`, `get` and `test`. */
+  /**
+   * The classes, from the critical one to the one that is shed first. Default: by method, into `critical`, `post`,
+   * `get` and `test`.
+   */
   readonly priority?: Priority<Raw> | undefined;
-  /** Whether critical requests are shed too, as the last stage. Default false. */
+  /** Whether critical requests are shed too, after all others. Default false. */
   readonly shedCritical?: boolean | undefined;
-  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (refuses nobody, says what it would refuse) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
-/** The signals of the two loops, undefined where one is off. */
-export interface Signals {
+/** The signals of the ladder and of the brake; undefined where one is off. */
+interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
 }
@@ -47,7 +51,10 @@ export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
     brake: chosen('brake', brake, signal?.wait, 'brake: { signal: eventLoopWaitSignal() }'),
   };
   if (!signals.ladder && !signals.brake) {
-    throw invalid('ladder and brake must not both be false: such a shedder sheds nothing');
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      'ladder and brake must not both be false: such a shedder sheds nothing',
+    );
   }
   return signals;
 }
@@ -61,10 +68,10 @@ function chosen(
   if (own === false) return undefined;
   const signal = own === undefined ? shared : own?.signal;
   if (signal === undefined || signal === null) {
-    throw invalid(`${option} needs a signal, as in ${example}, or must be false`);
+    throw mustBe(option, `false, or have a signal as in ${example}`, signal);
   }
   if (typeof signal.read !== 'function' || typeof signal.name !== 'string') {
-    throw invalid(`${option} needs a signal with a name and read(), got ${show(signal)}`);
+    throw mustBe(`signal of the ${option}`, 'an object with a name and read()', signal);
   }
   return signal;
 }
@@ -73,13 +80,7 @@ function chosen(
 export function checkRest<Raw>(options: WorkerShedderOptions<Raw>): void {
   const { shedCritical, clock } = options;
   if (shedCritical !== undefined && typeof shedCritical !== 'boolean') {
-    throw invalid(`shedCritical must be true or false, got ${show(shedCritical)}`);
+    throw mustBe('shedCritical', 'true or false', shedCritical);
   }
-  if (clock !== undefined && typeof clock?.nowUs !== 'function') {
-    throw invalid(`clock must have nowUs(), got ${show(clock)}`);
-  }
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+  checkClock(clock);
 }

@@ -1,37 +1,41 @@
-/** Which class a request belongs to, and so when it is shed. */
+/** The class of a request; the class says how soon it is shed. */
 
-import { SpillwayError, show } from '../base/errors.js';
+import { checkCallback, isPlainObject } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { LimitRequest } from '../contract/request.js';
 
-/** The classes, from the one shed last to the one shed first. */
-export const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
+/** The classes, from the one that is shed last to the one that is shed first. */
+const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
-/** The class of a request; undefined, or one not listed, means the class by method. */
+/** Returns the class of a request. If it returns undefined, or a class that is not listed, the method decides. */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
 
-/** How requests are told apart. */
+/** How to tell the class of a request. */
 export interface PriorityOptions<Raw = unknown> {
   /**
-   * At least two names, from the class that is shed last, the critical one, to the one shed first. Default
+   * At least two names. The first is the critical class, which is shed last; the last class is shed first. Default
    * `['critical', 'post', 'get', 'test']`.
    */
   readonly classes?: readonly string[] | undefined;
-  /** Names a request's class. Default: by method. Whoever can choose what it looks at chooses the class. */
+  /**
+   * Returns a request's class. Default: by method. If it reads something that clients can choose, clients choose their
+   * class.
+   */
   readonly classify?: Classify<Raw> | undefined;
-  /** Whether a request is test traffic, where `classify` does not say: then its class is `test`. */
+  /** Whether a request is test traffic, with the class `test`. Asked only where `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
 }
 
-/** A function that names the class of a request, or the classes with how they are told apart. */
+/** A function that returns the class of a request, or the classes and how to tell them. */
 export type Priority<Raw = unknown> = Classify<Raw> | PriorityOptions<Raw>;
 
-/** Ranks requests: 0 is shed first, `classes.length - 1` is critical. */
+/** Ranks requests: rank 0 is shed first, rank `classes.length - 1` is critical. */
 export class Ranking<Raw = unknown> {
-  /** From the one shed last to the one shed first. */
+  /** From the class that is shed last to the one that is shed first. */
   readonly classes: readonly string[];
-  /** By rank. */
+  /** The classes by rank. */
   readonly names: readonly string[];
   private readonly ranks = new Map<string, number>();
   private readonly classify: Classify<Raw> | undefined;
@@ -51,8 +55,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * `fault` is told of a callback that throws: what comes after it decides, so that an accident neither protects a
-   * request nor refuses it.
+   * Calls `fault` if a callback throws; then the next rule decides, so that a mistake neither protects a request nor
+   * refuses it.
    */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
@@ -89,8 +93,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * The rank of a class that was not named by the user's function: never the critical one; shed first if it is not
-   * listed.
+   * The rank of a class that the user's function did not name. It is never the critical rank. A class that is not
+   * listed is shed first.
    */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;
@@ -99,22 +103,15 @@ export class Ranking<Raw = unknown> {
 }
 
 function check<Raw>(options: PriorityOptions<Raw>): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalid(`priority must be a function, or an object with classes, got ${show(options)}`);
+  if (!isPlainObject(options)) {
+    throw mustBe('priority', 'a function, or an object with classes', options);
   }
   const { classes = DEFAULT_CLASSES, classify, isTest } = options;
   const names = Array.isArray(classes) ? (classes as readonly unknown[]) : [];
   const areNames = names.every((name) => typeof name === 'string' && name !== '');
   if (names.length < 2 || !areNames || new Set(names).size !== names.length) {
-    throw invalid(`priority.classes must be two or more different names, got ${show(classes)}`);
+    throw mustBe('priority.classes', 'two or more different names', classes);
   }
-  for (const [name, value] of Object.entries({ classify, isTest })) {
-    if (value !== undefined && typeof value !== 'function') {
-      throw invalid(`priority.${name} must be a function, got ${show(value)}`);
-    }
-  }
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+  checkCallback('priority.classify', classify);
+  checkCallback('priority.isTest', isTest);
 }

@@ -1,16 +1,17 @@
-/** Keeps a pure loop up to date with its signal. */
+/** Feeds a signal's readings to one of the two loops of a worker shedder. */
 
 import type { Clock } from '../base/clock.js';
 import { type Reading, readSafely, type Signal } from './signal.js';
 
-type Advance<State> = (state: State, sample: Reading | undefined, nowUs: number) => State;
+type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number) => State;
 
 /**
- * Asks its signal at each measurement if it can be watched, and otherwise when a request comes, at most once a period.
+ * Reads its signal after each measurement if the signal can be watched. If not, reads it when a request comes, at most
+ * once a period.
  */
 export class SignalLoop<State> {
   private known: State | undefined;
-  private askedUs = 0;
+  private readUs = 0;
   readonly signal: Signal;
   private readonly clock: Clock;
   private readonly periodUs: number;
@@ -34,28 +35,28 @@ export class SignalLoop<State> {
   /** The state at a request; the first one starts the signal. */
   at(nowUs: number): State {
     if (this.known === undefined) this.start(nowUs);
-    else if (nowUs - this.askedUs >= this.periodUs) this.ask(nowUs);
+    else if (nowUs - this.readUs >= this.periodUs) this.read(nowUs);
     return this.peek(nowUs);
   }
 
-  /** The state now, for a gauge: nothing is started or kept. */
+  /** The state now, for a gauge. Starts nothing and keeps nothing. */
   peek(nowUs: number): State {
-    // Silence is judged anew each time: a measurement that is only late still finds what was known before it.
+    // Not stored: if a reading is only late, it must find the state from before the silence.
     return this.advance(this.known ?? this.rest(nowUs), undefined, nowUs);
   }
 
   private start(nowUs: number): void {
     this.known = this.rest(nowUs);
-    this.ask(nowUs);
+    this.read(nowUs);
     try {
-      this.signal.watch?.(() => this.ask(this.clock.nowUs()));
+      this.signal.watch?.(() => this.read(this.clock.nowUs()));
     } catch {
-      // It is asked at requests all the same.
+      // A signal that cannot be watched is read at requests.
     }
   }
 
-  private ask(nowUs: number): void {
-    this.askedUs = nowUs;
+  private read(nowUs: number): void {
+    this.readUs = nowUs;
     const reading = readSafely(this.signal);
     if (reading) this.known = this.advance(this.known ?? this.rest(nowUs), reading, nowUs);
   }

@@ -1,22 +1,20 @@
-/** How load is told to a shedder. */
+/** What a shedder reads load from. */
 
 /** One measurement of load. */
 export interface Reading {
-  /** 0 is idle, 1 is at the mark; it may be more. */
+  /** 0 is idle, 1 is at the mark, and it may be more. */
   readonly value: number;
   /** How long ago it was taken, in milliseconds. */
   readonly ageMs: number;
   /**
-   * How long a time it speaks of, in milliseconds. A measurement that came late speaks of all the time it was late, and
-   * counts
-   * in full. Default: since the measurement before, if that was not long ago.
+   * The time that the reading is about, in milliseconds. A reading that came late is about all the time since the one
+   * before, and counts for all of it. Default: the time since the reading before, if that is not long ago.
    */
   readonly spanMs?: number;
 }
 
 /**
- * A source of load, whatever it measures. One without data answers undefined: shedders then hold, and never shed for
- * it.
+ * A source of load. It returns undefined while it has no data: shedders then keep what they do, and never shed more.
  *
  * @example
  * ```ts
@@ -28,17 +26,21 @@ export interface Reading {
  * ```
  */
 export interface Signal {
-  /** What it measures; a decision says which signal made it. */
+  /** What it measures; a refusal carries this name. */
   readonly name: string;
-  /** The newest measurement, or undefined if there is none. */
+  /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
-   * Calls back after each new measurement, so that load is followed when no requests come. Without it, requests ask.
+   * Calls `listener` after each new reading, so that a shedder follows the load when no requests come. Without it,
+   * shedders read the signal at requests.
    */
   watch?(listener: () => void): void;
 }
 
-/** A reading that can be reckoned with, else undefined: whatever a signal does, the request is answered. */
+/**
+ * The signal's reading, or undefined if it throws or returns numbers that are not valid: the request is answered all
+ * the same.
+ */
 export function readSafely(signal: Signal): Reading | undefined {
   try {
     const reading = signal.read();

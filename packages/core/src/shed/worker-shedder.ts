@@ -1,4 +1,4 @@
-/** The worker shedder: what this process refuses because it is itself overloaded. */
+/** The worker shedder: refuses requests because this process is overloaded. */
 
 import { checkName } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -7,7 +7,7 @@ import type { Decision } from '../contract/decision.js';
 import type { LocalLimiter, StepContext } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
-import { checkMode } from '../limits/callbacks.js';
+import { checkMode } from '../limits/limiter-options.js';
 import {
   advanceController,
   type ControllerState,
@@ -31,18 +31,17 @@ import { SignalLoop } from './signal-loop.js';
 /** A shedder with its gauges. */
 export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
   decide(request: LimitRequest<Raw>, context?: StepContext): Decision;
-  /** How far up the classes the ladder sheds: 0 is nothing, 1 is everything that may be shed. */
+  /** How many of the classes the ladder sheds: 0 is none, 1 is every class that may be shed. */
   readonly shedAmount: number;
-  /** The fraction of all requests that the brake means to refuse, 0 to 0.97. */
+  /** The fraction of all requests that the brake refuses, 0 to 0.97. */
   readonly brakeFraction: number;
 }
 
 /**
- * Refuses with 503 what this process is too busy to serve, the least important class first; no store, no I/O. Two
- * loops: the
- * ladder takes classes off for minutes (Stripe's worker utilization load shedder, P. Tarjan, "Scaling your API with
- * rate
- * limiters", 2017), the brake holds the event loop's wait at its mark within a second.
+ * Refuses with 503 what this process is too busy to serve, the least important class first. It uses no store and no
+ * I/O. It has two loops. The ladder sheds class after class when overload lasts (Stripe's worker utilization load
+ * shedder: P. Tarjan, "Scaling your API with rate limiters", 2017). The brake holds the event loop's wait at its mark,
+ * and answers to load within a second.
  *
  * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
  * @example
@@ -74,12 +73,12 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly ladder: SignalLoop<LadderState> | undefined;
   private readonly brake: SignalLoop<ControllerState> | undefined;
   private readonly mix: Mix;
-  /** Ranks below this may be shed. */
+  /** Lower ranks may be shed. */
   private readonly sheddable: number;
   private readonly clock: Clock;
   private readonly random: () => number;
   private readonly hint: () => number;
-  /** By rank: every request of a class that passes has the same decision. */
+  /** The decision for requests that pass, by rank. */
   private readonly passed: readonly Decision[];
 
   constructor(options: WorkerShedderOptions<Raw>) {
@@ -134,7 +133,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
     if (slow === 0 && fast === 0) return this.decision(rank, undefined);
-    // One draw for both: the brake's fraction is of all requests, those that the ladder refuses included.
+    // One random number for both: the brake's fraction is of all requests, also of those that the ladder refuses.
     const drawn = this.random();
     if (drawn < slow) return this.decision(rank, this.ladder?.signal);
     return this.decision(rank, drawn < fast ? this.brake?.signal : undefined);

@@ -13,10 +13,10 @@ export function checkStore<S extends Store>(store: S): S {
   if (typeof given === 'object' && given !== null) {
     const client = clientOf(given as Shape);
     if (client === undefined && typeof (given as Shape)['apply'] === 'function') return store;
-    throw invalid(client ?? 'an object without `apply`');
+    throw noStore(client ?? 'an object without `apply`');
   }
   // Not a text itself: a URL may have a password.
-  throw invalid(typeof given === 'string' ? 'a text' : show(given));
+  throw noStore(typeof given === 'string' ? 'a text' : show(given));
 }
 
 type Shape = { readonly [name: string]: unknown };
@@ -37,7 +37,7 @@ function clientOf(object: Shape): string | undefined {
     : undefined;
 }
 
-function invalid(got: string): SpillwayError {
+function noStore(got: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_INVALID',
     `store must be memoryStore() or redisStore(client), got ${got}`,

@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from '../base/clock.js';
-import { isSpillwayError, messageOf } from '../base/errors.js';
+import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { afterIdly, disregard } from '../base/host.js';
 import type { OnStoreError } from '../contract/mode.js';
@@ -63,7 +63,9 @@ export class OutageLog {
     if (told && told.more > 0) this.sumUp(part, told);
     this.parts.set(part, this.fresh(error));
     this.wake(part);
-    this.warn(`${this.nameOf(part)} does not decide (${textOf(error)}). ${this.meanwhile()}`);
+    this.warn(
+      `${this.nameOf(part)} does not decide (${textOf(error)}). ${this.meanwhile()}${seeHelp(error)}`,
+    );
   }
 
   closed(part: string, openMs: number): void {
@@ -81,7 +83,7 @@ export class OutageLog {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error) || error.kind !== 'hung') return;
     told.hint = true;
-    this.warn(`${this.nameOf(part)}: ${textOf(error)}.`);
+    this.warn(`${this.nameOf(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
   private fresh(lastError: unknown): Told {
@@ -107,7 +109,7 @@ export class OutageLog {
     this.parts.set(part, next);
     this.wake(part);
     this.warn(
-      `${this.nameOf(part)} did not decide ${times} in the last minute (${textOf(lastError)}); ${now}`,
+      `${this.nameOf(part)} did not decide ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
     );
   }
 

@@ -1,11 +1,10 @@
 /** The decorators that stand between a guard and its store, in their one order. */
 
-import { checkWord } from '../base/checks.js';
-import { type Duration, parseDuration, toMicroseconds } from '../base/duration.js';
-import { SpillwayError, show } from '../base/errors.js';
+import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
+import { type Duration, toMicroseconds } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger } from '../base/host.js';
-import type { OnStoreError } from '../contract/mode.js';
+import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { Store } from '../contract/store.js';
 import type { Observers } from '../observe/observers.js';
 import type { BreakerSettings } from './breaker.js';
@@ -58,11 +57,8 @@ export function resilient(
   policies: Policies,
 ): AnsweringStore {
   const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
-  checkWord('onStoreError', onStoreError, ['allow', 'deny', 'local']);
-  const timeoutUs = parseDuration(storeTimeout);
-  if (!(timeoutUs >= 1_000 && timeoutUs <= 60_000_000)) {
-    throw invalid(`storeTimeout must be from 1ms to 60s, got ${show(storeTimeout)}`);
-  }
+  oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
+  const timeoutUs = durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
   const settings = breakerSettings(options.breaker);
   const { standIn } = shared;
   const answering = withCheck(store);
@@ -82,12 +78,8 @@ export function resilient(
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
   if (breaker === false) return undefined;
   const { failures = 5, probeEvery = '100ms' } = breaker;
-  if (!Number.isSafeInteger(failures) || failures < 1) {
-    throw invalid(`breaker.failures must be a positive integer, got ${show(failures)}`);
-  }
-  return { failures, probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery') };
-}
-
-function invalid(message: string): SpillwayError {
-  return new SpillwayError('SPW_OPTION_INVALID', message);
+  return {
+    failures: positiveInteger('breaker.failures', failures),
+    probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery'),
+  };
 }

@@ -1,8 +1,7 @@
 import { memoryControl } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { ada, behavesAsControl } from 'spillway-testkit/control';
 import { describe, expect, it } from 'vitest';
-import { ada } from './any-control.js';
-import { behavesAsControl } from './behaviour.js';
 
 describe('the control in memory', () => {
   behavesAsControl(() => memoryControl());

@@ -9,8 +9,8 @@ import {
   rateLimit,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request } from '../guard-set-up.js';
 
 const ada = { by: 'ada', because: 'a test' } as const;
 const shown = { name: 'shown', limit: 50, window: '1m' } as const;

@@ -2,7 +2,7 @@
 
 import { concurrencyLimit, type Fault, memoryStore, rateLimit } from '@spillway/core';
 import { type FetchGuardOptions, fetchGuard } from '@spillway/core/fetch';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ask, laterStore } from './fetch-set-up.js';
 
 const REQUIRED = { source: 'adapter', error: { code: 'SPW_ADDRESS_REQUIRED' } };
@@ -22,6 +22,14 @@ describe('an address that nobody can tell', () => {
     expect(await response.text()).toBe('hello');
     expect(faults).toMatchObject(expected);
   });
+});
+
+it('tells nobody of a missing address where the logger is off', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  onTestFinished(() => warn.mockRestore());
+  const limiter = rateLimit({ name: 'a', limit: 1, window: '1h', mode: 'shadow' });
+  await fetchGuard(limiter, { logger: false }).wrap(() => new Response('hello'))(ask());
+  expect(warn).not.toHaveBeenCalled();
 });
 
 describe('the same guard twice on one request', () => {

@@ -2,15 +2,21 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryStore, type RequestOutcome, rateLimit, type Store } from '@spillway/core';
+import {
+  memoryStore,
+  type RequestOutcome,
+  type ResponseEnd,
+  rateLimit,
+  type Store,
+} from '@spillway/core';
 
 export const ask = (init?: RequestInit & { path?: string }) =>
   new Request(`http://a.example${init?.path ?? '/'}`, init);
 
 export function noting() {
-  const outcomes: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome): boolean => {
-    outcomes.push(outcome);
+  const outcomes: ResponseEnd[] = [];
+  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+    outcomes.push(end);
     return false;
   };
   return {

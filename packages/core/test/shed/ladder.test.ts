@@ -1,5 +1,5 @@
+import { seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { seeded } from '../../../../tests/model/random.js';
 import {
   advanceLadder,
   type LadderState,

@@ -1,7 +1,7 @@
 import { createGuard, type Signal, type WorkerShedderOptions, workerShedder } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { seeded } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { seeded } from '../../../../tests/model/random.js';
 import { request, StubSignal } from './stubs.js';
 
 const priority = ({ path }: { path: string }): string => path.slice(1);

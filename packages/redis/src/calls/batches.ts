@@ -1,64 +1,67 @@
-/** Puts all groups that are asked in one turn of the event loop into as few script calls as possible. */
+/** Puts all groups of one turn of the event loop into as few script calls as possible. */
 
 import { afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
 export class Batches {
-  private readonly pass: (questions: readonly Group[]) => void;
+  private readonly pass: (groups: readonly Group[]) => void;
   private readonly maxSteps: number;
   private readonly coalesce: boolean;
-  private asked: Group[] = [];
+  private groups: Group[] = [];
 
-  constructor(pass: (questions: readonly Group[]) => void, maxSteps: number, coalesce: boolean) {
+  constructor(pass: (groups: readonly Group[]) => void, maxSteps: number, coalesce: boolean) {
     this.pass = pass;
     this.maxSteps = maxSteps;
     this.coalesce = coalesce;
   }
 
-  ask(question: Group): void {
+  ask(group: Group): void {
     if (!this.coalesce) {
-      this.pass([question]);
+      this.pass([group]);
       return;
     }
-    this.asked.push(question);
-    if (this.asked.length === 1) afterThisTurn(this.flush);
+    this.groups.push(group);
+    if (this.groups.length === 1) afterThisTurn(this.flush);
   }
 
   private readonly flush = (): void => {
-    const { asked } = this;
-    this.asked = [];
-    if (asked.length === 1) this.pass(asked);
-    else for (const questions of bySlot(asked)) this.cut(questions);
+    const { groups } = this;
+    this.groups = [];
+    if (groups.length === 1) this.pass(groups);
+    else for (const together of bySlot(groups)) this.cut(together);
   };
 
-  /** Calls of at most `maxSteps` steps; a larger group goes alone, whole. */
-  private cut(questions: readonly Group[]): void {
+  /** Makes calls of at most `maxSteps` steps. A larger group goes alone, in one call. */
+  private cut(groups: readonly Group[]): void {
     let from = 0;
     let steps = 0;
-    for (let at = 0; at < questions.length; at += 1) {
-      const more = (questions[at] as Group).steps.length;
+    for (let at = 0; at < groups.length; at += 1) {
+      const more = (groups[at] as Group).steps.length;
       if (at > from && steps + more > this.maxSteps) {
-        this.pass(questions.slice(from, at));
+        this.pass(groups.slice(from, at));
         from = at;
         steps = 0;
       }
       steps += more;
     }
-    this.pass(from === 0 ? questions : questions.slice(from));
+    this.pass(from === 0 ? groups : groups.slice(from));
   }
 }
 
-/** A script call must keep to one hash slot; and it has one deadline, so that what is in no hurry goes apart. */
-function bySlot(questions: readonly Group[]): Iterable<readonly Group[]> {
-  const first = questions[0] as Group;
-  if (questions.every((question) => goTogether(question, first))) return [questions];
+/**
+ * The groups of one script call must have one hash slot. A call has one deadline, so groups that nobody waits for go in
+ * calls of their own.
+ */
+function bySlot(groups: readonly Group[]): Iterable<readonly Group[]> {
+  const first = groups[0] as Group;
+  if (groups.every((group) => goTogether(group, first))) return [groups];
   const slots = new Map<number | string, Group[]>();
-  for (const question of questions) {
-    const { slot, isApart, deadlineUs } = question;
+  for (const group of groups) {
+    const { slot, isApart, deadlineUs } = group;
     const place = isApart ? `${slot} ${deadlineUs}` : slot;
     const others = slots.get(place);
-    if (others) others.push(question);
-    else slots.set(place, [question]);
+    if (others) others.push(group);
+    else slots.set(place, [group]);
   }
   return slots.values();
 }

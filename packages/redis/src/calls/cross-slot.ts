@@ -1,18 +1,17 @@
 /**
- * A group whose keys lie in several hash slots of one node, or of nodes that nobody can tell apart: decided slot by
+ * Decides a group whose keys are in several hash slots of one node, or of nodes that cannot be told apart: slot by
  * slot.
  */
 
 import type { Answer, Step } from '@spillway/core';
 import { askParts, partsOf } from '@spillway/core/store';
 
-/** `always`: it gives back, which has no deadline. */
+/** Sends steps of one slot. `always`: they give back, so they have no deadline. */
 type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<readonly Answer[]>;
 
 /**
- * Asks all slots at once. If one refuses or fails, what the others took is put back. One that fails fails the group,
- * unless
- * another refuses it: then that is the answer, and the steps that failed say so in `failure`.
+ * Asks all slots at once. If one slot refuses or fails, gives back what the others took. If one fails, the group fails,
+ * unless another slot refuses: then the group is refused, and the answers to the failed steps have `failure`.
  */
 export async function askSlots(
   steps: readonly Step[],
@@ -25,7 +24,7 @@ export async function askSlots(
     ask,
     (failed, error) => {
       failure ??= error as Error;
-      // Refused, so that nothing that others took is kept.
+      // The group is refused, so what the other slots took is given back.
       return failed.map(() => ({ allowed: false, ...NOTHING_KNOWN, failure: error as Error }));
     },
   );

@@ -2,22 +2,25 @@
 
 import type { Answer, Step } from '@spillway/core';
 
-/** A group without repeated keys, and who waits for its answer. */
+/** A group without repeated keys, and the functions that end its caller's promise. */
 export interface Group {
   readonly steps: readonly Step[];
   /** The Redis key of each step. */
-  readonly names: readonly string[];
-  /** The hash slot of all names; 0 unless on Cluster. */
+  readonly redisKeys: readonly string[];
+  /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
-  /** On the process's clock; Infinity for none. */
+  /** By the process's clock; Infinity if there is none. */
   readonly deadlineUs: number;
-  /** Whether it shares a call only with others of its deadline: nobody waits for it, and it is never sent again. */
+  /**
+   * True if nobody waits for it and it is never sent again. Then it shares a call only with groups that have the same
+   * deadline.
+   */
   readonly isApart: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Ends all of `questions` with one error. */
-export function failAll(questions: readonly Group[], error: Error): void {
-  for (const question of questions) question.reject(error);
+/** Rejects all groups with one error. */
+export function failAll(groups: readonly Group[], error: Error): void {
+  for (const group of groups) group.reject(error);
 }

@@ -1,58 +1,58 @@
-/** Lets questions through to a client only while it is ready. */
+/** Sends groups only while the client is ready. */
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
+import { tooLate, unavailable } from '../failures.js';
 import { after } from '../host.js';
-import { tooLate, unavailable } from './failures.js';
 import { failAll, type Group } from './group.js';
 import type { ScriptCalls } from './script-calls.js';
 
-/** What waits is looked at again by then, should the client not tell. */
+/** How often waiting calls are looked at, in case the client does not report a change. */
 const LOOK_US = 1_000_000;
 
 export class ReadyQueue {
   private readonly client: RedisClient;
-  private readonly caller: Pick<ScriptCalls, 'send' | 'reconnected'>;
+  private readonly scriptCalls: Pick<ScriptCalls, 'send' | 'reconnected'>;
   private wasAway = false;
-  /** In the calls that they came for: each keeps to one slot, and to so many steps. */
+  /** Calls that wait. They stay as they came, because each has one slot and a limited number of steps. */
   private waiting: readonly (readonly Group[])[] = [];
   private stopWaiting: (() => void) | undefined;
   private stopTimer: (() => void) | undefined;
 
-  constructor(client: RedisClient, caller: Pick<ScriptCalls, 'send' | 'reconnected'>) {
+  constructor(client: RedisClient, scriptCalls: Pick<ScriptCalls, 'send' | 'reconnected'>) {
     this.client = client;
-    this.caller = caller;
+    this.scriptCalls = scriptCalls;
   }
 
   /**
-   * Sends, keeps until the client is ready, or fails at once. A client's own queue is never used: it knows no
-   * deadlines.
+   * Sends the groups, keeps them until the client is ready, or fails them at once. The client's own queue is never
+   * used, because it knows no deadlines.
    */
-  pass(questions: readonly Group[]): void {
+  pass(groups: readonly Group[]): void {
     const { client } = this;
     const { state } = client;
     if (state === 'ready') {
-      const call = inTime(questions);
+      const call = inTime(groups);
       if (call.length > 0) this.send(call);
       return;
     }
     this.wasAway = true;
     client.hurry?.();
     if (state === 'connecting') {
-      this.waiting = [...this.waiting, questions];
+      this.waiting = [...this.waiting, groups];
       this.look();
     } else {
-      failAll(questions, unavailable(state));
+      failAll(groups, unavailable(state));
     }
   }
 
-  private send(questions: readonly Group[]): void {
-    if (this.wasAway) this.caller.reconnected();
+  private send(groups: readonly Group[]): void {
+    if (this.wasAway) this.scriptCalls.reconnected();
     this.wasAway = false;
-    this.caller.send(questions);
+    this.scriptCalls.send(groups);
   }
 
-  /** Something has changed: sends or fails what waits, or goes on waiting. */
+  /** Looks at the waiting calls: sends them, fails them, or waits again. */
   private readonly look = (): void => {
     this.stopTimer?.();
     this.stopTimer = undefined;
@@ -84,13 +84,13 @@ function firstDeadlineUs(calls: readonly (readonly Group[])[]): number {
   return firstUs;
 }
 
-/** The questions that somebody still waits for; the others are ended. */
-function inTime(questions: readonly Group[]): readonly Group[] {
-  if (questions.every(({ deadlineUs }) => deadlineUs === Infinity)) return questions;
+/** The groups that somebody still waits for. The others are rejected. */
+function inTime(groups: readonly Group[]): readonly Group[] {
+  if (groups.every(({ deadlineUs }) => deadlineUs === Infinity)) return groups;
   const nowUs = systemClock.nowUs();
-  return questions.filter((question) => {
-    if (question.deadlineUs > nowUs) return true;
-    question.reject(tooLate());
+  return groups.filter((group) => {
+    if (group.deadlineUs > nowUs) return true;
+    group.reject(tooLate());
     return false;
   });
 }

@@ -1,12 +1,12 @@
-/** What the server's clock will say when a deadline of this process passes, learned from its replies. */
+/** Learns the server's clock from its replies, to say when a deadline of this process passes on the server. */
 
-/** Samples older than one to two of these are forgotten: clocks drift, and are set. */
+/** Replies older than this (up to twice this) are forgotten, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
 /**
- * The offset is the largest of (server's time at the decision) - (time at which the reply was read here): less than
- * the true one by the time that the fastest reply took. So a call that is decided in time by it is also answered in
- * time.
+ * The offset is the largest of (server's time at the decision) - (our time when the reply was read). It is less than
+ * the true offset, by the time that the fastest reply took. So a call that is in time by this offset is also answered
+ * in time.
  */
 export class ServerTime {
   private latest = -Infinity;
@@ -14,7 +14,7 @@ export class ServerTime {
   private sinceUs = 0;
   private isNew = false;
 
-  /** The next reply may be another server's: what was known serves until it has come, and no longer. */
+  /** The next reply may come from another server. The old offset is used until that reply, and then forgotten. */
   renew(): void {
     this.isNew = true;
   }
@@ -34,21 +34,21 @@ export class ServerTime {
     this.latest = Math.max(this.latest, serverUs - receivedUs);
   }
 
-  /** The instant on the server's clock; 0 while it is not known, or there is no deadline. */
+  /** The instant on the server's clock; 0 while that is not known, or if there is no deadline. */
   at(deadlineUs: number): number {
     const instant = deadlineUs + Math.max(this.latest, this.before);
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
   }
 }
 
-/** More than any cluster has nodes: addresses that are no more are forgotten with all others. */
+/** More nodes than any cluster has. Beyond that all are forgotten, so that old addresses do not pile up. */
 const MOST_NODES = 1_000;
 
-/** What the clocks of several servers will say: each has its own. */
+/** The clocks of several servers: each has its own. */
 export class ServerTimes {
   private readonly nodes = new Map<string, ServerTime>();
 
-  /** See {@link ServerTime.renew}; of all nodes. */
+  /** {@link ServerTime.renew} for all nodes. */
   renew(): void {
     for (const time of this.nodes.values()) time.renew();
   }

@@ -1,25 +1,25 @@
-/** Notices a connection that is open and says nothing: its machine hangs, or has vanished without a word. */
+/** Notices a connection that is open but gives no answers: the server hangs, or is gone. */
 
 import { SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
 import { afterThisTurn } from '../host.js';
 
-/** Calls must be unanswered for so long. */
+/** A connection is silent when calls have had no answer for so long. */
 const HUNG_US = 2_000_000;
 
-/** Something is done about one node so often at most. */
+/** The shortest time between two actions about one node. */
 const AGAIN_US = 60_000_000;
 
 /** More nodes than any cluster has. */
 const MOST_NODES = 1_000;
 
-/** What is known of one node. */
+/** One node's connection. */
 interface Line {
-  /** When the first call was sent that has no answer; 0 if all have. */
+  /** When the oldest call without an answer was sent; 0 if every call was answered. */
   sinceUs: number;
   actedUs: number;
-  /** What to tell whoever asks next. */
+  /** The error for the next call to this node. */
   advice: SpillwayError | undefined;
 }
 
@@ -34,8 +34,11 @@ export class Silence {
     this.reconnects = reconnects;
   }
 
-  /** A call was sent to `node`. Returns, once a minute, what its user can do about a connection that is dead. */
-  asked(node: string): SpillwayError | undefined {
+  /**
+   * A call was sent to `node`. Returns an error, at most once a minute, that says what the user can do about a dead
+   * connection.
+   */
+  sent(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();
     const line = this.lineOf(node);
     const { advice } = line;
@@ -47,8 +50,8 @@ export class Silence {
     return advice;
   }
 
-  /** A call to `node` has been answered, or was lost with its connection. */
-  heard(node: string): void {
+  /** A call to `node` was answered, or lost with its connection. */
+  answered(node: string): void {
     const line = this.lines.get(node);
     if (line) line.sinceUs = 0;
   }
@@ -63,7 +66,7 @@ export class Silence {
     return line;
   }
 
-  /** After a stall of this process the answer may have arrived, and not been read. */
+  /** Looks again after two turns: if this process stood still, the answer may have arrived without being read. */
   private lookAgain(node: string, line: Line): void {
     const { sinceUs } = line;
     afterThisTurn(() =>

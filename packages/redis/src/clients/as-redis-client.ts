@@ -1,4 +1,4 @@
-/** From whatever client a user has to the one that the store knows. */
+/** Turns any client that a user has into the client that the store knows. */
 
 import { SpillwayError } from '@spillway/core';
 import type { RedisClient } from './client.js';
@@ -18,12 +18,12 @@ export function asRedisClient(client: RedisClient | IoredisClient): RedisClient 
   throw new SpillwayError(
     'SPW_OPTION_INVALID',
     'client must be one of ioredis, such as new Redis(url), or what fromNodeRedis, fromNodeRedisCluster or fromUpstash ' +
-      // Not the value: a URL has a password, and to print a client of Upstash sends a command.
+      // Never print the value: a URL contains a password, and printing an Upstash client sends a command.
       `makes of another, got ${given === null ? 'null' : typeof given}`,
   );
 }
 
-/** Whether a client runs scripts, and says under `state` whether it is connected. */
+/** Whether a client runs scripts, and says in `state` whether it is connected. */
 function runs(client: object, state: 'state' | 'status'): boolean {
   const { evalsha, [state]: word } = client as Readonly<Record<string, unknown>>;
   return typeof evalsha === 'function' && typeof word === 'string';

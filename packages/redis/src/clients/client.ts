@@ -1,42 +1,43 @@
-/** What the store needs of Redis, whichever client brings it there. */
+/** What the store needs of a Redis client. */
 
 /**
- * The seam between the store and a client. `redisStore` takes ioredis as it is; {@link fromNodeRedis},
- * {@link fromNodeRedisCluster} and {@link fromUpstash} make one of theirs. The client behind it stays yours: the store
+ * The interface between the store and a client. `redisStore` takes ioredis as it is; {@link fromNodeRedis},
+ * {@link fromNodeRedisCluster} and {@link fromUpstash} make one from their clients. The client stays yours: the store
  * never closes it.
  */
 export interface RedisClient {
   /**
-   * `ready`: calls are sent. `connecting`: they wait, until their deadline. Any other word: they fail at once, and it
-   * says why.
+   * `ready`: calls are sent. `connecting`: calls wait until their deadline. Any other word: calls fail at once, and
+   * their error contains the word.
    */
   readonly state: string;
   /** Whether the keys of one call must lie in one hash slot. Default false. */
   readonly isCluster?: boolean;
-  /**
-   * What the store's option `coalesce` is unless given. Default true; false where requests must not share a promise.
-   */
+  /** The default of the store's option `coalesce`. Default true. Use false where requests must not share a promise. */
   readonly coalesce?: boolean;
   /**
-   * Runs the script of that name once, or rejects with Redis's own words: `NOSCRIPT …` if it does not know it. Integers
-   * may come as numbers, strings or bigints.
+   * Runs the script with this name once, or rejects with Redis's own message: `NOSCRIPT …` if it does not know the
+   * script. Integers may come as numbers, strings or bigints.
    */
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
-  /** The same, for a server that may not know the script. */
+  /** The same with the script's text, for a server that may not know the script. */
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
-  /** Calls back once when `state` may have changed; returns what calls that off. */
+  /** Calls `listener` once when `state` may have changed. Returns a function that cancels this. */
   onceChanged(listener: () => void): () => void;
-  /** Told of each call that finds it not ready: the time to connect, if it can. */
+  /** Called for each call while the client is not ready: connect now, if you can. */
   hurry?(): void;
-  /** What the server is called in logs, such as `Redis at 10.0.0.7:6379`: no user, no password. */
+  /** The server's name in logs, such as `Redis at 10.0.0.7:6379`. It must contain no user and no password. */
   readonly label?: string;
-  /** On Cluster: the address of the node that has a hash slot; undefined while nobody knows. Nodes fail apart. */
+  /**
+   * On Cluster: the address of the node that has a hash slot; undefined while it is not known. One node may fail while
+   * others work.
+   */
   nodeOf?(slot: number): string | undefined;
   /**
-   * What its user can do so that a connection that is open but dead is noticed, as in `set socketTimeout: 1000 on the
-   * client`.
+   * What the user can do so that the client notices a connection that is open but dead, such as
+   * `set socketTimeout: 1000 on the client`.
    */
   readonly cure?: string;
-  /** Ends the connection to a node (`''`: the one there is) at once, so that the client makes another. */
+  /** Ends the connection to a node (`''`: the only one) at once, so that the client makes another. */
   reconnect?(node: string): void;
 }

@@ -1,5 +1,5 @@
 /**
- * What ioredis has, and does not declare for both of its kinds of client: addresses, the slots of a cluster, sockets.
+ * Parts of ioredis that its types do not declare for both kinds of client: addresses, the slots of a cluster, sockets.
  */
 
 /** One server, or a node of a cluster. */
@@ -15,13 +15,13 @@ interface Node {
 }
 
 export interface Inside extends Node {
-  /** Of a cluster: for each hash slot the addresses that serve it, the master's first. */
+  /** On Cluster: for each hash slot the addresses that serve it, the master's first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
-  /** Of a cluster. */
+  /** On Cluster only. */
   nodes?(role: 'all' | 'master'): readonly Node[];
 }
 
-/** What a client leads to, without user and password. */
+/** The server's address, without user and password. */
 export function labelOf(client: object): string {
   const { options, nodes } = client as Inside;
   if (nodes) {
@@ -32,7 +32,7 @@ export function labelOf(client: object): string {
   return `Redis at ${options?.path ?? addressOf(client)}`;
 }
 
-/** The socket of the one connection there is, or of that to a node of a cluster. */
+/** The socket of the only connection, or of the one to a node of a cluster. */
 export function streamOf(client: object, node: string): { destroy(): void } | undefined {
   const { nodes, stream } = client as Inside;
   if (!nodes) return stream;

@@ -1,14 +1,14 @@
-/** The store's way over ioredis 5 and 6: standalone, with Sentinel, on Cluster. */
+/** Runs scripts with ioredis 5 and 6: one server, Sentinel, Cluster. */
 
 import { systemClock } from '@spillway/core/store';
 import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf } from './ioredis-inside.js';
 
-/** How often a client that waits to reconnect is told to try now: its own delay grows to seconds. */
+/** How often a client that waits to reconnect is told to try now. Its own delay grows to seconds. */
 const NUDGE_US = 250_000;
 
-/** Of a client that will be ready, or not, without being told to. */
+/** The states of a client that is connecting by itself. */
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
 
 const EVENTS = ['ready', 'close', 'end'] as const;
@@ -24,7 +24,7 @@ export interface IoredisClient {
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
 
-/** What ioredis keeps, and does not declare, of the next attempt to connect that it has put off. */
+/** What ioredis keeps of its next attempt to connect. Its types do not declare it. */
 interface Reconnecting {
   reconnectTimeout?: unknown;
   retryAttempts?: unknown;
@@ -47,7 +47,7 @@ export class Ioredis implements RedisClient {
     return this.client.isCluster === true;
   }
 
-  // As one list: a call with very many arguments fails before it is made.
+  // The arguments as one list: a call with very many separate arguments fails before it is made.
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
     return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
   }
@@ -88,9 +88,9 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Does what the client's timer would have done later: clears it and connects. To call connect() alone would leave the
-   * timer running beside the next one, and attempts would multiply. The attempt is not counted, so that a retryStrategy
-   * that gives up after so many does not do so early.
+   * Does now what the client's timer would do later: clears the timer and connects. Calling only `connect()` would
+   * leave the timer running, and attempts would multiply. The attempt is not counted, so a `retryStrategy` that gives
+   * up after some attempts does not give up early.
    */
   private nudge(): void {
     const nowUs = systemClock.nowUs();
@@ -104,7 +104,7 @@ export class Ioredis implements RedisClient {
   }
 
   private connect(): void {
-    // The client tells of a failure by its own events too.
+    // The client also reports the failure by an event.
     this.client.connect().catch(() => {});
   }
 }

@@ -1,7 +1,7 @@
-/** The store's way over node-redis 5 and 6 on Cluster. */
+/** Runs scripts with node-redis 5 and 6 on Cluster. */
 
 import slotOf from 'cluster-key-slot';
-import { unavailable } from '../calls/failures.js';
+import { unavailable } from '../failures.js';
 import type { RedisClient } from './client.js';
 import { NodeRedis, type NodeRedisLike } from './node-redis.js';
 
@@ -68,7 +68,7 @@ class ClusterOfNodeRedis extends NodeRedis {
     return this.isAway(keys) ? Promise.reject(unavailable('away')) : super.eval(script, keys, args);
   }
 
-  /** Whether the node of these keys, all in one slot, has lost its connection: it would queue what it is given. */
+  /** Whether the node of these keys (all have one slot) has lost its connection: its client would queue the call. */
   private isAway(keys: readonly string[]): boolean {
     const owner = this.cluster.slots[slotOf(keys[0] ?? '')];
     return owner === undefined || owner.master.client?.isReady === false;

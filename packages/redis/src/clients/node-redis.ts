@@ -1,10 +1,11 @@
-/** The store's way over node-redis 5 and 6 (`redis` on npm): one server. */
+/** Runs scripts with node-redis 5 and 6 (`redis` on npm) on one server. */
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from './client.js';
 
 /**
- * How long calls wait for a client that is open but not ready, counted from the first: after that they fail at once.
+ * How long calls wait for a client that is open but not ready, counted from the first call. After that they fail at
+ * once.
  */
 const PATIENCE_US = 250_000;
 
@@ -33,9 +34,8 @@ export interface NodeRedisClient extends NodeRedisLike {
 }
 
 /**
- * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks. Calls wait for it while it connects,
- * and
- * fail at once when it has not been ready for a quarter of a second.
+ * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks you to. Calls wait while it connects;
+ * if it has not been ready for a quarter of a second, they fail at once.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ function labelOf({ options }: NodeRedisClient): string {
   return `Redis at ${path ?? `${host ?? 'localhost'}:${port ?? 6379}`}`;
 }
 
-/** What is the same for one server and for a cluster. */
+/** The part that is the same for one server and for a cluster. */
 export class NodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;
   private readonly calls: NodeRedisCalls;
@@ -74,7 +74,7 @@ export class NodeRedis implements RedisClient {
   ) {
     this.client = client;
     this.name = name;
-    // Whatever types the user has asked for on this client, here they are those of Redis.
+    // The user may have set other types on this client; here replies have the types of Redis.
     this.calls = client.withTypeMapping({});
     this.isReady = isReady;
     this.events = events;
@@ -89,7 +89,7 @@ export class NodeRedis implements RedisClient {
       this.waitsSinceUs = undefined;
       return 'ready';
     }
-    // Only its user may open it: one that was closed looks the same.
+    // Only the user may open it: a client that was never opened and one that was closed look the same.
     if (!this.client.isOpen) return 'closed';
     const nowUs = systemClock.nowUs();
     this.waitsSinceUs ??= nowUs;
@@ -115,7 +115,7 @@ export class NodeRedis implements RedisClient {
 
 /** One server. */
 class OneNodeRedis extends NodeRedis {
-  /** Its own socketTimeout does not: what is written counts as a sign of life. */
+  /** The client's own `socketTimeout` does not help: it counts what is written as a sign of life. */
   readonly cure = 'set reconnect: true on redisStore';
   private readonly owner: NodeRedisClient;
 
@@ -131,7 +131,7 @@ class OneNodeRedis extends NodeRedis {
 
   reconnect(): void {
     this.owner.destroy();
-    // The client tells of a failure by its own events too.
+    // The client also reports the failure by an event.
     this.owner.connect().catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-/** The store's way to Redis over HTTP: `@upstash/redis`, and what has its shape. */
+/** Runs scripts over HTTP, with `@upstash/redis` or a client of the same shape. */
 
 import type { RedisClient } from './client.js';
 
@@ -7,7 +7,7 @@ export interface UpstashClient {
   pipeline(): UpstashPipeline;
 }
 
-/** Commands that go out together when `exec` is called. */
+/** Commands that are sent together when `exec` is called. */
 export interface UpstashPipeline {
   evalsha(sha: string, keys: string[], args: string[]): unknown;
   eval(script: string, keys: string[], args: string[]): unknown;
@@ -15,9 +15,8 @@ export interface UpstashPipeline {
 }
 
 /**
- * An Upstash client for `redisStore`: Redis over HTTP, for hosts where a socket cannot outlive a request. Every
- * decision is
- * a request of its own, and no promise is shared between requests, unless you set `coalesce`.
+ * An Upstash client for `redisStore`: Redis over HTTP, for hosts where a socket ends with the request. Each decision is
+ * an HTTP request of its own, and requests share no promise, unless you set `coalesce`.
  *
  * @example
  * ```ts
@@ -61,9 +60,8 @@ class Upstash implements RedisClient {
 }
 
 /**
- * What the one command of a pipeline comes to. Given to the client itself, it would by default travel with those of
- * other
- * requests, all waiting for one promise.
+ * The result of a pipeline with one command. A command given to the client itself would by default be sent together
+ * with those of other requests, all waiting for one promise.
  */
 async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {
   const replies = await pipeline.exec({ keepErrors: true });

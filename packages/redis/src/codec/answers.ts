@@ -1,17 +1,17 @@
-/** From the script's flat reply to answers. */
+/** Reads the script's reply, a flat list, and makes answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
-import { failedGroup, noReply } from '../calls/failures.js';
+import { failedGroup, noReply } from '../failures.js';
 import { onlyLooks } from './wire.js';
 
-/** What a group is answered that met the script after its deadline: nothing was charged. */
+/** The result of a group that reached the script after its deadline. Nothing was charged. */
 export const LATE = 'late';
 
-/** What came of one group: its answers, the error that it failed with, or that it came too late. */
-export type Result = readonly Answer[] | SpillwayError | typeof LATE;
+/** The result of one group: its answers, its error, or that it came too late. */
+type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
-/** A whole reply. */
-export interface Reply {
+/** The whole reply. */
+interface Reply {
   /** The server's clock. */
   readonly nowUs: number;
   /** One for each group. */
@@ -19,7 +19,7 @@ export interface Reply {
 }
 
 /**
- * Reads what the script replied to `groups`.
+ * Reads the script's reply to `groups`.
  *
  * @throws SpillwayError `SPW_STORE_ERROR` if it is anything else, however little: something between us and Redis has
  * changed it

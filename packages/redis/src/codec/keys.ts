@@ -1,5 +1,6 @@
 /**
- * From limiter, code and key to the name of a Redis key: no two counts share one, and nobody but us writes a hash tag.
+ * Makes the name of a Redis key from limiter, code and key. No two counts have the same name, and no user's key can
+ * contain a hash tag.
  */
 
 import { hmac } from '@noble/hashes/hmac';
@@ -7,18 +8,21 @@ import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { SpillwayError } from '@spillway/core';
 
-/** Longer ones, in UTF-16 units, are hashed. */
+/** Longer keys, in UTF-16 units, are hashed. */
 const LONGEST = 256;
 
-/** What can stand as it is: none of our own marks, no surrogates (which may be alone), not empty. */
+/** Text that can be stored unchanged: none of our own marks, no surrogates (one may be alone), not empty. */
 const PLAIN = /^[^{}%#\ud800-\udfff]+$/;
 const SPECIAL = /[{}%]|^#|\p{Surrogate}/gu;
 
-/** The name of the count of one key under one limiter and code (see `countOf`): lower-case letters, digits and dots. */
+/**
+ * Makes the name of the count of one key, under one limiter and code (see `countOf`; lower-case letters, digits and
+ * dots).
+ */
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Names are `spw:{key}limiter}code`. With a secret, every key is an HMAC of itself.
+ * Names are `spw:{key}limiter}code`. With a secret, the HMAC of a key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -31,7 +35,7 @@ export function keyNamer(secret?: string | Uint8Array): KeyNamer {
 }
 
 /**
- * What stands for a key where it must not be stored.
+ * Makes the text that is stored in place of a key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -43,11 +47,11 @@ export function keyHasher(secret: string | Uint8Array): (key: string) => string 
   return (key) => `#${bytesToHex(hmac(sha256, secretBytes, unitsOf(key)))}`;
 }
 
-/** Injective, free of braces, and never empty. */
-export function encodeText(text: string): string {
+/** Different texts give different results. The result has no braces and is never empty. */
+function encodeText(text: string): string {
   if (text.length > LONGEST) return `#${bytesToHex(sha256(unitsOf(text)))}`;
   if (PLAIN.test(text)) return text;
-  // A '%' is followed by '-' here and by a unit's four hex digits below, and by nothing else.
+  // After a '%' comes '-' here, or the four hex digits of a unit below, and nothing else.
   return text === '' ? '%-' : text.replace(SPECIAL, escapeUnit);
 }
 
@@ -55,7 +59,7 @@ function escapeUnit(unit: string): string {
   return `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** The UTF-16 units, low byte first: unlike UTF-8, it keeps lone surrogates apart. */
+/** The UTF-16 units, low byte first. Unlike UTF-8, this keeps surrogates that stand alone apart. */
 function unitsOf(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length * 2);
   for (let i = 0; i < text.length; i += 1) {

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The one script, put together from its Lua parts. */
+/** Puts the one script together from its Lua parts. */
 
 import { sha1 } from '@noble/hashes/legacy';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -13,31 +13,31 @@ import shared from '../lua/shared.lua';
 import takes from '../lua/takes.lua';
 import window from '../lua/window.lua';
 
-/** A script's text, and the name by which Redis knows it once it has seen the text. */
+/** A script's text, and the SHA-1 by which Redis knows the script once it has seen the text. */
 export interface Script {
   readonly text: string;
   readonly sha: string;
 }
 
-/** The server's own clock, read once: within one call, Redis may or may not let it move. */
+/** Reads the server's clock once: Redis may or may not move it within one call. */
 const SERVER_CLOCK = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function lifetime(us) return (us - us % 1000) / 1000 + 2 end
 `;
 
-/** Virtual time, sent as the last argument; keys live ten real minutes, whatever the virtual clock does. */
+/** The test's time, sent as the last argument. Keys live ten real minutes, whatever that time is. */
 const TEST_CLOCK = `
 local now = tonumber(ARGV[#ARGV])
 local function lifetime() return 600000 end
 `;
 
-/** The script for production: Redis alone says what time it is. */
+/** The script for production: time is Redis's own. */
 export function productionScript(): Script {
   return assemble(SERVER_CLOCK);
 }
 
-/** The script for tests: the same but for its clock. */
+/** The script for tests: only its clock is different. */
 export function testScript(): Script {
   return assemble(TEST_CLOCK);
 }

@@ -1,18 +1,18 @@
-/** Groups of steps as arguments of the script: what is the same for many groups in a row is sent once. */
+/** Writes groups of steps as arguments of the script. What many groups in a row have in common is sent once. */
 
 import type { Step } from '@spillway/core';
 import { type BucketRule, mulDiv, type Op, refillTime, sameRule } from '@spillway/core/store';
 
-/** As numbered in shared.lua; a `take` that does not bind is 2. */
+/** As numbered in shared.lua. A `take` with `binding: false` is 2. */
 const OP_CODES: Record<Op, number> = { take: 1, record: 3, look: 4, put: 5, reset: 6 };
 const SHADOW_TAKE = 2;
 
-/** More than any bucket holds: beyond it, nothing more can be given back. */
+/** More than any bucket holds: a larger number would give nothing more back. */
 const MOST_REFILL_US = 2 ** 52;
 
 /** Writes the arguments that follow the keys. */
 export class Encoder {
-  // Most calls ask what the last one asked, of other keys.
+  // Most calls have the same steps as the call before, with other keys.
   private lastShape: readonly Step[] = [];
   private lastWords: readonly string[] = [];
 
@@ -41,7 +41,7 @@ export class Encoder {
   }
 }
 
-/** Whether two groups differ in nothing but limiters and keys. */
+/** Whether two groups differ only in limiters and keys. */
 function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i += 1) {
@@ -93,7 +93,7 @@ function namesLease({ rule }: Step): boolean {
   return rule.machine === 'leases';
 }
 
-/** The leases of each group, in the order of its steps: they differ where all else is the same. */
+/** The leases of each group, in the order of its steps: they differ even where all else is the same. */
 function encodeLeases(
   groups: readonly { readonly steps: readonly Step[] }[],
   args: string[],
@@ -103,7 +103,7 @@ function encodeLeases(
   }
 }
 
-/** A cost of 0 passes and writes nothing; a `put` that names no grant gives nothing back. */
+/** Steps that write nothing: a cost of 0 passes, and a `put` without a grant gives nothing back. */
 export function onlyLooks({ op, cost, rule, receipt, lease }: Step): boolean {
   const grant = rule.machine === 'leases' ? lease : receipt;
   return (cost === 0 && op !== 'reset') || (op === 'put' && grant === undefined);
@@ -116,12 +116,15 @@ function codeOf(step: Step): number {
   return op === 'take' && !step.binding ? SHADOW_TAKE : OP_CODES[op];
 }
 
-/** What can never pass is one over the limit: no larger number need be carried. */
+/** A cost that can never pass is sent as the limit + 1, so that no larger number is needed. */
 function costFor(op: Op, cost: number, limit: number): number {
   return op === 'put' ? cost : Math.min(cost, limit + 1);
 }
 
-/** Other than {@link refillTime}, also of a cost above the burst, which a record may have charged to the brim. */
+/**
+ * Like {@link refillTime}, but right also for a cost above the burst: such a cost may have been recorded, up to the
+ * burst.
+ */
 function trueRefillTime(rule: BucketRule, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return whole >= MOST_REFILL_US ? { us: MOST_REFILL_US, num: 0 } : { us: whole, num: rest };

@@ -1,20 +1,20 @@
-/** Writes into Redis which limiters a process has: soon after it has another, and again and again while it lives. */
+/** Writes into Redis which limiters a process has: soon after a new one, and again from time to time. */
 
 import { systemClock } from '@spillway/core/store';
 import { afterIdly } from '../host.js';
 import { ANNOUNCED_EVERY_MS, type Announced, encodeAnnouncement } from './known-limiter.js';
 import type { Scripts } from './scripts.js';
 
-/** What comes within this time goes together, and a client that is not ready is looked at again. */
+/** Announcements within this time are sent together. A client that is not ready is tried again after it. */
 const SOON_US = 1_000_000;
 
-/** After a failure, and between two lines about failures. */
+/** The pause after a failure, and between two lines about failures. */
 const RETRY_US = 60_000_000;
 
-/** Where it is told, at most once a minute, that Redis does not take or tell what is announced. */
-export type TellTrouble = (error: unknown) => void;
+/** Called, at most once a minute, with the error if Redis cannot store or read what is announced. */
+type TellTrouble = (error: unknown) => void;
 
-/** No request ever waits for it, and nothing fails with it. */
+/** No request waits for it, and nothing fails if it fails. */
 export class Announcer {
   private readonly scripts: Scripts;
   private readonly limiters: () => readonly Announced[];
@@ -22,7 +22,7 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private toldUs = -Infinity;
-  /** How many changes there were: what was sent may be of before the last one. */
+  /** How many changes there were: an announcement may have been sent before the last one. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
@@ -33,14 +33,14 @@ export class Announcer {
     this.tell = tell;
   }
 
-  /** There is something new: it goes with the next request, or by itself a second later. */
+  /** There is something new. It is sent with the next request, or a second later. */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);
     this.later(SOON_US);
   }
 
-  /** To be called at each use: where timers rest between requests, nothing else would announce again. */
+  /** Call it at each use. On hosts whose timers stop between requests, nothing else announces again. */
   keepUp(): void {
     if (this.dueUs === Infinity || this.closed) return;
     const nowUs = systemClock.nowUs();
@@ -51,13 +51,13 @@ export class Announcer {
       return;
     }
     this.sentUs = nowUs;
-    // Unless it succeeds: on some hosts a call ends with the request beside which it was made, and nobody hears of it.
+    // Set before the call, for on some hosts the call ends with the request that made it, and its result is lost.
     this.dueUs = nowUs + RETRY_US;
     this.later(RETRY_US);
     void this.send();
   }
 
-  /** Something about what is announced went wrong. */
+  /** Something about announcements failed. */
   trouble(error: unknown): void {
     const nowUs = systemClock.nowUs();
     if (nowUs - this.toldUs < RETRY_US) return;
@@ -90,7 +90,7 @@ export class Announcer {
     try {
       this.stopTimer = afterIdly(us / 1000, this.tick);
     } catch {
-      // Outside of a request, some hosts lend no timers: then requests alone keep it up.
+      // Some hosts have no timers outside of a request. There only requests keep it going.
     }
   }
 

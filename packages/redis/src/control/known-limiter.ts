@@ -1,18 +1,18 @@
-/** What processes announce of their limiters, and how it is written in Redis. */
+/** What processes announce about their limiters, and how it is written in Redis. */
 
 import type { Algorithm } from '@spillway/core';
 import { countOf, MAX_CODES, MAX_LIMITERS, type Rule } from '@spillway/core/store';
 
 /** The numbers that a limiter was declared with. */
 export interface DeclaredNumbers {
-  /** `concurrency`: permits for what is in progress. */
+  /** `concurrency`: permits for requests in progress. */
   readonly algorithm: Algorithm | 'concurrency';
   /** Units per window, or requests in progress at once. */
   readonly limit: number;
   readonly windowMs?: number;
-  /** Units at once, of a token bucket whose burst is not its limit. */
+  /** Units at once, for a token bucket whose burst is not its limit. */
   readonly burst?: number;
-  /** Of those in progress, so many may be of requests that are not critical. */
+  /** Of the requests in progress, how many may be requests that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;
 }
@@ -21,26 +21,26 @@ export interface DeclaredNumbers {
 export interface KnownLimiter {
   readonly name: string;
   /**
-   * Several while releases that differ run side by side; none for a limiter that keeps no count, such as a worker
-   * shedder.
+   * One entry for each set of declared numbers: several while different releases run. Empty for a limiter that keeps no
+   * count, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
-  /** Whether a guard with a control has announced it: no other follows what is set live. */
+  /** Whether a guard with a control has announced it. A live setting has no effect on other limiters. */
   readonly isFollowed: boolean;
-  /** When it is forgotten unless it is announced again, in milliseconds since the epoch. */
+  /** When it is forgotten unless a process announces it again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
 /** How often a process announces its limiters again. */
 export const ANNOUNCED_EVERY_MS = 300_000;
 
-/** So long, beyond the time in which its counts come to rest, is a limiter known after it was announced. */
+/** After an announcement a limiter is known for so long, plus the time that its counts take to come to rest. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** Says that a guard with a control has the limiter. */
+/** The item that says that a guard with a control has the limiter. */
 const FOLLOWED = '!followed';
 
-/** A limiter as a process knows it; first of its rules the declared one. */
+/** A limiter as a process knows it. The first rule is the declared one. */
 export interface Announced {
   readonly name: string;
   readonly rules: readonly Rule[];
@@ -56,7 +56,7 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
     const [declared] = rules;
     if (declared) add(JSON.stringify(numbersOf(declared)), restMsOf(declared));
     for (const rule of rules) add(countOf({ rule }), restMsOf(rule));
-    // Also of a limiter without a rule there is then something to note.
+    // A limiter without a rule has something to note, too.
     if (isFollowed) add(FOLLOWED, 0);
     args.push(name, `${items.length / 2}`, ...items);
   }
@@ -80,7 +80,7 @@ export function decodeLimiters(reply: unknown): KnownLimiter[] {
   return limiters.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The codes in a reply of control-limiters.lua, by limiter; also those of which all counts are at rest. */
+/** The codes in a reply of control-limiters.lua, by limiter. Some may have no counts any more. */
 export function decodeCodes(reply: unknown): Map<string, readonly string[]> {
   const [, ...texts] = (reply as readonly unknown[]).map(String);
   const codes = new Map<string, readonly string[]>();
@@ -116,7 +116,7 @@ function numbersOf(rule: Rule): DeclaredNumbers {
   return { algorithm: 'token-bucket', limit, windowMs, ...burst };
 }
 
-/** None if a later release, or somebody else, wrote something else there. */
+/** Empty if the text is of a later release, or was written by somebody else. */
 function decodeNumbers(text: string): DeclaredNumbers[] {
   try {
     const numbers = JSON.parse(text) as DeclaredNumbers;
@@ -128,7 +128,7 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
   }
 }
 
-/** After so long without a request, a count of the rule equals that of a key that was never used. */
+/** After so long without a request, a count of the rule is the same as that of a key that was never used. */
 function restMsOf(rule: Rule): number {
   switch (rule.machine) {
     case 'bucket':

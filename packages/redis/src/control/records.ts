@@ -20,13 +20,16 @@ export function encodeChange({ limiter, note, set, clear, durationMs }: CheckedC
   return args;
 }
 
-/** Format 1; with a later one a release that writes it comes first, and older ones take it for junk: as declared. */
+/**
+ * Format 1. Before a release writes another format, there must be one that reads it: older releases ignore settings
+ * that they cannot read.
+ */
 const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
 
 /**
  * An override as it is stored.
  *
- * @throws Error that says what is wrong with it
+ * @throws Error that says what is wrong with the text
  */
 export function decodeOverride(field: string, text: string): Override {
   const target = decodeField(field);
@@ -73,7 +76,7 @@ export function decodeEntry(text: string): Change | undefined {
   }
 }
 
-/** What stood there may itself have been junk. */
+/** The text in Redis may itself be wrong. */
 function settingIn(field: string, text: string): Setting['value'] | null {
   try {
     return decodeOverride(field, text).value;

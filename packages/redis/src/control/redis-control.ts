@@ -1,17 +1,16 @@
-/** The control of a fleet, in Redis. */
+/** The control of several processes, in Redis. */
 
-import {
-  type Change,
-  type ChangeNote,
-  type ClearableSetting,
-  type Control,
-  type Duration,
-  type Fault,
-  type KeyRuling,
-  type LimiterSettings,
-  type Override,
-  type OverrideNote,
-  SpillwayError,
+import type {
+  Change,
+  ChangeNote,
+  ClearableSetting,
+  Control,
+  Duration,
+  Fault,
+  KeyRuling,
+  LimiterSettings,
+  Override,
+  OverrideNote,
 } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import {
@@ -21,7 +20,7 @@ import {
   checkSet,
   tooMany,
 } from '@spillway/core/control';
-import { MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
+import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
 import { asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
 import type { IoredisClient } from '../clients/ioredis.js';
@@ -35,60 +34,71 @@ import { SettingsPoller } from './settings-poller.js';
 /** All optional. */
 export interface RedisControlOptions {
   /**
-   * How often each process looks for changes, 50 ms to 1 min: a change holds everywhere so much later at most. Default
-   * `'500ms'`.
+   * How often each process looks for changes, 50 ms to 1 min. So a change takes effect in every process at most so much
+   * later. Default `'500ms'`.
    */
   readonly every?: Duration | undefined;
-  /** The store's own `hashKeys`: then keys that are ruled on are not stored as they are either. */
+  /**
+   * The same secret as the store's `hashKeys`: then keys that are blocked, allowed or reset are stored as hashes too.
+   */
   readonly hashKeys?: string | Uint8Array | undefined;
-  /** Told once when Redis does not answer, and of each value in it that cannot be obeyed. */
+  /** Called once when Redis does not answer, and for each value in Redis that is not valid. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
 /**
- * What {@link redisControl} returns: the methods of `memoryControl`, each done when Redis has it and this process
- * follows it.
- * They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
+ * What {@link redisControl} returns. Its methods are those of `memoryControl`; their promises resolve when the change
+ * is in Redis and this process follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change
+ * may have been made) or `SPW_STORE_ERROR`.
  */
 export interface RedisControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter; what is not named stays as it is. `*`: of all that have none of their own.
+   * Sets mode, share or limits of a limiter. Settings that you leave out stay as they are. `*` sets them for all
+   * limiters that have no such setting of their own.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
-  /** Ends what was set for a limiter, all of it or `only` some: it is as declared again. Rulings on keys stay. */
+  /**
+   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. Keys that are
+   * blocked or allowed stay so.
+   */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
-  /** Refuses a key, as the limiter counts it (an address is `@` and its canonical text). */
+  /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
   block(limiter: string, key: string, note: OverrideNote): Promise<void>;
-  /** Lets a key pass without the limiter seeing it. */
+  /** Lets a key pass: the limiter neither refuses nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
-  /** Ends what was ruled on a key. */
+  /** Ends that a key is blocked or allowed. */
   clearKey(limiter: string, key: string, note: ChangeNote): Promise<void>;
-  /** Has every guard of the fleet forget that the key was refused: for whoever resets its count in the store. */
+  /**
+   * Makes every guard in all processes forget that it refused the key. Call it after you have reset the key's count.
+   */
   forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
-  /** What is set now, latest first. */
+  /** The overrides that are set now, latest first. */
   list(): Promise<readonly Override[]>;
-  /** The latest 1,000 changes, latest first. That an override has ended is no change: the entry says when it will. */
+  /**
+   * The latest 1,000 changes, latest first. An override that ends by itself adds no entry: its entry says when it will
+   * end.
+   */
   history(): Promise<readonly Change[]>;
   /**
-   * The limiters that processes have announced, by name. Each is announced when it is made and every five minutes, and
-   * known for ten minutes after the last time, or for longer if its counts take longer to come to rest.
+   * The limiters that processes have announced, by name. A process announces a limiter when it is made and every five
+   * minutes. The limiter is known for ten minutes after that, or longer if its counts take longer to come to rest.
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
-   * Looks for changes now, at the start of a process for instance, and waits for the answer so long at most: 1 s unless
-   * told otherwise. Never rejects; false if Redis did not answer in time. What it answers later is followed all the
-   * same.
+   * Looks for changes now, for instance when a process starts, and waits for Redis at most `within` (default 1 s).
+   * Never rejects; resolves to false if Redis did not answer in time. A later answer is still used.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   refresh(within?: Duration): Promise<boolean>;
-  /** Looks for no more changes; what is set now stays until it ends. The client stays yours. */
+  /** Stops looking for changes. What is set now stays until it ends. The client stays yours. */
   close(): void;
 }
 
 /**
- * Live settings of a fleet, kept in Redis: every process looks for changes in the background, twice a second, from its
- * first request on. No request waits for it. While Redis is away the last settings hold, and end when they should.
+ * Live settings of several processes, kept in Redis. From its first request on, each process looks for changes in the
+ * background, twice a second; no request waits for that. While Redis does not answer, the last settings stay in force,
+ * and end when they should.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -111,22 +121,16 @@ export function redisControl(
 
 class InRedis implements RedisControl {
   private readonly scripts: Scripts;
-  private readonly follower: SettingsPoller;
+  private readonly poller: SettingsPoller;
   private readonly stored: (key: string) => string;
   private readonly announced = new Map<string, Rule | undefined>();
   private readonly announcer: Announcer;
 
   constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
-    const everyUs = toMicroseconds(every, 'every');
-    if (!(everyUs >= 50_000 && everyUs <= 60_000_000)) {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `every must be from 50ms to 1m, got ${String(every)}`,
-      );
-    }
+    const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new Scripts(client);
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
-    this.follower = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
+    this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
     const announced = () =>
       [...this.announced].map(([name, rule]) => {
         return { name, rules: rule ? [rule] : [], isFollowed: true };
@@ -143,19 +147,21 @@ class InRedis implements RedisControl {
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
-    this.follower.keepUp();
+    this.poller.keepUp();
     this.announcer.keepUp();
-    return this.follower.board.settingsOf(limiter);
+    return this.poller.overrides.settingsOf(limiter);
   }
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
-    const { board } = this.follower;
-    // To hash a key costs more than all the rest.
-    return board.rules(limiter) ? board.rulingOn(limiter, this.stored(key)) : undefined;
+    const { overrides } = this.poller;
+    // Hashing a key takes longer than all the rest, so it is done only if some key was blocked or allowed.
+    return overrides.hasRulings(limiter)
+      ? overrides.rulingOn(limiter, this.stored(key))
+      : undefined;
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
-    return this.follower.board.resetsOf(limiter);
+    return this.poller.overrides.resetsOf(limiter);
   }
 
   async set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void> {
@@ -187,8 +193,8 @@ class InRedis implements RedisControl {
   }
 
   async list(): Promise<readonly Override[]> {
-    await this.follower.read();
-    return this.follower.board.list();
+    await this.poller.read();
+    return this.poller.overrides.list();
   }
 
   async history(): Promise<readonly Change[]> {
@@ -201,11 +207,11 @@ class InRedis implements RedisControl {
   }
 
   refresh(within: Duration = '1s'): Promise<boolean> {
-    return this.follower.refresh(toMicroseconds(within, 'within') / 1000);
+    return this.poller.refresh(toMicroseconds(within, 'within') / 1000);
   }
 
   close(): void {
-    this.follower.close();
+    this.poller.close();
     this.announcer.close();
   }
 
@@ -222,7 +228,7 @@ class InRedis implements RedisControl {
   private async make(change: CheckedChange): Promise<void> {
     const changed = await this.scripts.write(encodeChange(change));
     if (Number(changed) < 0) throw tooMany();
-    // Done is done: if this fails, the next look will tell.
-    await this.follower.read().catch(() => undefined);
+    // The change is made. If this read fails, the next look finds the change.
+    await this.poller.read().catch(() => undefined);
   }
 }

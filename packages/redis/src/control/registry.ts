@@ -1,13 +1,13 @@
-/** What a store notes of its limiters in Redis, and what a reset finds there. */
+/** What a store notes about its limiters in Redis, and what a reset finds there. */
 
-import type { Logger, Step } from '@spillway/core';
+import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { consoleLogger } from '../host.js';
 import { Announcer } from './announcer.js';
 import { decodeCodes } from './known-limiter.js';
 import type { Scripts } from './scripts.js';
 
-/** The longest time that a reset waits for what others have noted; at most half of its own. */
+/** The longest time that a reset waits for what others have noted. It waits at most half of its own deadline. */
 const LOOK_US = 1_000_000;
 
 export class Registry {
@@ -33,10 +33,7 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /**
-   * The steps that the resets among `steps` need beside themselves, so that each forgets all counts of its limiter and
-   * key.
-   */
+  /** The further steps that the resets among `steps` need, so that each forgets all counts of its limiter and key. */
   async otherResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(({ op }) => op === 'reset');
     const noted = await this.notedCodes(
@@ -46,7 +43,7 @@ export class Registry {
     return resets.flatMap((step) => {
       const others = this.known.otherResets(step);
       const have = new Set([step, ...others].map(countOf));
-      // Of another process's rule only the code is known; for a reset it is all that matters.
+      // Of another process's rule only the code is known. A reset needs no more.
       for (const code of noted.get(step.limiter) ?? []) {
         if (!have.has(code)) others.push({ ...step, rule: { ...step.rule, code } });
       }
@@ -70,5 +67,6 @@ export class Registry {
 
 function lineOf(error: unknown): string {
   const why = error instanceof Error ? error.message : String(error);
-  return `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process counts under, and the command line may not know all names.`;
+  const see = isSpillwayError(error) ? ` See ${error.help}` : '';
+  return `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process counts under, and the command line may not know all names.${see}`;
 }

@@ -3,9 +3,9 @@
 
 import { SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
-import { failedCall, isUnknownScript, unavailable } from '../calls/failures.js';
 import type { RedisClient } from '../clients/client.js';
 import { type Script, scriptOf } from '../codec/script.js';
+import { failedCall, isUnknownScript, unavailable } from '../failures.js';
 import { after } from '../host.js';
 import announce from '../lua/control-announce.lua';
 import history from '../lua/control-history.lua';
@@ -13,16 +13,16 @@ import limiters from '../lua/control-limiters.lua';
 import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
 
-/** In one hash slot, and apart from all counts: in the names of those a `%` is never followed by these letters. */
+/** All in one hash slot. No count can have such a name: in the names of counts these letters never follow a `%`. */
 const SETTINGS = 'spw:{%control}settings';
 const REVISION = 'spw:{%control}revision';
 const HISTORY = 'spw:{%control}history';
 const LIMITERS = 'spw:{%control}limiters';
 
-/** How long anybody waits for a client to connect and for Redis to answer, unless told otherwise. */
+/** How long to wait for a client to connect and for Redis to answer, by default. */
 const PATIENCE_MS = 5_000;
 
-/** The client is looked at again by then, should it not tell. */
+/** How often the client is looked at, in case it does not report a change. */
 const LOOK_MS = 100;
 
 export class Scripts {
@@ -32,7 +32,7 @@ export class Scripts {
   private readonly telling = scriptOf(history);
   private readonly announcing = scriptOf(announce);
   private readonly naming = scriptOf(limiters);
-  /** One for all that wait. */
+  /** One promise for all that wait. */
   private change: Promise<void> | undefined;
 
   constructor(client: RedisClient) {
@@ -60,7 +60,7 @@ export class Scripts {
     return this.run(this.announcing, [LIMITERS], args);
   }
 
-  /** What is noted of some limiters, or of all if none is named. */
+  /** What is noted of the limiters with these names; without names, of all. */
   limiters(names: string[] = [], patienceMs: number = PATIENCE_MS): Promise<unknown> {
     return this.run(this.naming, [LIMITERS], names, patienceMs);
   }

@@ -1,4 +1,4 @@
-/** What one process knows of the fleet's settings, and how it keeps up. */
+/** Keeps this process's copy of the settings in Redis up to date. */
 
 import type { Fault } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
@@ -12,15 +12,15 @@ import { decodeOverride } from './records.js';
 type Read = (knownRevision: string) => Promise<unknown>;
 
 export class SettingsPoller {
-  readonly board: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
+  readonly overrides: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
   private readonly serverTime = new ServerTime();
   private readonly onFault: ((fault: Fault) => void) | undefined;
-  private readonly ask: Read;
+  private readonly readRedis: Read;
   private readonly everyUs: number;
-  /** The fields of the revision that is known, as they are stored. */
+  /** The fields of the known revision, as they are stored. */
   private stored = new Map<string, string>();
   private revision = '';
-  private asked = 0;
+  private reads = 0;
   private applied = 0;
   private looking: Promise<boolean> | undefined;
   private nextUs = -Infinity;
@@ -28,13 +28,13 @@ export class SettingsPoller {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  constructor(ask: Read, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
-    this.ask = ask;
+  constructor(readRedis: Read, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
+    this.readRedis = readRedis;
     this.everyUs = everyUs;
     this.onFault = onFault;
   }
 
-  /** To be called at each use: looks for changes if it is time, also where timers rest between requests. */
+  /** Call it at each use: it looks for changes when it is time, also on hosts whose timers stop between requests. */
   keepUp(): void {
     if (this.closed) return;
     const nowUs = systemClock.nowUs();
@@ -45,7 +45,7 @@ export class SettingsPoller {
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /** Looks for changes; whether there was an answer within so many milliseconds. */
+  /** Looks for changes. Resolves to whether Redis answered within `withinMs`. */
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(withinMs, () => resolve(false));
@@ -56,7 +56,7 @@ export class SettingsPoller {
     });
   }
 
-  /** Those who ask at once share one look. */
+  /** Calls at the same time share one look. */
   private look(): Promise<boolean> {
     this.looking ??= this.read()
       .then(
@@ -71,17 +71,17 @@ export class SettingsPoller {
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
   async read(): Promise<void> {
-    this.asked += 1;
-    const turn = this.asked;
+    this.reads += 1;
+    const turn = this.reads;
     const known = this.revision;
     try {
-      const reply = (await this.ask(known)) as readonly unknown[];
+      const reply = (await this.readRedis(known)) as readonly unknown[];
       this.isAway = false;
       this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
-      // What was asked later has answered sooner: it knows better.
+      // A later read has been answered before this one, and its reply is newer.
       if (turn < this.applied) return;
       this.applied = turn;
-      // Nothing new, and so not told again.
+      // Nothing has changed.
       if (String(reply[1]) === known) return;
       this.follow(String(reply[1]), reply.slice(2).map(String));
     } catch (error) {
@@ -108,18 +108,18 @@ export class SettingsPoller {
     for (let i = 0; i < texts.length; i += 2) {
       this.stored.set(texts[i] as string, texts[i + 1] as string);
     }
-    for (const field of before.keys()) if (!this.stored.has(field)) this.board.remove(field);
+    for (const field of before.keys()) if (!this.stored.has(field)) this.overrides.remove(field);
     for (const [field, text] of this.stored) {
-      // What is the same stays the same object.
+      // An unchanged setting keeps its object.
       if (before.get(field) !== text) this.put(field, text);
     }
   }
 
-  /** What cannot be obeyed counts as not set. */
+  /** A setting that is not valid counts as not set. */
   private put(field: string, text: string): void {
-    this.board.remove(field);
+    this.overrides.remove(field);
     try {
-      this.board.put(decodeOverride(field, text));
+      this.overrides.put(decodeOverride(field, text));
     } catch (error) {
       this.tell(error);
     }
@@ -129,7 +129,7 @@ export class SettingsPoller {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
-  /** By Redis's clock, as far as it is known: it judges for all when overrides end. */
+  /** The time by Redis's clock, as far as it is known: that clock says for all processes when overrides end. */
   private nowMs(): number {
     const nowUs = systemClock.nowUs();
     return (this.serverTime.at(nowUs) || nowUs) / 1000;

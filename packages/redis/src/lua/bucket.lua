@@ -1,8 +1,15 @@
--- The token bucket as one instant (docs/algorithms.md; twin: packages/core/src/algorithms/bucket.ts).
+-- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket.ts does the
+-- same).
 --
--- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds
--- and a numerator over the rule's denominator, which the name of the key tells. The plain integer is kept by Redis as
--- one machine word.
+-- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number` and the
+-- operations (shared.lua). Gives: `bucket`.
+--
+-- A bucket is charged in four places, which must do the same. If you change one, change all four: this file, takes.lua,
+-- packages/core/src/algorithms/bucket.ts, and takeWhole in packages/core/src/memory/bucket-shelf.ts.
+--
+-- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
+-- and a numerator. The denominator is the rule's; the name of the key contains it. Redis keeps a plain integer in one
+-- machine word.
 
 local function bucket()
   local function read(key)
@@ -17,7 +24,7 @@ local function bucket()
     error(CORRUPT)
   end
 
-  -- Gives back the cost of a grant, but no more than has not refilled since.
+  -- Gives back the cost of a grant, but not what has refilled since.
   local function put(step, us, num)
     local give, give_num = step.inc, step.inc_num
     local left = step.at - now
@@ -41,10 +48,10 @@ local function bucket()
       return true
     end
     local us, num = read(key)
-    local den, brim, tol_num = step.den, now + step.tol, step.tol_num
-    local cut = us > brim or (us == brim and num > tol_num) -- the clock went back
+    local den, latest, tol_num = step.den, now + step.tol, step.tol_num
+    local cut = us > latest or (us == latest and num > tol_num) -- the clock went back
     if cut then
-      us, num = brim, tol_num
+      us, num = latest, tol_num
     end
     step.us, step.num, step.cut = us, num, cut
     if op == PUT then
@@ -58,7 +65,7 @@ local function bucket()
       us, num = us + 1, num - den
     end
     step.next, step.next_num = us, num
-    return us < brim or (us == brim and num <= tol_num)
+    return us < latest or (us == latest and num <= tol_num)
   end
 
   local function write(key, us, num)
@@ -71,7 +78,7 @@ local function bucket()
     end
   end
 
-  local function settle(step, key, go)
+  local function apply(step, key, go)
     local op, passes = step.op, step.passes
     local us, num = step.us, step.num
     if op == RESET then
@@ -89,12 +96,12 @@ local function bucket()
     if us < now then
       us, num = now - 1, 0
     end
-    -- The debt and the verdict in one integer: each one in a reply costs both sides.
-    size = size + 1
-    reply[size] = (us - now + 1) * 2 + (passes and 1 or 0)
+    -- State and verdict in one integer: each further integer in the reply takes Redis and the client more time.
+    reply_size = reply_size + 1
+    reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
     if step.den > 1 then
-      size = size + 1
-      reply[size] = num
+      reply_size = reply_size + 1
+      reply[reply_size] = num
     end
   end
 
@@ -107,7 +114,7 @@ local function bucket()
       at_us, at_num = number(), number()
     end
     return {
-      op = op, judge = judge, settle = settle, passes = false,
+      op = op, judge = judge, apply = apply, passes = false,
       inc = inc, tol = tol, den = den, inc_num = inc_num, tol_num = tol_num, at = at_us, at_num = at_num,
       us = 0, num = 0, cut = false, next = 0, next_num = 0,
     }

@@ -1,19 +1,18 @@
--- Notes limiters and what they are known by, each for a time: items that somebody else noted for longer keep their
--- time.
+-- Notes limiters with their items (codes, declared numbers, marks), each item for a time. An item that another process
+-- has noted for longer keeps its longer time.
 --
 -- KEYS: limiters (hash). ARGV: the most limiters, the most codes of each; then for each limiter its name, how many
--- items,
--- and for each item its text and for how many milliseconds it holds. An item without a mark in front (`{` or `!`) is a
--- code.
--- Stored, format 1: `1`, then for each item ` text until`, what holds longest first. Texts of a later format are left
--- alone.
--- Reply: how many limiters were not noted, for want of room or because of such a text.
+-- items, and for each item its text and for how many milliseconds it holds. An item that does not begin with `{`
+-- (declared numbers) or `!` (a mark) is a code.
+-- Stored, format 1: `1`, then for each item ` text until`, the longest first, where `until` is its end in milliseconds
+-- since the epoch. Texts of a later format are not changed.
+-- Reply: how many limiters were not noted, because there was no room or because of such a text.
 
 local call, format = redis.call, string.format
 local time = call('TIME')
 local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 
--- What of a stored text still holds; nil if nothing does, false if it is of a later format.
+-- The items of a stored text that have not ended; nil if there are none, false if the text is of a later format.
 local function read(text)
   if text:sub(1, 2) ~= '1 ' then
     return false

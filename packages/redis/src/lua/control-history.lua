@@ -1,3 +1,3 @@
--- The audit trail, latest first. KEYS: history (list).
+-- Reads the history, latest first. KEYS: history (list).
 
 return redis.call('LRANGE', KEYS[1], 0, -1)

@@ -1,4 +1,6 @@
--- What is noted of limiters. KEYS: limiters (hash). ARGV: their names; none: all.
+-- Reads what is noted of limiters.
+--
+-- KEYS: limiters (hash). ARGV: names of limiters; without names, all are read.
 -- Reply: now in milliseconds; then names and texts, as control-announce.lua stores them.
 
 local time = redis.call('TIME')

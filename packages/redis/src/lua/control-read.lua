@@ -1,7 +1,7 @@
--- What is set live, unless the asker knows it already.
+-- Reads what is set live, unless the caller has the newest revision already.
 --
--- KEYS: settings (hash), revision (string). ARGV: the revision known.
--- Reply: now in microseconds; the revision; then, if it is another, fields and values.
+-- KEYS: settings (hash), revision (string). ARGV: the revision that the caller has.
+-- Reply: now in microseconds; the revision; then, if it is another one, fields and values.
 
 local time = redis.call('TIME')
 local revision = redis.call('GET', KEYS[2]) or '0'

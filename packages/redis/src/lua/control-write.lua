@@ -1,9 +1,8 @@
--- Changes what is set live and notes it in the audit trail: both, or neither.
+-- Changes what is set live, and adds it to the history: both, or neither.
 --
 -- KEYS: settings (hash), revision (string), history (list, latest first).
 -- ARGV: the most settings, the most entries of history, who (JSON); then for each change its field, how long it holds
--- in
--- milliseconds (`0`: until it is cleared; empty: clear it) and what is set (JSON).
+-- in milliseconds (`0`: until it is cleared; empty: clear it) and what is set (JSON).
 -- Stored, format 1: settings `1 at until what`, entries `1 [id, at, field, before, after, who]`, all in texts.
 -- Reply: how many changed; -1 if there is no room.
 
@@ -11,7 +10,7 @@ local call, format, match = redis.call, string.format, string.match
 local time = call('TIME')
 local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 
--- Everything is read before anything is written: a key of the wrong type must fail the whole.
+-- Reads everything before it writes anything: a key of the wrong type must fail the whole call.
 local stored = call('HGETALL', KEYS[1])
 local revision = tonumber(call('GET', KEYS[2]) or '0') or 0
 call('LLEN', KEYS[3])
@@ -38,7 +37,7 @@ end
 for _, field in ipairs(ended) do
   call('HDEL', KEYS[1], field)
 end
--- By the clock, so that it is another also after all data were lost.
+-- At least the time, so that the revision is a new one even after Redis has lost its data.
 revision = math.max(revision, time[1] * 1000000 + time[2])
 local changed = 0
 for i = 4, #ARGV, 3 do

@@ -1,18 +1,21 @@
--- What all parts share. `now` and `lifetime` come from the clock, which is put in front of this.
+-- The first part of the script (codec/script.ts puts the parts together): what all other parts use.
 --
--- KEYS: one for each step of each group. ARGV: the instant after which nothing is taken any more (0: none); then runs
--- of
--- groups of one shape: how many groups, how many steps each, and for each step its machine, operation and numbers; then
--- for
--- each group the ids of the leases that its steps name, empty for none.
--- Reply: now; then for each group the numbers of its steps (see settle in each machine), or one text that begins with
--- `!`: an error, or `!late` for a group that came after the instant above, unless it only gives back.
+-- Takes: `now` (microseconds) and `lifetime` (microseconds to the milliseconds of PX), which script.ts puts in front.
+-- Gives: `call`, `format`, `match`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`.
+--
+-- KEYS: one for each step of each group.
+-- ARGV: the deadline, after which nothing is taken (0: none). Then runs of groups that differ only in keys and leases:
+-- how many groups, how many steps each has, and for each step the letter of its algorithm, its operation and its
+-- numbers. Then for each group the ids of the leases that its steps name, an empty text for none.
+-- Reply: now. Then for each group the numbers of its steps (see `apply` in each algorithm), or one text that begins
+-- with `!`: an error, or `!late` for a group that came after the deadline. A group that only gives back is never late.
 
 local call, format, match = redis.call, string.format, string.match
 local CORRUPT = 'the stored value is not one of this format'
 
--- The reply: integers only, flat; `size` of them so far. `at` is the argument read last, `before` counts the keys done.
-local reply, size, at, before = { now }, 1, 1, 0
+-- The reply is a flat list, `reply_size` long so far. `arg_index` is the index of the argument that was read last, and
+-- `keys_done` counts the keys of the groups that are done.
+local reply, reply_size, arg_index, keys_done = { now }, 1, 1, 0
 
 local deadline = tonumber(ARGV[1])
-local late = deadline > 0 and now > deadline
+local is_late = deadline > 0 and now > deadline

@@ -1,19 +1,22 @@
--- Leases on permits (docs/algorithms.md; twin: packages/core/src/algorithms/leases.ts).
+-- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases.ts does the same).
 --
--- Stored, format 1: a sorted set of lease ids by the instant at which they expire, in microseconds; negative for
--- critical
--- holders. One key has both counts, and all that has expired lies in one range around 0.
+-- Takes: `now`, `lifetime`, `call`, `format`, `reply`, `reply_size` (head.lua); `number` and the operations
+-- (shared.lua).
+-- Gives: `leases`.
 --
--- Instants are handed to Redis as text made once: to turn a number into an argument takes as long as to look at the
--- set.
+-- Stored, format 1: a sorted set of lease ids. The score is the instant at which the lease expires, in microseconds; it
+-- is negative for critical holders. So one key has both counts, and all expired leases are in one range around 0.
+--
+-- Instants are turned into text once: turning a number into an argument of a command takes as long as the command.
 
 local function leases()
   local after = '(' .. format('%d', now)
   local before_now = '(-' .. format('%d', now)
-  -- The longest lease is 24 hours: what ends later was taken before the clock went back.
+  -- The longest lease is 24 hours: a lease that ends later was taken before the clock went back.
   local horizon = format('%d', now + 86400000000)
 
-  -- Counts who holds a permit; notes whether some have expired (`dead`), or cannot be held so long (`cut`).
+  -- Counts the permits that are held. Notes whether some have expired (`dead`), or end later than any lease can
+  -- (`cut`).
   local function count(step, key)
     local all, ordinary, critical = call('ZCARD', key), 0, 0
     step.dead, step.cut = false, false
@@ -50,7 +53,7 @@ local function leases()
     return step.critical or (step.ordinary < step.open and step.held < step.limit) or holds(key, step.id)
   end
 
-  -- Cuts leases that no holder can have, to the length of this rule's.
+  -- Shortens leases that end later than any lease can, to the length of this rule's leases.
   local function cut(step, key)
     local last = step.last
     for _, id in ipairs(call('ZRANGEBYSCORE', key, '(' .. horizon, '+inf')) do
@@ -70,20 +73,20 @@ local function leases()
     end
     local last = step.last
     if call('ZADD', key, step.critical and '-' .. last or last, step.id) == 0 then
-      count(step, key) -- renewed, perhaps in another class
+      count(step, key) -- renewed; it may have changed between critical and not
     elseif step.critical then
       step.held = step.held + 1
     else
       step.held, step.ordinary = step.held + 1, step.ordinary + 1
     end
-    -- Twice the length, so that most leases need not move it.
+    -- Twice the length of a lease, so that most leases do not set it again.
     local ms = lifetime(step.length)
     if call('PTTL', key) < ms then
       call('PEXPIRE', key, 2 * ms)
     end
   end
 
-  local function settle(step, key, go)
+  local function apply(step, key, go)
     local op, passes = step.op, step.passes
     if op == RESET then
       call('DEL', key)
@@ -98,16 +101,16 @@ local function leases()
     elseif step.cut and op <= SHADOW then
       cut(step, key)
     end
-    reply[size + 1] = step.held * 2 + (passes and 1 or 0)
-    reply[size + 2] = step.held - step.ordinary
-    size = size + 2
+    reply[reply_size + 1] = step.held * 2 + (passes and 1 or 0)
+    reply[reply_size + 2] = step.held - step.ordinary
+    reply_size = reply_size + 2
   end
 
   return function(op)
     local critical, limit, open, length = number() == 1, number(), number(), number()
-    -- All fields at once: a table that grows is laid out anew each time.
+    -- All fields at once: a table that grows later is allocated again.
     return {
-      op = op, judge = judge, settle = settle, passes = false,
+      op = op, judge = judge, apply = apply, passes = false,
       critical = critical, limit = limit, open = open, length = length, last = format('%d', now + length),
       named = true, again = false, id = '', ordinary = 0, held = 0, dead = false, cut = false,
     }

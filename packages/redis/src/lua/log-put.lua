@@ -1,11 +1,14 @@
--- What gives back units of a sliding window log, made only when asked: to make a function takes as long as to read a
--- log.
+-- Gives back units of a sliding window log. log.lua makes these functions only when a step needs them, because making
+-- them takes as long as reading a log.
+--
+-- Takes: `now`, `call` (head.lua); `min` (shared.lua); the other functions come from log.lua as arguments. Gives:
+-- `log_put`.
 
 local function log_put(decode, encode, element, index_of, head_of, begin, write, CHUNK)
   local WIDTH, WRAP = 11, 4294967296
   local byte, char, sub = string.byte, string.char, string.sub
 
-  -- The records between two bytes, each with a count that is higher by `by`.
+  -- The records from byte `from` to byte `to`, with `by` added to each count.
   local function shift(text, from, to, by)
     local parts, n = {}, 0
     for at = from, to - WIDTH, WIDTH do
@@ -22,7 +25,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return table.concat(parts)
   end
 
-  -- How much the counts within a chunk are off.
+  -- What must be added to the counts of a chunk.
   local function off_by(index, chunk, text)
     if text == '' then
       return 0
@@ -32,7 +35,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return right - count
   end
 
-  -- The last chunk, of which `text` is left, becomes part of the tail.
+  -- Makes the last chunk, of which `text` is left, a part of the tail.
   local function reopen(step, key, index, text, entries)
     call('LTRIM', key, 0, -4)
     step.index, step.chunked = nil, #index > WIDTH
@@ -44,7 +47,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     write(step, key, 'RPUSH', head_of(step), opened)
   end
 
-  -- Makes one chunk of this one and the next. Answers the index without the record that is no more.
+  -- Makes one chunk of this one and the next. Returns the index with one record less.
   local function join(key, index, chunk, text, next)
     local off = off_by(index, chunk, text) - off_by(index, chunk + 1, next)
     call('LSET', key, chunk, shift(text, 0, #text, off) .. next)
@@ -53,9 +56,8 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return sub(index, 1, chunk * WIDTH - WIDTH) .. sub(index, chunk * WIDTH + 1)
   end
 
-  -- Stores a chunk that has become smaller: with a neighbour, if it is at most half full and both fit into one. So of
-  -- two
-  -- neighbours one is always more than half full, and the index stays short.
+  -- Stores a chunk that has become smaller. If it is at most half full and fits into one chunk with a neighbour, joins
+  -- the two. So of two neighbours one is always more than half full, and the index stays short.
   local function store(step, key, index, chunk, text, entries)
     local room, last = CHUNK * WIDTH - #text, #index / WIDTH
     local next, previous
@@ -78,8 +80,8 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     write(step, key, 'LSET', head_of(step), entries)
   end
 
-  -- Takes units from an entry of a chunk. Counts are differences: either all after it become lower, or all before it
-  -- higher, whichever are fewer.
+  -- Takes units from an entry of a chunk. Only differences of counts matter, so it lowers all counts after the entry or
+  -- raises all counts before it, whichever are fewer.
   local function take_from_chunk(step, key, units, keep)
     local chunk, index = step.put_chunk, index_of(step, key)
     local text, open = element(key, chunk - 1), step.open
@@ -102,7 +104,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
 
   return function(step, key)
     local units = min(step.cost, step.units)
-    local keep = units == step.units and WIDTH or 0 -- an entry without units goes
+    local keep = units == step.units and WIDTH or 0 -- an entry without units is removed
     step.used = step.used - units
     if step.used == 0 then
       call('DEL', key)

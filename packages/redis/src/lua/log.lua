@@ -1,11 +1,17 @@
--- The sliding window log (docs/algorithms.md; twin: packages/core/src/algorithms/log.ts; why this format: ADR 12).
+-- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log.ts does the same; docs/adr/0012 says
+-- why it is stored so).
 --
--- Stored, format 1: a list of texts, made of records of 11 bytes: an instant (7 bytes) and a count (4 bytes), the units
--- of all entries up to the end of this one, modulo 2^32. First the chunks, each of up to 64 entries, oldest first; if
--- there are any, the index: the last record of each chunk; last the tail: `1`, or `2` if there are chunks; the record
--- from which entries count: none that counts is older, and no unit up to its count counts; if there are chunks, the
--- last record of the first of them; and the newest entries, at least one.
--- The counts within a chunk may be off, all by as much: the index has the right one of its last.
+-- Takes: `now`, `lifetime`, `call`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`, `min` and the
+-- operations (shared.lua); `log_put` (log-put.lua). Gives: `log`.
+--
+-- Stored, format 1: a list of texts that contain records of 11 bytes, one for each entry: its instant (7 bytes) and a
+-- running count (4 bytes), the units of this entry and all before it, modulo 2^32. The texts are, in this order:
+-- 1. The chunks, oldest first. Each has the records of up to 64 entries. The counts in a chunk may be wrong, all by the
+--    same number; the index has the right count of its last record.
+-- 2. The index, if there are chunks: the last record of each chunk.
+-- 3. The tail: the mark `1`, or `2` if there are chunks; then a record that says where counting begins: older entries
+--    do not count, and neither do units up to its count; then, if there are chunks, the last record of the first chunk;
+--    then the records of the newest entries, at least one.
 
 local function log()
   local byte, char, sub = string.byte, string.char, string.sub
@@ -33,8 +39,9 @@ local function log()
     return char((us - b) / 256, b, c, d, e, f, g, count % 256, i, j, k)
   end
 
-  -- How many of `n` records, from byte `at` on, come before the first one later than `us`; or, if that is nil, before
-  -- the first one whose count has reached `target`. Mostly it is one of the first two.
+  -- Of `n` records from byte `at` on: how many come before the first one that is later than `us` or, if `us` is nil,
+  -- before the first one whose count is at least `target`. Looks at the first two first, because mostly it is one of
+  -- them.
   local function search(text, at, n, us, target)
     local low, high, middle = 0, n, n > 2 and 1 or 0
     while low < high do
@@ -49,7 +56,7 @@ local function log()
     return low
   end
 
-  -- An element of the list that is nothing but records.
+  -- An element of the list that contains only records: a chunk or the index.
   local function element(key, at)
     local text = call('LINDEX', key, at)
     if not text or #text % WIDTH ~= 0 then
@@ -63,9 +70,8 @@ local function log()
     return step.index
   end
 
-  -- In which text the wanted record is, as `search` wants it: the chunk (0: the tail), its text, where its records
-  -- begin,
-  -- how many there are, and by how much their counts are off.
+  -- Finds the text that contains the record which `search` would find. Returns its chunk (0: the tail), the text, where
+  -- its records begin, how many there are, and by how much their counts are wrong.
   local function locate(step, key, us, target)
     local tail, chunk, ends = step.tail, 0, 0
     if step.chunked and search(tail, 23, 1, us, target) == 0 then
@@ -85,8 +91,8 @@ local function log()
     return 0, tail, step.open, step.entries, 0
   end
 
-  -- Finds the first record later than `us`, or the first whose count has reached `target`: there must be one. Answers
-  -- its instant, its count, the count before it, its chunk, and how many records of that are before it.
+  -- Finds the first record that is later than `us`, or the first whose count is at least `target`. There must be one.
+  -- Returns its instant, its count, the count before it, its chunk, and how many records of the chunk are before it.
   local function seek(step, key, us, target)
     local chunk, text, at, n, off = locate(step, key, us, target)
     local i = search(text, at, n, us, target and target - off)
@@ -102,13 +108,14 @@ local function log()
       _, before = decode(index, (chunk == 0 and #index or chunk * WIDTH - WIDTH) - WIDTH)
     end
     if (before - step.gone) % WRAP >= HALF then
-      before = step.gone -- the entry was cut where counting begins, or is older
+      before = step.gone -- counting begins within this entry, or after it
     end
     local instant, count = decode(text, from)
     return instant, (count + off) % WRAP, before, chunk, i
   end
 
-  -- What a step needs of the log: `used` live units, and where they begin. A step is asked of one key after the other.
+  -- Reads what a step needs: how many units count (`used`), and where they begin. Sets every field that it uses,
+  -- because one step table serves the keys of many groups.
   local function read(step, key)
     local tail = call('LINDEX', key, -1)
     step.tail, step.chunked, step.index, step.first = tail, false, nil, nil
@@ -134,7 +141,7 @@ local function log()
       step.from, step.first, step.gone, step.chunk, step.skip = seek(step, key, since)
     end
     step.used = (step.all - step.gone) % WRAP
-    step.cut = step.last > now + step.window -- the clock went back: all live units count as one entry of now
+    step.cut = step.last > now + step.window -- the clock went back: all units that count become one entry of now
     if step.cut then
       step.last = now
     end
@@ -156,14 +163,14 @@ local function log()
       step.units = step.at == now and step.used or 0
     else
       local us, ends, before, chunk, skip = seek(step, key, step.at - 1)
-      -- An entry before where counting begins holds nothing any more.
+      -- An entry before the place where counting begins has no units left.
       local units = us == step.at and (ends - before) % WRAP or 0
       step.units, step.put_chunk, step.put_skip = units < HALF and units or 0, chunk, skip
     end
     return step.units > 0
   end
 
-  -- Stores the tail in place of the last element, or after it.
+  -- Stores the tail: LSET replaces the last element, RPUSH appends one.
   local function write(step, key, command, head, entries)
     local tail = (head == '' and '1' or '2') .. encode(step.from, step.gone) .. head .. entries
     if command == 'RPUSH' then
@@ -177,7 +184,7 @@ local function log()
     call('PEXPIRE', key, lifetime(step.last + step.window - now))
   end
 
-  -- Begins anew, with one entry.
+  -- Makes a new log with one entry.
   local function begin(step, key, us, units)
     if step.tail then
       call('DEL', key)
@@ -192,7 +199,8 @@ local function log()
     return step.index and sub(step.index, 1, WIDTH) or step.chunked and sub(step.tail, 13, 23) or ''
   end
 
-  -- Removes what no longer counts: chunks, and the oldest entries of the tail once it is all. Answers those that stay.
+  -- Removes chunks that no longer count and, if no chunk is left, the oldest entries of the tail. Returns the tail's
+  -- remaining entries.
   local function purge(step, key)
     if step.chunk > 1 then
       call('LTRIM', key, step.chunk - 1, -1)
@@ -205,7 +213,7 @@ local function log()
     return sub(step.tail, step.open + (step.chunk == 0 and step.skip or 0) * WIDTH + 1)
   end
 
-  -- The entries of a full tail become a chunk. Answers the last record of the first chunk.
+  -- Makes a chunk of the entries of a full tail. Returns the last record of the first chunk.
   local function close(step, key, entries)
     local head, ends = head_of(step), sub(entries, -WIDTH)
     if head == '' then
@@ -245,7 +253,7 @@ local function log()
     step.first = first
   end
 
-  -- The instant at which enough expires, in the state as it is now.
+  -- The instant of the entry that must expire before the cost passes; -1 if it passes now, or never.
   local function frees(step, key)
     local excess = step.used + step.cost - step.limit
     if excess <= 0 or step.cost > step.limit or step.op == RESET then
@@ -261,7 +269,7 @@ local function log()
 
   local put
 
-  local function settle(step, key, go)
+  local function apply(step, key, go)
     local op, passes = step.op, step.passes
     if op == RESET then
       call('DEL', key)
@@ -273,16 +281,16 @@ local function log()
     elseif step.cut and op <= SHADOW then
       begin(step, key, now, step.used)
     end
-    reply[size + 1] = step.used * 2 + (passes and 1 or 0)
-    reply[size + 2] = frees(step, key)
-    reply[size + 3] = step.used > 0 and step.last or 0
-    size = size + 3
+    reply[reply_size + 1] = step.used * 2 + (passes and 1 or 0)
+    reply[reply_size + 2] = frees(step, key)
+    reply[reply_size + 3] = step.used > 0 and step.last or 0
+    reply_size = reply_size + 3
   end
 
   return function(op)
     local cost, limit, length = number(), number(), number()
     return {
-      op = op, judge = judge, settle = settle, passes = false,
+      op = op, judge = judge, apply = apply, passes = false,
       cost = cost, limit = limit, window = length, at = op == PUT and number() or 0,
       used = 0, last = 0, cut = false,
     }

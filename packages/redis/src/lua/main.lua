@@ -1,10 +1,13 @@
--- Decides what is left, any groups of any steps, each group all or nothing.
+-- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
+--
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `TAKE`, `PUT` (shared.lua);
+-- `bucket`, `window`, `log`, `leases` (the algorithms). Returns the reply.
 
 local makers = { g = bucket, w = window, l = log, p = leases }
 local readers = {}
 
--- What reads a step of a machine from the arguments. Made when first needed: to make all of them costs as much as a
--- decision.
+-- The function that reads a step of an algorithm from the arguments. Made when first needed: making all of them takes
+-- as long as a decision.
 local function reader_of(letter)
   local reader = readers[letter]
   if not reader then
@@ -14,13 +17,12 @@ local function reader_of(letter)
   return reader
 end
 
--- Every step is judged on the state before; then all are written. Only of permits several may be of one key, none of
--- them a take:
--- each of those is judged again on what the ones before it left.
+-- First judges every step on the state before the group, then applies all of them. Several steps of one group can have
+-- the same key only if they renew permits or give them back. Those are judged again, after the steps before them.
 local function decide(steps, count)
   local go, seen = true, nil
   for i = 1, count do
-    local step, key = steps[i], KEYS[before + i]
+    local step, key = steps[i], KEYS[keys_done + i]
     local passes = step.judge(step, key)
     step.passes = passes
     if not passes and step.op == TAKE then
@@ -33,20 +35,20 @@ local function decide(steps, count)
     end
   end
   for i = 1, count do
-    local step, key = steps[i], KEYS[before + i]
+    local step, key = steps[i], KEYS[keys_done + i]
     if step.again then
       step.passes = step.judge(step, key)
     end
-    step.settle(step, key, go)
+    step.apply(step, key, go)
   end
 end
 
-while before < #KEYS do
+while keys_done < #KEYS do
   local groups, count = number(), number()
   local steps, named, gives = {}, {}, true
   for i = 1, count do
-    at = at + 1
-    local read = reader_of(ARGV[at])
+    arg_index = arg_index + 1
+    local read = reader_of(ARGV[arg_index])
     local step = read(number())
     steps[i] = step
     gives = gives and step.op == PUT
@@ -55,24 +57,24 @@ while before < #KEYS do
     end
   end
   for _ = 1, groups do
-    -- The one thing in which groups of one shape differ beside their keys.
+    -- Groups of one run differ in their keys and in these ids.
     for i = 1, #named do
-      at = at + 1
-      named[i].id = ARGV[at]
+      arg_index = arg_index + 1
+      named[i].id = ARGV[arg_index]
     end
-    local start = size
+    local start = reply_size
     local ok, fault = false, 'late'
-    if gives or not late then
+    if gives or not is_late then
       ok, fault = pcall(decide, steps, count)
     end
     if not ok then
-      for i = start + 2, size do
+      for i = start + 2, reply_size do
         reply[i] = nil
       end
-      size = start + 1
-      reply[size] = '!' .. (type(fault) == 'table' and fault.err or fault)
+      reply_size = start + 1
+      reply[reply_size] = '!' .. (type(fault) == 'table' and fault.err or fault)
     end
-    before = before + count
+    keys_done = keys_done + count
   end
 end
 return reply

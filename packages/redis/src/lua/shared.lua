@@ -1,11 +1,14 @@
--- What the machines share beside the head: made only when one of them is needed.
+-- What the algorithms use beside head.lua. Stands behind takes.lua, which often returns before it is needed.
+--
+-- Takes: `arg_index`.
+-- Gives: `floor`, `max`, `min`, the numbers of the operations, `number` (reads the next argument).
 
 local floor, max, min = math.floor, math.max, math.min
 
--- Operations, as numbered in wire.ts: up to SHADOW is a take.
+-- Operations, as numbered in wire.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its group.
 local TAKE, SHADOW, RECORD, PUT, RESET = 1, 2, 3, 5, 6
 
 local function number()
-  at = at + 1
-  return tonumber(ARGV[at])
+  arg_index = arg_index + 1
+  return tonumber(ARGV[arg_index])
 end

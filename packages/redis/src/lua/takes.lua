@@ -1,25 +1,33 @@
--- The common case, in a straight line: takes of one bucket each. What bucket.lua does, without what it costs to make it:
--- a function takes as long to make as a decision. Whatever is not such a take, and all after it, is left to main.lua.
+-- The most common groups, decided without making a function: one take of one bucket each. It does what bucket.lua does;
+-- making the functions of bucket.lua takes as long as a decision. Stops at the first group of another kind: main.lua
+-- decides that one and all after it.
+--
+-- Takes: `now`, `lifetime`, `match`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`.
+-- Gives nothing; returns the reply if all groups are done.
+--
+-- A bucket is charged in four places, which must do the same. If you change one, change all four: this file,
+-- bucket.lua, packages/core/src/algorithms/bucket.ts, and takeWhole in packages/core/src/memory/bucket-shelf.ts.
 
 local try = redis.pcall
-while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g' and ARGV[at + 4] < '3' do
-  local groups = tonumber(ARGV[at + 1])
-  local inc, tol, den = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
+while not is_late and keys_done < #KEYS
+    and ARGV[arg_index + 2] == '1' and ARGV[arg_index + 3] == 'g' and ARGV[arg_index + 4] < '3' do
+  local groups = tonumber(ARGV[arg_index + 1])
+  local inc, tol, den = tonumber(ARGV[arg_index + 5]), tonumber(ARGV[arg_index + 6]), tonumber(ARGV[arg_index + 7])
   local inc_num, tol_num = 0, 0
-  at = at + 7
+  arg_index = arg_index + 7
   if den > 1 then
-    inc_num, tol_num = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-    at = at + 2
+    inc_num, tol_num = tonumber(ARGV[arg_index + 1]), tonumber(ARGV[arg_index + 2])
+    arg_index = arg_index + 2
   end
-  local brim = now + tol
+  local latest = now + tol -- where an empty bucket stands
 
-  for i = before + 1, before + groups do
+  for i = keys_done + 1, keys_done + groups do
     local key = KEYS[i]
     local text = try('GET', key)
     local us, num, write, fault = now, 0, false, nil
     if text then
       us = tonumber(text)
-      -- Only what would count as full, or is no integer, is worth a closer look: tonumber takes '0x1' and '1e3' too.
+      -- Looks closer only if the number is in the past or not an integer: tonumber also accepts '0x1' and '1e3'.
       if not us or us < now or us % 1 ~= 0 then
         local whole, part = match(text.err and '' or text, '^(%d+):?(%d*)$')
         if not whole then
@@ -31,8 +39,8 @@ while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g
           us, num = now, 0
         end
       end
-      if us > brim or (us == brim and num > tol_num) then
-        us, num, write = brim, tol_num, true
+      if us > latest or (us == latest and num > tol_num) then
+        us, num, write = latest, tol_num, true
       end
     end
 
@@ -40,7 +48,7 @@ while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g
     if next_num >= den then
       next_us, next_num = next_us + 1, next_num - den
     end
-    local passes = next_us < brim or (next_us == brim and next_num <= tol_num)
+    local passes = next_us < latest or (next_us == latest and next_num <= tol_num)
     if passes then
       us, num, write = next_us, next_num, true
     end
@@ -49,19 +57,19 @@ while not late and before < #KEYS and ARGV[at + 2] == '1' and ARGV[at + 3] == 'g
       fault = try('SET', key, value, 'PX', lifetime(us - now)).err
     end
 
-    size = size + 1
+    reply_size = reply_size + 1
     if fault then
-      reply[size] = '!' .. fault
+      reply[reply_size] = '!' .. fault
     else
-      reply[size] = (us - now + 1) * 2 + (passes and 1 or 0)
+      reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
       if den > 1 then
-        size = size + 1
-        reply[size] = num
+        reply_size = reply_size + 1
+        reply[reply_size] = num
       end
     end
   end
-  before = before + groups
+  keys_done = keys_done + groups
 end
-if before == #KEYS then
+if keys_done == #KEYS then
   return reply
 end

@@ -1,9 +1,12 @@
--- Window counters, fixed and sliding (docs/algorithms.md; twin: packages/core/src/algorithms/window.ts).
+-- Window counters, fixed and sliding (see docs/algorithms.md; packages/core/src/algorithms/window.ts does the same).
 --
--- Stored, format 1: a string `start:current:previous`. The length of the window is told by the name of the key.
+-- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `floor`,
+-- `max`, `min` and the operations (shared.lua). Gives: `window`.
+--
+-- Stored, format 1: a string `start:current:previous`. The name of the key contains the length of the window.
 
 local function window()
-  -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: a product is compared as two halves.
+  -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: compares each product in two halves.
   local SPLIT = 4194304
   local function product_at_most(a, b, c, d)
     local low, other_low = a * (b % SPLIT), c * (d % SPLIT)
@@ -12,7 +15,7 @@ local function window()
     return high < other_high or (high == other_high and low % SPLIT <= other_low % SPLIT)
   end
 
-  -- The state, brought to the window of now.
+  -- Reads the state and moves it to the window of now.
   local function read(step, key)
     local window = step.window
     local aligned = now - now % window
@@ -54,7 +57,7 @@ local function window()
     return previous <= room or product_at_most(previous, window - max(0, now - step.start), room, window)
   end
 
-  local function settle(step, key, go)
+  local function apply(step, key, go)
     local op, passes, window = step.op, step.passes, step.window
     local start, current, previous = step.start, step.current, step.previous
     local write = step.cut and op <= SHADOW
@@ -73,19 +76,19 @@ local function window()
       local text = format('%d:%d:%d', start, current, previous)
       call('SET', key, text, 'PX', lifetime(ends - now))
     end
-    reply[size + 1] = current * 2 + (passes and 1 or 0)
-    reply[size + 2] = start - now
-    size = size + 2
+    reply[reply_size + 1] = current * 2 + (passes and 1 or 0)
+    reply[reply_size + 2] = start - now
+    reply_size = reply_size + 2
     if step.sliding then
-      size = size + 1
-      reply[size] = previous
+      reply_size = reply_size + 1
+      reply[reply_size] = previous
     end
   end
 
   return function(op)
     local cost, limit, length, sliding = number(), number(), number(), number() == 1
     return {
-      op = op, judge = judge, settle = settle, passes = false,
+      op = op, judge = judge, apply = apply, passes = false,
       cost = cost, limit = limit, window = length, sliding = sliding, at = op == PUT and number() or 0,
       start = 0, current = 0, previous = 0, cut = false,
     }

@@ -1,8 +1,8 @@
 /** When a store announces its limiters, on a Redis that is played: seldom, together, and in nobody's way. */
 
 import { createGuard, createLimiter, rateLimit } from '@spillway/core';
+import { request } from 'spillway-testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { request } from '../../../core/test/guard-set-up.js';
 import { type RedisClient, redisStore } from '../../src/index.js';
 
 const LIMITERS = 'spw:{%control}limiters';

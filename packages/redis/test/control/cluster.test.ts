@@ -1,20 +1,19 @@
 import { createLimiter, type KeyedLimiter } from '@spillway/core';
 import { Cluster, type Redis } from 'ioredis';
 import { createCluster } from 'redis';
+import { ada } from 'spillway-testkit/control';
+import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ada } from '../../../core/test/control/any-control.js';
 import {
   fromNodeRedisCluster,
   type RedisStore,
   redisControl,
   redisStore,
 } from '../../src/index.js';
-import { redisServer, type Server } from '../redis.js';
-import { startCluster } from '../redis-cluster.js';
 import { soon } from './set-up.js';
 
-describe.skipIf(redisServer === null)('the control on Redis Cluster', () => {
-  let servers: Server[] = [];
+describe.skipIf(redisProgram === null)('the control on Redis Cluster', () => {
+  let servers: RedisServer[] = [];
   let nodes: Redis[] = [];
 
   beforeAll(async () => {

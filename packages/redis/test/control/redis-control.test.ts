@@ -1,9 +1,10 @@
 /// <reference path="../../src/lua.d.ts" />
 import { Redis as Upstash } from '@upstash/redis';
 import { createClient } from 'redis';
+import { ada, behavesAsControl } from 'spillway-testkit/control';
+import { redisProgram } from 'spillway-testkit/redis';
+import { UpstashServer } from 'spillway-testkit/upstash';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ada } from '../../../core/test/control/any-control.js';
-import { behavesAsControl } from '../../../core/test/control/behaviour.js';
 import {
   fromNodeRedis,
   fromUpstash,
@@ -11,12 +12,11 @@ import {
   redisControl,
   redisStore,
 } from '../../src/index.js';
-import { redisServer, take } from '../redis.js';
 import { userFromDocs } from '../rights.js';
-import { UpstashServer } from '../upstash-server.js';
+import { take } from '../steps.js';
 import { redisForControls, SETTINGS, soon } from './set-up.js';
 
-describe.skipIf(redisServer === null)('the control in Redis', () => {
+describe.skipIf(redisProgram === null)('the control in Redis', () => {
   const { redis, port, connect, control } = redisForControls();
 
   describe('over ioredis', () => behavesAsControl(() => control()));
@@ -52,61 +52,61 @@ describe.skipIf(redisServer === null)('the control in Redis', () => {
 
   describe('another process', () => {
     it('follows within its interval, from its first use on', async () => {
-      const [writer, follower] = [control(), control({ client: connect() })];
-      expect(follower.settingsOf('api')).toBeUndefined();
+      const [writer, reader] = [control(), control({ client: connect() })];
+      expect(reader.settingsOf('api')).toBeUndefined();
       await writer.set('api', { mode: 'off' }, ada);
-      await vi.waitFor(() => expect(follower.settingsOf('api')?.mode).toBe('off'), soon);
+      await vi.waitFor(() => expect(reader.settingsOf('api')?.mode).toBe('off'), soon);
       await writer.clear('api', ada);
-      await vi.waitFor(() => expect(follower.settingsOf('api')).toBeUndefined(), soon);
+      await vi.waitFor(() => expect(reader.settingsOf('api')).toBeUndefined(), soon);
     });
 
     it('knows at its start what is set, if it looks first', async () => {
       await control().set('api', { mode: 'off' }, ada);
-      const follower = control({ client: connect() });
-      expect(await follower.refresh()).toBe(true);
-      expect(follower.settingsOf('api')).toEqual({ mode: 'off' });
+      const reader = control({ client: connect() });
+      expect(await reader.refresh()).toBe(true);
+      expect(reader.settingsOf('api')).toEqual({ mode: 'off' });
     });
 
     it('sees overrides end by the clock of Redis, between two looks too', async () => {
       const writer = control();
-      const follower = control({ client: connect(), every: '1m' });
+      const reader = control({ client: connect(), every: '1m' });
       await writer.set('api', { mode: 'off' }, { ...ada, for: '1s' });
       await writer.set('*', { share: 0.5 }, { ...ada, for: 'forever' });
-      await follower.refresh();
+      await reader.refresh();
       const ends = (await writer.list()).find(({ untilMs }) => untilMs !== null)?.untilMs ?? 0;
-      expect(follower.settingsOf('api')?.mode).toBe('off');
-      await vi.waitFor(() => expect(follower.settingsOf('api')).toEqual({ share: 0.5 }), soon);
+      expect(reader.settingsOf('api')?.mode).toBe('off');
+      await vi.waitFor(() => expect(reader.settingsOf('api')).toEqual({ share: 0.5 }), soon);
       const [seconds, micros] = (await redis().time()).map(Number) as [number, number];
       expect(seconds * 1000 + micros / 1000).toBeGreaterThanOrEqual(ends);
       expect(seconds * 1000 + micros / 1000).toBeLessThan(ends + 250);
     });
 
     it('keeps what has not changed as the same object', async () => {
-      const [writer, follower] = [control(), control({ client: connect() })];
+      const [writer, reader] = [control(), control({ client: connect() })];
       await writer.set('api', { limits: { limit: 3 } }, ada);
-      await follower.refresh();
-      const before = follower.settingsOf('api');
+      await reader.refresh();
+      const before = reader.settingsOf('api');
       await writer.set('other', { mode: 'off' }, ada);
-      await follower.refresh();
-      expect(follower.settingsOf('other')).toEqual({ mode: 'off' });
-      expect(follower.settingsOf('api')).toBe(before);
+      await reader.refresh();
+      expect(reader.settingsOf('other')).toEqual({ mode: 'off' });
+      expect(reader.settingsOf('api')).toBe(before);
     });
 
     it('asks no more once it is closed, and keeps what is set', async () => {
-      const [writer, follower] = [control(), control({ client: connect(), every: '50ms' })];
+      const [writer, reader] = [control(), control({ client: connect(), every: '50ms' })];
       await writer.set('api', { mode: 'off' }, ada);
-      await follower.refresh();
-      follower.close();
-      expect(follower.settingsOf('api')).toEqual({ mode: 'off' });
+      await reader.refresh();
+      reader.close();
+      expect(reader.settingsOf('api')).toEqual({ mode: 'off' });
       const calls = async () =>
         Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis().info('commandstats'))?.[1]);
       const before = await calls();
       const watching = control({ every: '50ms' });
       watching.settingsOf('api');
       await vi.waitFor(async () => expect(await calls()).toBeGreaterThan(before + 4), soon);
-      follower.settingsOf('api');
+      reader.settingsOf('api');
       watching.close();
-      expect(follower.settingsOf('api')).toEqual({ mode: 'off' });
+      expect(reader.settingsOf('api')).toEqual({ mode: 'off' });
     });
   });
 

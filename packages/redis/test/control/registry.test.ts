@@ -2,17 +2,18 @@
 
 import { createGuard, createLimiter, type Limiter, memoryStore, rateLimit } from '@spillway/core';
 import { capacityOf } from '@spillway/core/store';
+import { request } from 'spillway-testkit';
+import { ada } from 'spillway-testkit/control';
+import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, vi } from 'vitest';
-import { ada } from '../../../core/test/control/any-control.js';
-import { request } from '../../../core/test/guard-set-up.js';
 import { redisStore } from '../../src/index.js';
-import { redisServer, take } from '../redis.js';
+import { take } from '../steps.js';
 import { redisForControls, soon } from './set-up.js';
 
 const LIMITERS = 'spw:{%control}limiters';
 const api = { name: 'api', limit: 2, window: '1h' } as const;
 
-describe.skipIf(redisServer === null)('the registry in Redis', () => {
+describe.skipIf(redisProgram === null)('the registry in Redis', () => {
   const { redis, port, connect, control } = redisForControls();
 
   const known = () => control().limiters();
@@ -126,6 +127,7 @@ describe.skipIf(redisServer === null)('the registry in Redis', () => {
       expect((await limiter.peek('ada')).remaining).toBe(2);
       expect(lines).toHaveLength(1);
       expect(lines[0]).toMatch(/^Spillway: Redis does not keep the list of limiters .*WRONGTYPE/);
+      expect(lines[0]).toMatch(/ See https:.*docs\/errors\.md#spw_store_error$/);
     });
   });
 

@@ -1,9 +1,9 @@
 /** A Redis of one's own for the tests of the control in it. */
 
 import { Redis } from 'ioredis';
+import { type RedisServer, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest';
 import { type RedisControl, type RedisControlOptions, redisControl } from '../../src/index.js';
-import { type Server, startServer } from '../redis.js';
 
 export const SETTINGS = 'spw:{%control}settings';
 
@@ -12,7 +12,7 @@ export const soon = { timeout: 2_000, interval: 10 };
 
 /** Empty before each test; clients and controls end with the test that they are made in. */
 export function redisForControls() {
-  let server: Server;
+  let server: RedisServer;
   let redis: Redis;
 
   beforeAll(async () => {

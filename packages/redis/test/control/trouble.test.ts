@@ -1,14 +1,14 @@
 /** A control whose Redis holds junk, is away, or has lost its data. */
 
 import { createGuard, type Fault, rateLimit } from '@spillway/core';
+import { request } from 'spillway-testkit';
+import { ada } from 'spillway-testkit/control';
+import { redisProgram, startServer } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ada } from '../../../core/test/control/any-control.js';
-import { request } from '../../../core/test/guard-set-up.js';
 import { Bridge } from '../asking.js';
-import { redisServer, startServer } from '../redis.js';
 import { redisForControls, SETTINGS, soon } from './set-up.js';
 
-describe.skipIf(redisServer === null)('the control in Redis', () => {
+describe.skipIf(redisProgram === null)('the control in Redis', () => {
   const { redis, connect, control } = redisForControls();
 
   describe('with junk in Redis', () => {
@@ -57,27 +57,27 @@ describe.skipIf(redisServer === null)('the control in Redis', () => {
       const bridge = await Bridge.to(own.port);
       const faults: Fault[] = [];
       const client = connect(bridge.port, { maxRetriesPerRequest: 0 });
-      const follower = control({ client, every: '50ms', onFault: (fault) => faults.push(fault) });
+      const reader = control({ client, every: '50ms', onFault: (fault) => faults.push(fault) });
       const writer = control({ client: connect(own.port) });
       await writer.set('api', { mode: 'off' }, { ...ada, for: '2s' });
       await writer.set('api', { share: 0.5 }, { ...ada, for: 'forever' });
       await vi.waitFor(
-        () => expect(follower.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 }),
+        () => expect(reader.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 }),
         soon,
       );
       await bridge.cut();
       await vi.waitFor(() => {
-        follower.settingsOf('api');
+        reader.settingsOf('api');
         expect(faults).not.toEqual([]);
       }, soon);
-      expect(follower.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
-      await vi.waitFor(() => expect(follower.settingsOf('api')).toEqual({ share: 0.5 }), {
+      expect(reader.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
+      await vi.waitFor(() => expect(reader.settingsOf('api')).toEqual({ share: 0.5 }), {
         timeout: 4_000,
         interval: 10,
       });
       await writer.set('api', { mode: 'shadow' }, ada);
       await bridge.mend();
-      await vi.waitFor(() => expect(follower.settingsOf('api')?.mode).toBe('shadow'), soon);
+      await vi.waitFor(() => expect(reader.settingsOf('api')?.mode).toBe('shadow'), soon);
       expect(faults).toHaveLength(1);
     });
 
@@ -96,24 +96,24 @@ describe.skipIf(redisServer === null)('the control in Redis', () => {
   });
 
   it('as declared after all data of Redis were lost, and follows what is set then', async () => {
-    const [writer, follower] = [control(), control({ client: connect() })];
+    const [writer, reader] = [control(), control({ client: connect() })];
     await writer.set('api', { mode: 'off' }, ada);
-    await follower.refresh();
+    await reader.refresh();
     await redis().flushall();
-    await follower.refresh();
-    expect(follower.settingsOf('api')).toBeUndefined();
+    await reader.refresh();
+    expect(reader.settingsOf('api')).toBeUndefined();
     await writer.set('api', { mode: 'shadow' }, ada);
-    await follower.refresh();
-    expect(follower.settingsOf('api')).toEqual({ mode: 'shadow' });
+    await reader.refresh();
+    expect(reader.settingsOf('api')).toEqual({ mode: 'shadow' });
   });
 
   it('notices that all data were lost and set anew between two looks', async () => {
-    const [writer, follower] = [control(), control({ client: connect() })];
+    const [writer, reader] = [control(), control({ client: connect() })];
     await writer.set('api', { mode: 'off' }, ada);
-    await follower.refresh();
+    await reader.refresh();
     await redis().flushall();
     await writer.set('api', { mode: 'shadow' }, ada);
-    await follower.refresh();
-    expect(follower.settingsOf('api')).toEqual({ mode: 'shadow' });
+    await reader.refresh();
+    expect(reader.settingsOf('api')).toEqual({ mode: 'shadow' });
   });
 });

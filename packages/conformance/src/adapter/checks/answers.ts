@@ -142,6 +142,6 @@ function hasType(reply: Reply, type: string): void {
   const actual = field(reply, 'content-type');
   claim(
     actual?.split(';')[0] === type,
-    () => `${reply.asked}: expected Content-Type ${type}, got ${actual}`,
+    () => `${reply.request}: expected Content-Type ${type}, got ${actual}`,
   );
 }

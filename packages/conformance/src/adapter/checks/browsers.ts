@@ -20,14 +20,14 @@ export function isExposed(reply: Reply): void {
   const origin = field(reply, 'access-control-allow-origin');
   claim(
     origin === '*' || origin === ORIGIN['origin'],
-    () => `${reply.asked} (${reply.status}): Access-Control-Allow-Origin is ${origin}`,
+    () => `${reply.request} (${reply.status}): Access-Control-Allow-Origin is ${origin}`,
   );
   const exposed = field(reply, 'access-control-expose-headers') ?? '';
   const names = exposed.toLowerCase().split(/\s*,\s*/);
   for (const name of ['ratelimit', 'ratelimit-policy', 'retry-after']) {
     claim(
       names.includes(name),
-      () => `${reply.asked} (${reply.status}): pages cannot read ${name}, only: ${exposed}`,
+      () => `${reply.request} (${reply.status}): pages cannot read ${name}, only: ${exposed}`,
     );
   }
 }

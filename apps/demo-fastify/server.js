@@ -1,0 +1,77 @@
+/** Spillway on Fastify: limits and load shedders on one small service, in memory or, with REDIS_URL, shared by a fleet. */
+
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import cors from '@fastify/cors';
+import { eventLoopSignal } from '@spillway/core/node';
+import * as spw from '@spillway/fastify';
+import { redisStore } from '@spillway/redis';
+import Fastify from 'fastify';
+import { Redis } from 'ioredis';
+
+const { PORT = 3000, LIMIT = 20, WINDOW: window = '1m' } = process.env;
+const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
+
+const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
+redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
+
+// A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
+const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
+const shedders = [
+  spw.workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
+  spw.fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
+  spw.concurrencyLimit({ name: 'in-flight', limit: 5, key: apiKey }),
+];
+const perAddress = spw.rateLimit({ name: 'per-address', limit: 60, window });
+const trial = spw.rateLimit({ name: 'trial', limit: 1, window, mode: 'shadow' }); // a dark launch
+const perKey = spw.rateLimit({ name: 'per-key', limit: Number(LIMIT), window, key: apiKey });
+
+const app = Fastify();
+await app.register(cors, { exposedHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] });
+app.register(spw.spillway, {
+  limiters: [...(FOUR === '1' ? shedders : []), perAddress, trial],
+  groups: { things: perKey },
+  store: redis ? redisStore(redis) : spw.memoryStore(),
+  trustProxy: Number(TRUST_PROXY),
+  onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+});
+
+app.get('/', () => 'Hello from behind a spillway.\n');
+app.get('/health', { config: { spillway: false } }, () => 'ok\n');
+app.get('/things', { config: { spillway: 'things' } }, (request) => {
+  const decisions = spw.admissionsOf(request).flatMap((admission) => admission.decisions);
+  const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
+  return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
+});
+app.post('/charges', (_request, reply) => reply.code(201).send({ charged: true }));
+app.get('/report', ({ query }) => {
+  const end = performance.now() + Math.min(Number(query.ms ?? 50), 1000);
+  while (performance.now() < end); // work that keeps the event loop from everyone else
+  return 'done\n';
+});
+app.get('/stream', ({ query, socket }, reply) => {
+  reply.type('text/plain');
+  return Readable.from(lines(Math.min(Number(query.chunks ?? 5), 600), socket));
+});
+app.get('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
+
+await app.listen({ port: Number(PORT), host: '0.0.0.0' }); // else Fastify listens on the loopback only
+const where = redis ? 'in Redis' : 'in memory';
+console.log(`Listening on port ${app.server.address().port}, ${where}`);
+process.once('SIGTERM', () => app.close().then(() => redis?.disconnect())); // gives permits back
+
+/** Looks for itself whether the client is there: Fastify is not told while the response waits behind another one. */
+async function* lines(count, socket) {
+  for (let line = 1; line <= count && !socket.destroyed; line += 1) {
+    await sleep(100);
+    yield `${line}\n`;
+  }
+}
+
+/** An outage is one line a second, not one for each request. */
+function complain(text) {
+  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
+  complain.lastMs = Date.now();
+  console.error(text);
+}

@@ -1,0 +1,62 @@
+/** The exchange of fetch: the response is there only when the handler has made it, so its fields wait until then. */
+
+import type { Admission } from '../contract/admission.js';
+import type { Field } from '../contract/field.js';
+import type { Exchange, OnClosed } from '../passage/exchange.js';
+import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
+import { refusalResponse, withFields } from './response.js';
+import type { HostResponse, WebRequest, WebResponse } from './web.js';
+
+/** A request of fetch and the response to it; for adapters. */
+export class FetchExchange implements Exchange {
+  /** The answer to a request that was refused. */
+  response: HostResponse | undefined;
+  protected readonly request: WebRequest;
+  private readonly permits: ResponsePermits;
+  private readonly fields: Field[] = [];
+  private permit: Permit | undefined;
+
+  constructor(request: WebRequest, permits: ResponsePermits) {
+    this.request = request;
+    this.permits = permits;
+    this.response = undefined;
+    this.permit = undefined;
+  }
+
+  isGone(): boolean {
+    return this.request.signal?.aborted === true;
+  }
+
+  onClosed(closed: OnClosed): void {
+    this.permit = this.permits.hold(closed, this.request.signal, this.waitUntil());
+  }
+
+  /** What the response has already is not known yet: `finish` joins the fields with it. */
+  getField(): undefined {
+    return undefined;
+  }
+
+  setField(name: string, value: string): void {
+    this.fields.push([name, value]);
+  }
+
+  refuse(admission: Admission): void {
+    this.response = refusalResponse(admission, this.request.method);
+  }
+
+  /** The response of the handler with the fields, which gives back what is held when its body is over. */
+  finish<Res extends WebResponse>(response: Res): Res {
+    const dressed = withFields(response, this.fields);
+    return this.permit?.follow(dressed, this.request.method !== 'HEAD') ?? dressed;
+  }
+
+  /** For a handler that gave no response: gives back what is held. */
+  fail(): void {
+    this.permit?.release({ aborted: false });
+  }
+
+  /** How to keep the platform from ending work with the response, where it must be told. */
+  protected waitUntil(): WaitUntil | undefined {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+/** What a limiter decides; one that throws decides as if its store could not answer. */
+
+import type { KeyRuling } from '../contract/control.js';
+import type { Decision } from '../contract/decision.js';
+import type { LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest } from '../contract/request.js';
+import { skippedDecision } from '../contract/skipped.js';
+import type { Answer, Step } from '../contract/store.js';
+
+/** What a stored limiter makes of an answer. */
+export function decideStored<Raw>(
+  limiter: StoredLimiter<Raw>,
+  mode: Mode,
+  step: Step,
+  answer: Answer,
+  context: StepContext,
+): Decision {
+  try {
+    const decision = limiter.decide(step, answer);
+    // One of the user's own may take its name from the step, which need not have it.
+    return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
+  } catch (error) {
+    context.fault({ limiter: limiter.name, source: 'decide', error });
+    return brokenDecision(limiter.name, mode, context);
+  }
+}
+
+/** What a limiter that is itself broken decides: as if its store could not answer. */
+export function brokenDecision(limiter: string, mode: Mode, context: StepContext): Decision {
+  const denies = context.onStoreError === 'deny';
+  return {
+    ...skippedDecision(limiter),
+    allowed: mode !== 'enforce' || !denies,
+    outcome: 'error',
+    reason: denies ? 'store-error' : null,
+  };
+}
+
+/** What a limiter that needs no store says, as far as its mode goes. */
+export function decideLocally<Raw>(
+  limiter: LocalLimiter<Raw>,
+  mode: Mode,
+  request: LimitRequest<Raw>,
+  context: StepContext,
+): Decision {
+  let decision: Decision;
+  try {
+    decision = limiter.decide(request, context);
+  } catch (error) {
+    context.fault({ limiter: limiter.name, source: 'decide', error });
+    return skippedDecision(limiter.name);
+  }
+  if (decision.allowed || mode === 'enforce') return decision;
+  return { ...decision, allowed: true, outcome: 'would-deny' };
+}
+
+/** The decision on a key that was allowed or blocked live. */
+export function ruledDecision(
+  limiter: string,
+  mode: Mode,
+  { verdict, endsInMs }: KeyRuling,
+): Decision {
+  return verdict === 'allow'
+    ? skippedDecision(limiter)
+    : refusedDecision(limiter, mode, 'blocked', endsInMs);
+}
+
+/** The decision on what is refused without asking the store. */
+export function refusedDecision(
+  limiter: string,
+  mode: Mode,
+  reason: 'blocked' | 'never',
+  retryAfterMs: number,
+): Decision {
+  const enforced = mode === 'enforce';
+  const outcome = enforced ? 'denied' : 'would-deny';
+  const nothing = skippedDecision(limiter);
+  return { ...nothing, allowed: !enforced, outcome, reason, remaining: 0, retryAfterMs };
+}

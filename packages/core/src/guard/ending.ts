@@ -1,0 +1,106 @@
+/** What is done when a request is over: limiters are told, and what is to be given back goes to the store. */
+
+import type { Clock } from '../base/clock.js';
+import { isThenable } from '../base/host.js';
+import type {
+  Limiter,
+  RequestOutcome,
+  ResponseEnd,
+  StepContext,
+  StepsBack,
+} from '../contract/limiter.js';
+import type { Step } from '../contract/store.js';
+import { read } from '../limits/callbacks.js';
+import type { Permits } from './permits/permits.js';
+import { type DecidedTurn, hearsEnd, holdsPermit, mayHoldPermit, storeGranted } from './turn.js';
+
+export class Ending<Raw> {
+  private readonly permits: Permits;
+  private readonly clock: Clock;
+  private readonly context: StepContext;
+  /** Whether any limiter wants to know how long requests take. */
+  private readonly isTimed: boolean;
+
+  constructor(
+    limiters: readonly Limiter<Raw>[],
+    permits: Permits,
+    clock: Clock,
+    context: StepContext,
+  ) {
+    this.permits = permits;
+    this.clock = clock;
+    this.context = context;
+    this.isTimed = limiters.some(({ finish }) => finish !== undefined);
+  }
+
+  /** When a request comes. */
+  startUs(): number {
+    return this.isTimed ? this.clock.nowUs() : 0;
+  }
+
+  /** Holds the permits of a request that may go on; the turns with something to do at its end, undefined for none. */
+  begin(
+    turns: readonly DecidedTurn<Raw>[],
+    allowed: boolean,
+  ): readonly DecidedTurn<Raw>[] | undefined {
+    let open: DecidedTurn<Raw>[] | undefined;
+    for (const turn of turns) {
+      const holds = turn.step?.lease !== undefined && this.holds(turn, turns, allowed);
+      if (holds && allowed) this.permits.hold(turn.step as Step);
+      if (holds || hearsEnd(turn, !allowed)) {
+        open ??= [];
+        open.push(turn);
+      }
+    }
+    return open;
+  }
+
+  /**
+   * Ends the turns of a request, which {@link begin} gave. What they give back goes to the store in one call; what
+   * `refundIf` says later, in a second one. The promise never rejects.
+   */
+  end(
+    turns: readonly DecidedTurn<Raw>[],
+    end: ResponseEnd,
+    refused: boolean,
+    startUs: number,
+  ): Promise<void> | undefined {
+    const durationMs = this.isTimed ? (this.clock.nowUs() - startUs) / 1000 : 0;
+    const outcome = refused ? { ...end, durationMs, refused } : { ...end, durationMs };
+    const steps: Step[] = [];
+    const later: PromiseLike<readonly Step[] | undefined>[] = [];
+    for (const turn of turns) {
+      if (turn.step?.lease) steps.push(this.permits.release(turn.step));
+      const back = hearsEnd(turn, refused) ? this.finish(turn, outcome) : undefined;
+      if (isThenable(back)) later.push(back as PromiseLike<readonly Step[] | undefined>);
+      else if (back) steps.push(...back);
+    }
+    const given = this.permits.giveBack(steps);
+    return later.length === 0 ? given : this.permits.track(this.endLater(given, later));
+  }
+
+  private finish(turn: DecidedTurn<Raw>, outcome: RequestOutcome): StepsBack {
+    const { limiter, request } = turn;
+    const { context } = this;
+    return read({ limiter: limiter.name, request, context }, 'finish', () =>
+      limiter.finish?.(turn, outcome, context),
+    );
+  }
+
+  private async endLater(
+    given: Promise<void> | undefined,
+    later: readonly PromiseLike<readonly Step[] | undefined>[],
+  ): Promise<void> {
+    const lists = await Promise.all(later);
+    await Promise.all([given, this.permits.giveBack(lists.flatMap((steps) => steps ?? []))]);
+  }
+
+  /** A refusal charged nothing, unless the store let it pass and we did not, or nobody knows what the store did. */
+  private holds(
+    turn: DecidedTurn<Raw>,
+    turns: readonly DecidedTurn<Raw>[],
+    allowed: boolean,
+  ): boolean {
+    return allowed || storeGranted(turns) ? holdsPermit(turn) : mayHoldPermit(turn);
+  }
+}

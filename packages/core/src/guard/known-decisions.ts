@@ -1,0 +1,59 @@
+/** What a guard decides without its store: by local limiters, rulings of operators and remembered refusals. */
+
+import type { Control } from '../contract/control.js';
+import type { StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Step } from '../contract/store.js';
+import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
+import type { StoreClient } from '../stores/store-client.js';
+import { decideLocally, decideStored, refusedDecision, ruledDecision } from './deciding.js';
+import { isInShare } from './share.js';
+import type { Turn } from './turn.js';
+
+export class KnownDecisions<Raw> {
+  private readonly control: Control | undefined;
+  private readonly client: StoreClient;
+  private readonly context: StepContext;
+
+  constructor(control: Control | undefined, client: StoreClient, context: StepContext) {
+    this.control = control;
+    this.client = client;
+    this.context = context;
+  }
+
+  /** Decides `turn` if the store need not be asked; puts it in shadow if its key is not in the limiter's share yet. */
+  decide(turn: Turn<Raw>): void {
+    const { limiter, mode, request, step } = turn;
+    if (mode === 'off' || turn.decision) return;
+    if (limiter.kind === 'local') {
+      turn.decision = decideLocally(limiter, mode, request, this.context);
+    } else if (step) this.decideStored(turn, limiter, step);
+  }
+
+  /** Throws only what an adapter is to throw: that an address is needed, and nobody said how to find it. */
+  private decideStored(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
+    const { name } = limiter;
+    const ruling = this.control?.rulingOn(name, step.key);
+    if (ruling) {
+      turn.decision = ruledDecision(name, turn.mode, ruling);
+      return;
+    }
+    if (turn.mode === 'enforce' && !isInShare(name, step.key, shareOf(turn, limiter))) {
+      turn.mode = 'shadow';
+      turn.step = { ...step, binding: false };
+    }
+    if (step.rule.limit === 0) turn.decision = refusedDecision(name, turn.mode, 'never', Infinity);
+    else if (turn.mode === 'enforce') this.repeatRefusal(turn, limiter, step);
+  }
+
+  private repeatRefusal(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
+    if (step.key === UNKNOWN_ADDRESS) turn.request.missesAddress?.();
+    const known = this.client.known(step);
+    if (!known) return;
+    turn.answer = known;
+    turn.decision = decideStored(limiter, turn.mode, step, known, this.context);
+  }
+}
+
+function shareOf<Raw>({ settings }: Turn<Raw>, { share = 1 }: StoredLimiter<Raw>): number {
+  return settings?.share ?? share;
+}

@@ -1,0 +1,188 @@
+/** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
+
+import type { Clock } from '../../base/clock.js';
+import { afterIdly, isLater } from '../../base/host.js';
+import type { Answer, Step } from '../../contract/store.js';
+import type { StoreClient } from '../../stores/store-client.js';
+import { LostReleases } from './lost-releases.js';
+import { Roster, SOONEST_US } from './roster.js';
+
+/** Steps sent in one turn at most: some milliseconds of a store, so that requests hardly wait for them. */
+export const MOST_STEPS = 512;
+
+/** Fewer after an outage, when requests have waited long enough. */
+const MOST_AFTER_OUTAGE = 256;
+
+/** After so long without an answer a release is taken for lost. */
+export const GIVE_BACK_US = 1_000_000;
+
+/** So much later than it should have come, a timer is taken for dead. */
+const OVERDUE_US = 1_000_000;
+
+export class LeaseCycle {
+  private readonly roster: Roster;
+  private readonly lost: LostReleases;
+  private cancel: (() => void) | undefined;
+  /** Of the last turn. */
+  private nowUs = 0;
+  /** When the timer should come. */
+  private dueUs = 0;
+  /** When those that were lost were last sent again. */
+  private roundUs = 0;
+  private catchingUp = false;
+  private readonly client: StoreClient;
+  private readonly clock: Clock;
+  private readonly leaseUs: number;
+  /** Told of renewals and releases on their way, for whoever closes waits for them. */
+  private readonly track: (call: Promise<unknown>) => void;
+
+  constructor(client: StoreClient, leaseUs: number, track: (call: Promise<unknown>) => void) {
+    this.client = client;
+    this.clock = client.clock;
+    this.leaseUs = leaseUs;
+    this.track = track;
+    this.roster = new Roster(leaseUs);
+    this.lost = new LostReleases(client.releaseRoom);
+  }
+
+  get size(): number {
+    return this.roster.size;
+  }
+
+  hold(step: Step): void {
+    this.run();
+    this.roster.hold(step, this.nowUs);
+  }
+
+  release(step: Step): void {
+    this.roster.release(step);
+  }
+
+  noteLost(release: Step): void {
+    if (this.lost.size === 0) this.roundUs = this.clock.nowUs();
+    this.lost.add(release, this.clock.nowUs() + this.leaseUs);
+    this.run();
+  }
+
+  /**
+   * The store is back, and may have forgotten or never heard: begins at once to give back what was lost, and to renew
+   * what is held.
+   */
+  catchUp(): void {
+    if (this.size === 0 && this.lost.size === 0) return;
+    const nowUs = this.clock.nowUs();
+    this.beginRound(nowUs);
+    this.roster.catchUp(nowUs);
+    this.catchingUp = true;
+    this.cancel?.();
+    this.turn();
+  }
+
+  /** Stops; the releases that are left to send. */
+  end(): readonly Step[] {
+    this.cancel?.();
+    this.cancel = undefined;
+    return [...this.lost.takeAll(), ...this.roster.releaseAll().map(releaseOf)];
+  }
+
+  /** Some hosts end a timer with the request that set it: what is long overdue is done by the next request. */
+  keepUp(): void {
+    if (!this.cancel || this.clock.nowUs() < this.dueUs + OVERDUE_US) return;
+    this.cancel();
+    this.turn();
+  }
+
+  private run(): void {
+    if (this.cancel) return;
+    this.nowUs = this.clock.nowUs();
+    this.schedule(this.roster.turnUs);
+  }
+
+  private schedule(us: number): void {
+    this.dueUs = this.clock.nowUs() + us;
+    this.cancel = afterIdly(us / 1000, () => this.turn());
+  }
+
+  private turn(): void {
+    this.cancel = undefined;
+    const nowUs = this.clock.nowUs();
+    const sinceUs = nowUs - this.nowUs;
+    this.nowUs = nowUs;
+    if (nowUs - this.roundUs >= this.roster.latestUs) this.beginRound(nowUs);
+    const most = this.catchingUp ? MOST_AFTER_OUTAGE : MOST_STEPS;
+    // First, for they make room.
+    const lost = this.lost.next(most);
+    const due = this.roster.due(nowUs, sinceUs, most - lost.length);
+    const calls = [...this.resend(lost), ...this.renew(due)];
+    if (this.size === 0 && this.lost.size === 0) return;
+    const isCut = lost.length + due.length === most;
+    this.catchingUp &&= isCut;
+    if (this.catchingUp) void this.pause(calls);
+    else this.schedule(isCut ? SOONEST_US : this.roster.turnUs);
+  }
+
+  /** Leaves the store to requests for as long as it took over `calls`. */
+  private async pause(calls: readonly Promise<unknown>[]): Promise<void> {
+    this.schedule(GIVE_BACK_US);
+    const { cancel } = this;
+    await Promise.all(calls);
+    if (this.cancel !== cancel) return; // it took too long
+    cancel?.();
+    this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.nowUs));
+  }
+
+  /**
+   * Each by itself, so that none fails for another; a store that is far away sends them together. What fails is not
+   * sent again, but comes in its turn.
+   */
+  private renew(due: readonly Step[]): Promise<unknown>[] {
+    if (due.length === 0) return [];
+    const calls: Promise<unknown>[] = [];
+    for (const step of due) {
+      const answers = this.client.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
+      if (!isLater(answers)) continue;
+      const call = answers.then(([answer]) => this.renewed(step, answer));
+      this.track(call);
+      calls.push(call);
+    }
+    return calls;
+  }
+
+  /** A renewal may be run after the release of its permit, and take it once more: then it is given back once more. */
+  private renewed(step: Step, answer: Answer | undefined): unknown {
+    if (!this.roster.has(step)) return this.giveBack(releaseOf(step));
+    return this.roster.noteRenewal(step, hasFailed(answer));
+  }
+
+  private resend(releases: readonly Step[]): Promise<unknown>[] {
+    if (releases.length === 0) return [];
+    const all = Promise.all(releases.map((release) => this.giveBack(release))).then((arrived) => {
+      // Nobody answers: the others wait for the next round.
+      if (!arrived.includes(true)) this.lost.endRound();
+    });
+    this.track(all);
+    return [all];
+  }
+
+  private async giveBack(release: Step): Promise<boolean> {
+    const [answer] = await this.client.giveBack([release], GIVE_BACK_US);
+    const arrived = !hasFailed(answer);
+    if (arrived) this.lost.delete(release);
+    else this.noteLost(release);
+    return arrived;
+  }
+
+  private beginRound(nowUs: number): void {
+    this.roundUs = nowUs;
+    this.lost.beginRound(nowUs);
+  }
+}
+
+/** The step that gives a lease back. */
+export function releaseOf(step: Step): Step {
+  return { ...step, op: 'put' };
+}
+
+export function hasFailed(answer: Answer | undefined): boolean {
+  return answer === undefined || answer.failure !== undefined;
+}

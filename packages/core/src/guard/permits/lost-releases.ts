@@ -1,0 +1,69 @@
+/** Releases that did not reach the store: kept, within a bound, to be sent again while their leases may still last. */
+
+import type { Step } from '../../contract/store.js';
+import type { Room } from '../../stores/shared-state.js';
+
+/** What one takes beside its key. */
+const RELEASE_BYTES = 256;
+
+export class LostReleases {
+  /** Until when the lease may last, in microseconds; the first to be lost comes first. */
+  private readonly untilUs = new Map<Step, number>();
+  /** Those that this round has still to send, the next one last. */
+  private round: Step[] = [];
+  private readonly room: Room;
+
+  constructor(room: Room) {
+    this.room = room;
+  }
+
+  get size(): number {
+    return this.untilUs.size;
+  }
+
+  /** One for which there is no room is left to the end of its lease. */
+  add(release: Step, untilUs: number): void {
+    const bytes = bytesOf(release);
+    if (bytes > this.room.bytes || this.untilUs.has(release)) return;
+    this.room.bytes -= bytes;
+    this.untilUs.set(release, untilUs);
+  }
+
+  delete(release: Step): void {
+    if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
+  }
+
+  /** From now on each is sent once more; those whose leases have ended are forgotten. */
+  beginRound(nowUs: number): void {
+    for (const [release, untilUs] of this.untilUs) if (untilUs <= nowUs) this.delete(release);
+    this.round = [...this.untilUs.keys()].reverse();
+  }
+
+  /** The store does not take them now. */
+  endRound(): void {
+    this.round = [];
+  }
+
+  /** The next to be sent in this round. */
+  next(count: number): readonly Step[] {
+    const next: Step[] = [];
+    while (next.length < count) {
+      const release = this.round.pop();
+      if (!release) break;
+      if (this.untilUs.has(release)) next.push(release);
+    }
+    return next;
+  }
+
+  /** All of them; none is left. */
+  takeAll(): Step[] {
+    const all = [...this.untilUs.keys()];
+    for (const release of all) this.delete(release);
+    return all;
+  }
+}
+
+/** A character of a key takes two bytes at most. */
+function bytesOf({ key }: Step): number {
+  return RELEASE_BYTES + 2 * key.length;
+}

@@ -1,0 +1,114 @@
+/** The permits of requests in progress: held, renewed so that they do not expire, and given back once. */
+
+import { afterIdly, isLater } from '../../base/host.js';
+import type { BreakerEvent } from '../../contract/observer.js';
+import type { Answer, Step } from '../../contract/store.js';
+import type { StoreClient } from '../../stores/store-client.js';
+import { GIVE_BACK_US, hasFailed, LeaseCycle, MOST_STEPS, releaseOf } from './lease-cycle.js';
+
+/** How long {@link Permits.close} waits for the store. */
+const CLOSE_US = 5_000_000;
+
+/** A permit is named by the step that took it. */
+export class Permits {
+  /** By the length of their leases: as many as limiters have. */
+  private readonly cycles = new Map<number, LeaseCycle>();
+  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly client: StoreClient;
+
+  constructor(client: StoreClient) {
+    this.client = client;
+  }
+
+  hold(step: Step): void {
+    this.cycleOf(step).hold(step);
+  }
+
+  /** The step that gives a permit back; from now on it is not renewed. */
+  release(step: Step): Step {
+    this.cycles.get(lengthOf(step))?.release(step);
+    return releaseOf(step);
+  }
+
+  /**
+   * Gives permits and refunds back in one call. Permits that do not reach the store are given back again later. No
+   * response waits for the promise, which never rejects; undefined if it is done.
+   */
+  giveBack(steps: readonly Step[]): Promise<void> | undefined {
+    if (steps.length === 0) return undefined;
+    const answers = this.client.giveBack(steps, GIVE_BACK_US);
+    if (!isLater(answers)) return undefined;
+    return this.track(answers.then((given) => this.noteLost(steps, given)));
+  }
+
+  /** {@link close} waits for `call`, which must not reject. */
+  track<T>(call: Promise<T>): Promise<T> {
+    this.underWay.add(call);
+    void call.then(() => this.underWay.delete(call));
+    return call;
+  }
+
+  /** To be called with each request. */
+  keepUp(): void {
+    if (this.cycles.size === 0) return;
+    for (const cycle of this.cycles.values()) cycle.keepUp();
+  }
+
+  /** Told when the breaker opens and closes: what an outage kept from the store is made up for when it ends. */
+  onBreaker({ state }: BreakerEvent): void {
+    if (state === 'open') return;
+    for (const cycle of this.cycles.values()) cycle.catchUp();
+  }
+
+  /** Permits held now. */
+  get size(): number {
+    let size = 0;
+    for (const cycle of this.cycles.values()) size += cycle.size;
+    return size;
+  }
+
+  /** Gives all permits back; done when the store has answered, at the latest after 5 s. */
+  async close(): Promise<void> {
+    const releases = [...this.cycles.values()].flatMap((cycle) => cycle.end());
+    this.cycles.clear();
+    const { clock } = this.client;
+    const endUs = clock.nowUs() + CLOSE_US;
+    for (let from = 0; from < releases.length; from += MOST_STEPS) {
+      const leftUs = endUs - clock.nowUs();
+      const some = releases.slice(from, from + MOST_STEPS);
+      await Promise.all(some.map((release) => this.client.giveBack([release], leftUs)));
+    }
+    await this.settled(endUs - clock.nowUs());
+  }
+
+  /** Waits for what is under way. */
+  private async settled(forUs: number): Promise<void> {
+    if (this.underWay.size === 0) return;
+    let cancel = (): void => undefined;
+    const late = new Promise<void>((resolve) => {
+      cancel = afterIdly(forUs / 1000, resolve);
+    });
+    await Promise.race([Promise.all(this.underWay), late]);
+    cancel();
+  }
+
+  private noteLost(releases: readonly Step[], answers: readonly Answer[]): void {
+    for (const [i, step] of releases.entries()) {
+      if (step.lease && hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
+    }
+  }
+
+  private cycleOf(step: Step): LeaseCycle {
+    const leaseUs = lengthOf(step);
+    let cycle = this.cycles.get(leaseUs);
+    if (!cycle) {
+      cycle = new LeaseCycle(this.client, leaseUs, (call) => this.track(call));
+      this.cycles.set(leaseUs, cycle);
+    }
+    return cycle;
+  }
+}
+
+function lengthOf({ rule }: Step): number {
+  return rule.machine === 'leases' ? rule.leaseUs : Infinity;
+}

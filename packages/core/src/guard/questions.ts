@@ -1,0 +1,114 @@
+/** What the limiters of a guard are asked about a request, and what each of them would ask the store. */
+
+import { isThenable } from '../base/host.js';
+import type { Control } from '../contract/control.js';
+import type { Limiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest } from '../contract/request.js';
+import type { Step } from '../contract/store.js';
+import { read } from '../limits/callbacks.js';
+import type { StoreClient } from '../stores/store-client.js';
+import { brokenDecision } from './deciding.js';
+import type { Modes } from './modes.js';
+import { Turn } from './turn.js';
+
+export class Questions<Raw> {
+  private readonly limiters: readonly Limiter<Raw>[];
+  private readonly modes: Modes<Raw>;
+  private readonly control: Control | undefined;
+  private readonly client: StoreClient;
+  /** One for each limiter. */
+  private readonly contexts: readonly StepContext[];
+
+  constructor(
+    limiters: readonly Limiter<Raw>[],
+    modes: Modes<Raw>,
+    control: Control | undefined,
+    client: StoreClient,
+    contexts: readonly StepContext[],
+  ) {
+    this.limiters = limiters;
+    this.modes = modes;
+    this.control = control;
+    this.client = client;
+    this.contexts = contexts;
+  }
+
+  /** One turn for each limiter, with its mode, and its question to the store if that is known at once. */
+  begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
+    const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
+    const turns: Turn<Raw>[] = [];
+    for (let i = 0; i < this.limiters.length; i += 1) {
+      turns.push(this.turnOf(i, request, ofGuard));
+    }
+    return turns;
+  }
+
+  /** Settled when callbacks that answer later have answered; undefined if there are none. Never rejects. */
+  later(
+    turns: readonly Turn<Raw>[],
+    isExempt: boolean | Promise<boolean>,
+  ): Promise<void> | undefined {
+    if (typeof isExempt === 'boolean' && !turns.some(({ asking }) => asking)) return undefined;
+    const asking = turns.map((turn) => turn.asking);
+    return Promise.all([isExempt, ...asking]).then(([exempt]) => {
+      if (exempt) for (const turn of turns) turn.skip();
+    });
+  }
+
+  private turnOf(index: number, request: LimitRequest<Raw>, ofGuard: Mode): Turn<Raw> {
+    const limiter = this.limiters[index] as Limiter<Raw>;
+    if (ofGuard === 'off') return new Turn(limiter, request, 'off', undefined);
+    const settings = this.control?.settingsOf(limiter.name);
+    const mode = this.modes.of(limiter, settings, request, ofGuard);
+    const turn = new Turn(limiter, request, mode, settings);
+    if (mode !== 'off' && limiter.kind === 'stored') {
+      this.ask(turn, limiter, this.contexts[index] as StepContext);
+    }
+    return turn;
+  }
+
+  private ask(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, context: StepContext): void {
+    const { request, mode, settings } = turn;
+    try {
+      const step = limiter.step(request, mode === 'enforce', context, settings?.limits);
+      if (isThenable(step)) turn.asking = this.askLater(turn, limiter, context, step);
+      else this.accept(turn, limiter, context, step);
+    } catch (error) {
+      this.fail(turn, context, error);
+    }
+  }
+
+  private async askLater(
+    turn: Turn<Raw>,
+    limiter: StoredLimiter<Raw>,
+    context: StepContext,
+    later: Promise<Step>,
+  ): Promise<void> {
+    const asking = { limiter: limiter.name, request: turn.request, context };
+    const step = await read(asking, 'step', () => later);
+    if (step === undefined) turn.decision = brokenDecision(limiter.name, turn.mode, context);
+    else this.accept(turn, limiter, context, step);
+  }
+
+  private accept(
+    turn: Turn<Raw>,
+    limiter: StoredLimiter<Raw>,
+    context: StepContext,
+    step: Step,
+  ): void {
+    try {
+      if (step.rule !== limiter.rule) this.client.note(limiter, step.rule);
+      const { countedAs = step.limiter } = context;
+      turn.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
+    } catch (error) {
+      this.fail(turn, context, error);
+    }
+  }
+
+  private fail(turn: Turn<Raw>, context: StepContext, error: unknown): void {
+    const { name } = turn.limiter;
+    context.fault({ limiter: name, source: 'step', error });
+    turn.decision = brokenDecision(name, turn.mode, context);
+  }
+}

@@ -1,0 +1,71 @@
+/** One limiter's part in the decision on a request, while it is made. */
+
+import type { LimiterSettings } from '../contract/control.js';
+import type { Decision } from '../contract/decision.js';
+import type { Limiter, LimiterTurn } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest } from '../contract/request.js';
+import type { Answer, Step } from '../contract/store.js';
+
+/** A turn once it is decided. */
+export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
+  readonly limiter: Limiter<Raw>;
+}
+
+export class Turn<Raw> {
+  readonly limiter: Limiter<Raw>;
+  readonly request: LimitRequest<Raw>;
+  mode: Mode;
+  /** What is set live: read once, so that one decision follows from one state. */
+  readonly settings: LimiterSettings | undefined;
+  /** Settled when `step` is known, if callbacks answer later. Never rejects. */
+  asking: Promise<void> | undefined = undefined;
+  step: Step | undefined = undefined;
+  answer: Answer | undefined = undefined;
+  decision: Decision | undefined = undefined;
+
+  constructor(
+    limiter: Limiter<Raw>,
+    request: LimitRequest<Raw>,
+    mode: Mode,
+    settings: LimiterSettings | undefined,
+  ) {
+    this.limiter = limiter;
+    this.request = request;
+    this.mode = mode;
+    this.settings = settings;
+  }
+
+  /** The app has said, later, that no limiter sees this request. */
+  skip(): void {
+    this.mode = 'off';
+    this.step = undefined;
+    this.decision = undefined;
+  }
+}
+
+/** Whether no answer of the store refused the request. */
+export function storeGranted<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
+  return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
+}
+
+/** Whether a permit was granted, or may have been though its answer is lost. */
+export function holdsPermit<Raw>(turn: DecidedTurn<Raw>): boolean {
+  return mayHoldPermit(turn) || (turn.step?.lease !== undefined && turn.answer?.allowed === true);
+}
+
+/** Whether the answer to a question for a permit is lost. */
+export function mayHoldPermit<Raw>({ step, answer }: DecidedTurn<Raw>): boolean {
+  return step?.lease !== undefined && answer?.failure !== undefined;
+}
+
+/** Whether the limiter is to be told of the end of a request that was `refused` by the guard, or was not. */
+export function hearsEnd<Raw>(
+  { limiter, answer, decision }: DecidedTurn<Raw>,
+  refused: boolean,
+): boolean {
+  if (limiter.finish === undefined) return false;
+  if (limiter.kind === 'local') return decision.allowed && decision.outcome !== 'skipped';
+  if (refused || !answer?.allowed) return false;
+  return !answer.failure || answer.standIn !== undefined;
+}

@@ -1,0 +1,21 @@
+/** The path in the target of a request, in whatever form the client sent it. */
+
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
+
+/**
+ * The path of a request's target without its query; `/` if it has none. A target of the kind that proxies are sent,
+ * `http://host/path`, has the same path as `/path`.
+ *
+ * @example
+ * ```ts
+ * import { pathOf } from '@spillway/core/adapter';
+ *
+ * pathOf('/things?page=2'); // '/things'
+ * pathOf('http://api.example/things'); // '/things'
+ * ```
+ */
+export function pathOf(target: string): string {
+  const local = target.startsWith('/') ? target : target.replace(ORIGIN, '');
+  const end = local.search(/[?#]/);
+  return (end < 0 ? local : local.slice(0, end)) || '/';
+}

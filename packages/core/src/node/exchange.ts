@@ -1,0 +1,84 @@
+/** The exchange of node:http, and of the frameworks above it. */
+
+import { isThenable } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
+import { PROBLEM_TYPE } from '../http/problem.js';
+import type { Exchange, OnClosed } from '../passage/exchange.js';
+import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
+
+/** A request of node:http and its response. Adapters refine `end`, by which a refusal is sent. */
+export class NodeExchange implements Exchange {
+  /** What was refused, once the gate has said `refused`. */
+  refusal: Admission | undefined;
+  protected readonly res: NodeResponse;
+  private readonly req: NodeRequest;
+  private readonly isOwn: boolean;
+
+  /** @param isOwn whether the app answers refusals itself, by `answerWith`; then only their status and fields are set */
+  constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
+    this.req = req;
+    this.res = res;
+    this.isOwn = isOwn;
+    this.refusal = undefined;
+  }
+
+  isGone(): boolean {
+    return isGone(this.req, this.res);
+  }
+
+  onClosed(closed: OnClosed): void {
+    onceClosed(this.req, this.res, closed);
+  }
+
+  getField(name: string): unknown {
+    return this.res.getHeader(name);
+  }
+
+  setField(name: string, value: string): void {
+    if (!this.res.headersSent) this.res.setHeader(name, value);
+  }
+
+  refuse(admission: Admission): void {
+    this.refusal = admission;
+    this.setStatus(admission.status);
+    if (this.isOwn) return;
+    this.setField('Content-Type', PROBLEM_TYPE);
+    this.end(admission.body);
+  }
+
+  /**
+   * Runs the app's own answer to the refusal. What it throws is thrown, and then the status is 500 and not that of a
+   * refusal. Gives a promise only if the answer is one.
+   */
+  answerWith(answer: (refusal: Admission) => unknown): Promise<unknown> | undefined {
+    try {
+      const own = answer(this.refusal as Admission);
+      return isThenable(own) ? Promise.resolve(own).catch((error) => this.fail(error)) : undefined;
+    } catch (error) {
+      return this.fail(error);
+    }
+  }
+
+  /** Sets the status, unless the head was sent. */
+  protected setStatus(status: number): void {
+    if (!this.res.headersSent) this.res.statusCode = status;
+  }
+
+  /** Ends the response with the body of a refusal. */
+  protected end(body: string): void {
+    const { res } = this;
+    if (res.writableEnded) return;
+    if (res.headersSent) {
+      res.end();
+      return;
+    }
+    // Its own texts and names, which are ASCII: as many bytes as characters.
+    res.setHeader('Content-Length', body.length);
+    res.end(body); // Node leaves the body out for HEAD
+  }
+
+  private fail(error: unknown): never {
+    this.setStatus(500);
+    throw error;
+  }
+}

@@ -1,0 +1,57 @@
+/** What a guard needs of a request and its response, whatever the framework: each HTTP world brings an exchange. */
+
+import type { Admission } from '../contract/admission.js';
+import type { Field } from '../contract/field.js';
+import type { ResponseEnd } from '../contract/limiter.js';
+
+/** Called once when a response has closed. A promise says that the store answers later; it never rejects. */
+export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
+
+/**
+ * One request and its response, as a {@link Gate} uses them. An adapter makes one for each request; it decides nothing.
+ * What it throws, the gate catches: that is a fault, and the request passes.
+ */
+export interface Exchange {
+  /**
+   * Told what the guard decided, before all else: for adapters that show it to handlers in their framework's own way. A
+   * guard that is asked again about the same request tells its decision of the first time again.
+   */
+  decided?(admission: Admission): void;
+  /**
+   * Whether nobody waits for the response any more: the client went away, or somebody else has ended the response. The
+   * gate asks only after a store that answered later.
+   */
+  isGone(): boolean;
+  /**
+   * Calls `closed` once, when the response has closed: sent, failed or aborted. Where no connection carries the response
+   * (Lambda adapters, tests of handlers) it calls when the response has finished; if that is over already, it calls at
+   * once. `aborted` is true if the client went away first; `status` is left out unless the head of the response was sent.
+   * The gate asks for it only when there is something to give back.
+   */
+  onClosed(closed: OnClosed): void;
+  /** The value of a field of the response that is set already; undefined, null or '' if there is none. */
+  getField(name: string): unknown;
+  /**
+   * Sets a field of the response, refused or not, in place of one of its name. Does nothing once the head was sent. The
+   * gate sets every field of the admission but `Content-Type`, which is of the refusal's body.
+   */
+  setField(name: string, value: string): void;
+  /**
+   * Answers with the status and the body of a refusal, and `Content-Type: application/problem+json` ({@link PROBLEM_TYPE});
+   * its other fields are set already. An adapter that lets the app answer keeps `admission` here, and answers when the
+   * gate has said `refused`: what an app's own answer throws is no fault of the adapter.
+   */
+  refuse(admission: Admission): void;
+  /**
+   * For guards that keep answers, which do not exist yet: calls `keep` once with the response as it was sent. Leave it
+   * out where a response cannot be read.
+   */
+  capture?(keep: (response: CapturedResponse) => void): void;
+}
+
+/** A response as it was sent. */
+export interface CapturedResponse {
+  readonly status: number;
+  readonly fields: readonly Field[];
+  readonly body: Uint8Array;
+}

@@ -1,0 +1,48 @@
+/** What an app says: when it registers the plugin, and on its routes. */
+
+import type { Admission, GuardOptions, Limiter } from '@spillway/core';
+import type { AddressOptions, GuardHandle } from '@spillway/core/adapter';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** One limiter or several, which are decided together. */
+export type Limiters = Limiter<FastifyRequest> | readonly Limiter<FastifyRequest>[];
+
+/**
+ * What a route says of its limits, as `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`, or
+ * a list of both. They are added to the plugin's own `limiters`, and all are one decision. `false`: no limits at all.
+ */
+export type RouteLimits =
+  | false
+  | string
+  | Limiter<FastifyRequest>
+  | readonly (string | Limiter<FastifyRequest>)[];
+
+export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOptions {
+  /** Limits of every route of this context and its children, and of requests that no route answers. Default: none. */
+  readonly limiters?: Limiters | undefined;
+  /** Limits by a name, for routes that say it: `config: { spillway: 'login' }`. Children of this context know it too. */
+  readonly groups?: Readonly<Record<string, Limiters>> | undefined;
+  /**
+   * The hook that decides. `onRequest` (default) runs before a body is read; `preHandler` runs after authentication, for
+   * limits whose key is what it found.
+   */
+  readonly hook?: 'onRequest' | 'preHandler' | undefined;
+  /**
+   * Answers a refused request instead of the problem document, by `reply.send` or by what it returns. The status and the
+   * fields are set already, save `Content-Type`. What it throws goes to the app's error handler, as a 500.
+   */
+  readonly onRefused?:
+    | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)
+    | undefined;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Limits of this route, in addition to those of the plugin; `false`: none at all. */
+    spillway?: RouteLimits;
+  }
+  interface FastifyInstance {
+    /** What was registered last for this context: its `inProgress` and `close`, which closing the app calls too. */
+    spillway: GuardHandle;
+  }
+}

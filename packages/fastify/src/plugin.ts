@@ -1,0 +1,51 @@
+/** The plugin: hooks that give requests to a registration, and its end with the app's. */
+
+import { SpillwayError } from '@spillway/core';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
+import type { RouteLimits, SpillwayOptions } from './options.js';
+import { type Done, Registration } from './registration.js';
+
+/**
+ * Fastify plugin that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). It limits the routes
+ * of the context that it is registered for and of that context's children, those declared before it too, and requests
+ * that no route answers. `admissionsOf(request)` has the decisions. `register` rejects with a `SpillwayError` for wrong
+ * options, and with those of `createGuard`.
+ *
+ * @example
+ * ```ts
+ * import { rateLimit, spillway } from '@spillway/fastify';
+ * import Fastify from 'fastify';
+ *
+ * const app = Fastify();
+ * app.register(spillway, { limiters: rateLimit({ limit: 100, window: '1m' }) });
+ * app.get('/export', { config: { spillway: rateLimit({ limit: 5, window: '1h' }) } }, () => '...');
+ * ```
+ */
+export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
+  async (app, options: SpillwayOptions) => {
+    const { hook = 'onRequest' } = options;
+    if (hook !== 'onRequest' && hook !== 'preHandler') {
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `hook must be onRequest or preHandler, got ${hook}`,
+      );
+    }
+    const outer = app.spillway instanceof Registration ? app.spillway : undefined;
+    const registration = new Registration(options, outer);
+    app.spillway = registration;
+    const routes: [server: FastifyInstance, limits: RouteLimits | undefined][] = [];
+    app.addHook('onRoute', function noteRoute({ config }) {
+      routes.push([this, config?.spillway]);
+    });
+    app.addHook('onReady', async () => {
+      // Not before: a plugin of the route's own context may still have been on its way.
+      for (const [server, limits] of routes) (server.spillway as Registration).gateOf(limits);
+    });
+    const decide = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
+      registration.enter(request, reply, next);
+    app.addHook(hook as 'onRequest', decide); // the types have one entry for each hook
+    app.addHook('onClose', () => registration.close());
+  },
+  { name: '@spillway/fastify', fastify: '5.x' },
+);

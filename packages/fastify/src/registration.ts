@@ -1,0 +1,138 @@
+/** One registration of the plugin: its guards, one for each set of limiters that routes of its context have. */
+
+import { type Limiter, SpillwayError } from '@spillway/core';
+import {
+  Gate,
+  type GuardHandle,
+  isLater,
+  Notices,
+  type Passage,
+  tellFault,
+} from '@spillway/core/adapter';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { FastifyExchange } from './exchange.js';
+import type { Limiters, RouteLimits, SpillwayOptions } from './options.js';
+import { addressingFinder, FastifyLimitRequest } from './request.js';
+
+/** Goes on with a request, or to the app's error handler. */
+export type Done = (error?: Error) => void;
+type FastifyGate = Gate<FastifyRequest>;
+type FastifyLimiter = Limiter<FastifyRequest>;
+
+const TWICE =
+  'a limiter is registered for a context and around it, and counts each request once: register it once ' +
+  '(SPW_REGISTERED_TWICE)';
+
+export class Registration implements GuardHandle {
+  private readonly options: SpillwayOptions;
+  private readonly limiters: readonly FastifyLimiter[];
+  /** The limiters of registrations around this one, which ask them. */
+  private readonly outside: ReadonlySet<FastifyLimiter>;
+  private readonly groups: ReadonlyMap<string, Limiters>;
+  private readonly addressingOf: ReturnType<typeof addressingFinder>;
+  private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
+  /** By what a route says; null where that leaves no limiter. */
+  private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>([[false, null]]);
+  /** What `preHandler` has decided on: that hook runs again where a handler calls `reply.callNotFound()`. */
+  private readonly decided = new WeakSet<FastifyRequest>();
+
+  /**
+   * @param outer what was registered before, for this context or around it
+   * @throws SpillwayError for wrong options; also those of `createGuard`
+   */
+  constructor(options: SpillwayOptions, outer: Registration | undefined) {
+    this.options = options;
+    this.limiters = [options.limiters ?? []].flat();
+    this.outside = new Set(outer && [...outer.outside, ...outer.limiters]);
+    this.groups = new Map([...(outer?.groups ?? []), ...Object.entries(options.groups ?? {})]);
+    const notices = new Notices(options);
+    this.addressingOf = addressingFinder(options, notices);
+    if (this.limiters.some((limiter) => this.outside.has(limiter))) {
+      notices.tell('SPW_REGISTERED_TWICE', () => TWICE);
+    }
+    for (const limits of [undefined, ...Object.keys(options.groups ?? {})]) this.gateOf(limits);
+  }
+
+  get inProgress(): number {
+    return this.made.reduce((sum, { gate }) => sum + gate.inProgress, 0);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.made.map(({ gate }) => gate.close()));
+  }
+
+  /** The hook: decides on a request, and goes on with `done`, or answers it. */
+  enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
+    const gate = this.gateFor(request);
+    if (!gate) {
+      done();
+      return;
+    }
+    const exchange = new FastifyExchange(reply, this.options.onRefused);
+    const asking = new FastifyLimitRequest(request, this.addressingOf(request));
+    const passage = gate.enter(asking, exchange, request);
+    if (isLater(passage)) passage.then((value) => settle(value, exchange, done));
+    else settle(passage, exchange, done);
+  }
+
+  /**
+   * The guard of a route by what it says; null if nothing limits it. Routes of the same limiters share one.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID` for a group that there is not; also those of `createGuard`
+   */
+  gateOf(limits: RouteLimits | undefined): FastifyGate | null {
+    const known = this.gates.get(limits);
+    if (known !== undefined) return known;
+    const gate = this.make(limits || []);
+    this.gates.set(limits, gate);
+    return gate;
+  }
+
+  private gateFor(request: FastifyRequest): FastifyGate | null {
+    try {
+      if (this.options.hook === 'preHandler') {
+        if (this.decided.has(request)) return null;
+        this.decided.add(request);
+      }
+      const limits = request.routeOptions.config.spillway;
+      // Of several registrations around a route, the last one adds the route's limits to its own.
+      return this.gateOf(limits && request.server.spillway !== this ? undefined : limits);
+    } catch (error) {
+      // A route that was declared before the plugin was loaded: those after it are checked when the app gets ready.
+      const { onFault, logger } = this.options;
+      tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
+      return this.gateOf(undefined);
+    }
+  }
+
+  private make(limits: Exclude<RouteLimits, false>): FastifyGate | null {
+    const own = [limits].flat().flatMap((one) => (typeof one === 'string' ? this.group(one) : one));
+    const all = new Set([...this.limiters, ...own]);
+    const limiters = [...all].filter((limiter) => !this.outside.has(limiter));
+    if (limiters.length === 0) return null;
+    const same = this.made.find((other) => isSame(other.limiters, limiters));
+    if (same) return same.gate;
+    const gate = new Gate(limiters, this.options);
+    this.made.push({ limiters, gate });
+    return gate;
+  }
+
+  private group(name: string): Limiters {
+    const limiters = this.groups.get(name);
+    if (limiters) return limiters;
+    const names = [...this.groups.keys()].join(', ') || 'none';
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      `config.spillway must name one of the plugin's groups (${names}), got "${name}"`,
+    );
+  }
+}
+
+function settle(passage: Passage, exchange: FastifyExchange, done: Done): void {
+  if (passage === 'pass') done();
+  else if (passage === 'refused') exchange.answer()?.catch(done);
+}
+
+function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((one, index) => one === others[index]);
+}

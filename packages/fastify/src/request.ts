@@ -1,0 +1,77 @@
+/** Fastify's request as limiters see it. */
+
+import { canonicalAddress } from '@spillway/core';
+import {
+  type Addressing,
+  type AddressOptions,
+  compileAddressing,
+  type Notices,
+} from '@spillway/core/adapter';
+import { NodeLimitRequest } from '@spillway/core/node';
+import type { FastifyRequest } from 'fastify';
+
+const UNSAFE =
+  "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
+  'limited; write the addresses of the proxies in front of this server. Until it is mended, no proxy is believed ' +
+  '(SPW_TRUST_PROXY_UNSAFE)';
+
+interface FastifyAddressing extends Addressing {
+  /** Whether Fastify's own option decides: then its `request.ip` is taken. */
+  readonly byFastify?: boolean;
+}
+
+export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
+  private readonly believed: FastifyAddressing;
+
+  constructor(raw: FastifyRequest, believed: FastifyAddressing) {
+    super(raw, raw.raw, believed);
+    this.believed = believed;
+  }
+
+  override get route(): string | undefined {
+    return this.raw.routeOptions.url;
+  }
+
+  protected override findAddress(): string | undefined {
+    const { byFastify, ipv6Prefix } = this.believed;
+    if (!byFastify) return super.findAddress();
+    try {
+      return canonicalAddress(this.raw.ip, ipv6Prefix);
+    } catch {
+      return undefined; // a function of the app's own that throws: nobody is believed
+    }
+  }
+}
+
+/**
+ * Finds how the address of a request is found: as our options say, else as Fastify's own `trustProxy`. Where that
+ * believes everyone nobody is believed, and `notices` is told.
+ *
+ * @throws SpillwayError those of `compileAddressing`
+ */
+export function addressingFinder(
+  options: AddressOptions,
+  notices: Notices,
+): (request: FastifyRequest) => FastifyAddressing {
+  const own = compileAddressing(options);
+  let known: FastifyAddressing | undefined = options.trustProxy === undefined ? undefined : own;
+  return (request) => {
+    if (known) return known;
+    const byFastify = !believesEveryone(request);
+    if (!byFastify) notices.tell('SPW_TRUST_PROXY_UNSAFE', () => UNSAFE);
+    known = { ...own, byFastify };
+    return known;
+  };
+}
+
+/** Fastify does not show its option: whoever believes a hundred addresses that nobody has believes every address. */
+function believesEveryone(request: FastifyRequest): boolean {
+  const claims = Array.from({ length: 100 }, (_, last) => `198.51.100.${last}`);
+  const headers = { 'x-forwarded-for': claims.join(', ') };
+  const raw = { headers, socket: { remoteAddress: '203.0.113.1' } };
+  try {
+    return Object.create(request, { raw: { value: raw } }).ip === claims[0];
+  } catch {
+    return false; // as for each request then
+  }
+}

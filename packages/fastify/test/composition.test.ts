@@ -1,0 +1,281 @@
+/** Limits of the plugin, of groups and of routes: one guard, one decision; and which routes they are for. */
+
+import {
+  admissionsOf,
+  concurrencyLimit,
+  type Fault,
+  memoryStore,
+  rateLimit,
+  type Step,
+  type Store,
+  spillway,
+} from '@spillway/fastify';
+import { describe, expect, it } from 'vitest';
+import { makeApp, statuses } from './service.js';
+
+const limit = (name: string, most: number, window: '1h' | '1m' = '1h') =>
+  rateLimit({ name, limit: most, window });
+
+/** A memory store that notes what it is asked. */
+function watchedStore(): { store: Store; calls: string[][] } {
+  const memory = memoryStore();
+  const calls: string[][] = [];
+  const apply = (steps: readonly Step[]) => {
+    calls.push(steps.map(({ limiter }) => limiter));
+    return memory.apply(steps);
+  };
+  return { store: { sync: true, apply } as Store, calls };
+}
+
+describe('global limits, groups and limits of a route', () => {
+  it('are one decision, in one call of the store', async () => {
+    const { store, calls } = watchedStore();
+    const app = makeApp();
+    const groups = { login: [limit('failures', 9), limit('logins', 9)] };
+    app.register(spillway, { limiters: limit('all', 9), groups, store });
+    app.post('/login', { config: { spillway: ['login', limit('own', 9)] } }, (request) =>
+      admissionsOf(request).map(({ decisions }) => decisions.map(({ limiter }) => limiter)),
+    );
+    const { body } = await app.inject({ method: 'POST', url: '/login' });
+    expect(JSON.parse(body)).toEqual([['all', 'failures', 'logins', 'own']]);
+    expect(calls).toEqual([['all', 'failures', 'logins', 'own']]);
+  });
+
+  it('charge nothing if one of them refuses', async () => {
+    const app = makeApp();
+    app.register(spillway, { limiters: limit('all', 3) });
+    app.get('/tight', { config: { spillway: limit('tight', 1) } }, () => 'ok');
+    app.get('/', () => 'ok');
+    expect(await statuses(app, '/tight', 9)).toEqual([200, ...Array(8).fill(429)]);
+    expect(await statuses(app, '/', 3)).toEqual([200, 200, 429]);
+  });
+
+  it('are left out where a route says false', async () => {
+    const app = makeApp();
+    app.register(spillway, { limiters: limit('all', 1) });
+    app.get('/health', { config: { spillway: false } }, () => 'ok');
+    expect(await statuses(app, '/health', 3)).toEqual([200, 200, 200]);
+  });
+
+  it('may be only those of routes', async () => {
+    const app = makeApp();
+    app.register(spillway, {});
+    app.get('/', () => 'ok');
+    app.get('/one', { config: { spillway: limit('one', 1) } }, () => 'ok');
+    expect(await statuses(app, '/', 3)).toEqual([200, 200, 200]);
+    expect(await statuses(app, '/one', 2)).toEqual([200, 429]);
+  });
+
+  it('count together on all routes that name a group, and apart for limiters of their own', async () => {
+    const app = makeApp();
+    app.register(spillway, { groups: { few: limit('few', 2) } });
+    for (const path of ['/a', '/b']) app.get(path, { config: { spillway: 'few' } }, () => 'ok');
+    for (const path of ['/c', '/d']) {
+      app.get(path, { config: { spillway: limit('own', 1) } }, () => 'ok');
+    }
+    expect(await statuses(app, '/a', 1)).toEqual([200]);
+    expect(await statuses(app, '/b', 2)).toEqual([200, 429]);
+    expect(await statuses(app, '/a', 1)).toEqual([429]);
+    expect(await statuses(app, '/c', 2)).toEqual([200, 429]);
+    expect(await statuses(app, '/d', 2)).toEqual([200, 429]);
+  });
+
+  it('hold a limiter that is named twice for a route once', async () => {
+    const { store, calls } = watchedStore();
+    const app = makeApp();
+    const all = limit('all', 5);
+    app.register(spillway, { limiters: all, groups: { same: all }, store });
+    app.get('/', { config: { spillway: ['same', all] } }, () => 'ok');
+    await app.inject('/');
+    expect(calls).toEqual([['all']]);
+  });
+});
+
+describe('a route that was declared before the plugin', () => {
+  it('is limited, with what it says itself', async () => {
+    const app = makeApp();
+    app.get('/', () => 'ok');
+    app.get('/tight', { config: { spillway: limit('tight', 1) } }, () => 'ok');
+    app.register(async (child) => {
+      child.get('/child', () => 'ok');
+    });
+    await app.after();
+    app.register(spillway, { limiters: limit('all', 3) });
+    app.get('/after', () => 'ok');
+    expect(await statuses(app, '/tight', 2)).toEqual([200, 429]);
+    expect(await statuses(app, '/child', 1)).toEqual([200]);
+    expect(await statuses(app, '/', 1)).toEqual([200]);
+    expect(await statuses(app, '/after', 1)).toEqual([429]);
+  });
+
+  it('has the limits of the plugin, and is told, where it names a group that there is not', async () => {
+    const faults: Fault[] = [];
+    const app = makeApp();
+    app.get('/', { config: { spillway: 'nobody' } }, () => 'ok');
+    app.register(spillway, { limiters: limit('all', 1), onFault: (fault) => faults.push(fault) });
+    expect(await statuses(app, '/', 2)).toEqual([200, 429]);
+    expect(faults[0]).toMatchObject({ source: 'adapter', error: { code: 'SPW_OPTION_INVALID' } });
+  });
+});
+
+describe('contexts', () => {
+  it('are limited by what is registered for them and around them, and by nothing beside them', async () => {
+    const app = makeApp();
+    app.register(async (child) => {
+      child.register(spillway, { limiters: limit('child', 1) });
+      child.get('/child', () => 'ok');
+      child.register(async (grandchild) => {
+        grandchild.get('/grandchild', () => 'ok');
+      });
+    });
+    app.register(async (sibling) => {
+      sibling.get('/sibling', () => 'ok');
+    });
+    app.get('/', () => 'ok');
+    expect(await statuses(app, '/child', 2)).toEqual([200, 429]);
+    expect(await statuses(app, '/grandchild', 1)).toEqual([429]);
+    expect(await statuses(app, '/sibling', 3)).toEqual([200, 200, 200]);
+    expect(await statuses(app, '/', 3)).toEqual([200, 200, 200]);
+    expect(await statuses(app, '/nowhere', 3)).toEqual([404, 404, 404]);
+  });
+
+  it('join the fields of two registrations around a route, of which the inner adds its own limits', async () => {
+    const app = makeApp();
+    app.register(spillway, { limiters: limit('outer', 9), groups: { few: limit('few', 2) } });
+    app.register(async (child) => {
+      child.register(spillway, { limiters: limit('inner', 9), groups: { more: limit('more', 7) } });
+      const config = { spillway: ['few', 'more', limit('own', 5)] };
+      child.get('/', { config }, (request) =>
+        admissionsOf(request).map(({ decisions }) => decisions.map(({ limiter }) => limiter)),
+      );
+    });
+    const { body, headers } = await app.inject('/');
+    expect(JSON.parse(body)).toEqual([['outer'], ['inner', 'few', 'more', 'own']]);
+    expect(headers['ratelimit-policy']).toBe(
+      '"outer";q=9;w=3600, "inner";q=9;w=3600, "few";q=2;w=3600, "more";q=7;w=3600, "own";q=5;w=3600',
+    );
+  });
+
+  it('count a limiter once that is registered for them and around them, and say so', async () => {
+    const lines: string[] = [];
+    const options = {
+      limiters: limit('same', 2),
+      logger: { warn: (line: string) => lines.push(line) },
+    };
+    const app = makeApp();
+    app.register(spillway, options);
+    app.register(async (child) => {
+      child.register(spillway, options);
+      child.get('/', { config: { spillway: options.limiters } }, () => 'ok');
+    });
+    expect(await statuses(app, '/', 3)).toEqual([200, 200, 429]);
+    expect(lines).toMatchObject([expect.stringContaining('SPW_REGISTERED_TWICE')]);
+  });
+
+  it('may be limited twice: by address before a body is read, by account after authentication', async () => {
+    const app = makeApp();
+    app.decorateRequest('account', '');
+    app.addHook('onRequest', async (request) => {
+      Object.assign(request, { account: request.headers['x-account'] });
+    });
+    app.register(spillway, { limiters: limit('by-address', 9) });
+    const key = ({ raw }: { raw: object }) => (raw as { account?: string }).account;
+    const limiters = rateLimit({ name: 'by-account', limit: 1, window: '1h', key });
+    app.register(spillway, { limiters, hook: 'preHandler' });
+    app.get('/', () => 'ok');
+    const by = async (account: string) =>
+      (await app.inject({ url: '/', headers: { 'x-account': account } })).statusCode;
+    expect([await by('ada'), await by('bob'), await by('ada')]).toEqual([200, 200, 429]);
+  });
+});
+
+describe('by preHandler', () => {
+  it('a body that is not valid costs nothing', async () => {
+    const app = makeApp();
+    app.register(spillway, { limiters: limit('valid', 1), hook: 'preHandler' });
+    app.post('/', () => 'ok');
+    const post = async (payload: string) => {
+      const headers = { 'content-type': 'application/json' };
+      return (await app.inject({ method: 'POST', url: '/', headers, payload })).statusCode;
+    };
+    expect([await post('{'), await post('{}'), await post('{}')]).toEqual([400, 200, 429]);
+  });
+
+  it('a request is counted once though its handler hands it to the 404 handler', async () => {
+    const app = makeApp();
+    app.register(spillway, { limiters: limit('all', 2), hook: 'preHandler' });
+    app.get('/', { config: { spillway: limit('own', 9) } }, (_request, reply) => {
+      reply.callNotFound();
+    });
+    expect(await statuses(app, '/', 3)).toEqual([404, 404, 429]);
+  });
+});
+
+it('knows the route, the method and the path, so that a limit can cost by them', async () => {
+  const seen: string[] = [];
+  const app = makeApp();
+  const cost = (request: { method: string; path: string; route?: string | undefined }) => {
+    seen.push(`${request.method} ${request.path} ${request.route}`);
+    return 1;
+  };
+  app.register(spillway, { limiters: rateLimit({ limit: 10, window: '1m', cost }) });
+  app.register(
+    async (child) => {
+      child.delete('/users/:id', () => 'ok');
+    },
+    { prefix: '/api' },
+  );
+  await app.inject({ method: 'DELETE', url: '/api/users/7?x=1' });
+  await app.inject('/nowhere/x?y=1');
+  expect(seen).toEqual(['DELETE /api/users/7 /api/users/:id', 'GET /nowhere/x undefined']);
+});
+
+it('skips what the app exempts, and CORS preflights', async () => {
+  const app = makeApp();
+  app.register(spillway, {
+    limiters: limit('all', 1),
+    skip: ({ path }) => path === '/healthz',
+  });
+  app.get('/healthz', () => 'ok');
+  expect(await statuses(app, '/healthz', 3)).toEqual([200, 200, 200]);
+  const headers = { origin: 'https://a.example', 'access-control-request-method': 'PUT' };
+  const preflight = () => app.inject({ method: 'OPTIONS', url: '/', headers });
+  expect([(await preflight()).statusCode, (await preflight()).statusCode]).toEqual([404, 404]);
+  expect(await statuses(app, '/', 2)).toEqual([404, 429]);
+});
+
+it('makes one guard for routes of the same limiters', async () => {
+  const app = makeApp();
+  const [all, own] = [limit('all', 9), limit('own', 9)];
+  app.register(spillway, { limiters: all, groups: { own } });
+  const guard = (request: object) => admissionsOf(request)[0]?.guard;
+  const guards: unknown[] = [];
+  for (const [index, config] of ['own', own, [own], ['own', own]].entries()) {
+    app.get(`/${index}`, { config: { spillway: config } }, (request) => {
+      guards.push(guard(request));
+      return 'ok';
+    });
+  }
+  for (const index of [0, 1, 2, 3]) await app.inject(`/${index}`);
+  expect(guards[0]).toBeDefined();
+  expect(new Set(guards).size).toBe(1);
+});
+
+it('limits requests in progress on all routes together', async () => {
+  const app = makeApp();
+  app.register(spillway, { limiters: concurrencyLimit({ name: 'one', limit: 1, key: 'all' }) });
+  let go: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  app.get('/held', () => held.then(() => 'ok'));
+  app.get('/', () => 'ok');
+  const first = app.inject('/held');
+  await new Promise(setImmediate);
+  expect(app.spillway.inProgress).toBe(1);
+  expect((await app.inject('/')).statusCode).toBe(429);
+  go();
+  expect((await first).statusCode).toBe(200);
+  expect(app.spillway.inProgress).toBe(0);
+  expect((await app.inject('/')).statusCode).toBe(200);
+});

@@ -1,0 +1,123 @@
+/** One gate of core for each handler: made once, from the limiters of the module, the class and the method. */
+
+import type { ExecutionContext } from '@nestjs/common';
+import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
+import { Gate } from '@spillway/core/adapter';
+import { sameRule } from '@spillway/core/store';
+import { type Declaration, declarationsOn, skipsOn } from './metadata.js';
+
+type HandlerGate = Gate<ExecutionContext>;
+type NestLimiter = Limiter<ExecutionContext>;
+type Named = { readonly name: string };
+
+export class HandlerGates {
+  /** By handler, then by class: a method may be inherited. */
+  private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
+  private readonly made: HandlerGate[] = [];
+  /** For which class, and which method if it is of one, each name was derived. */
+  private readonly places = new Map<string, readonly object[]>();
+  private readonly plain: HandlerGate | 'none';
+  private readonly limiters: readonly NestLimiter[];
+  private readonly options: GuardOptions<ExecutionContext>;
+
+  /** @throws SpillwayError as `createGuard` */
+  constructor(limiters: readonly NestLimiter[], options: GuardOptions<ExecutionContext>) {
+    this.limiters = limiters;
+    this.options = options;
+    this.plain = this.make(limiters);
+  }
+
+  /** The gate of a handler, undefined if nothing limits it. */
+  of(handler: object & Named, owner: object & Named): HandlerGate | undefined {
+    let gates = this.known.get(handler);
+    if (!gates) {
+      gates = new WeakMap();
+      this.known.set(handler, gates);
+    }
+    let gate = gates.get(owner);
+    if (!gate) {
+      gate = this.compose(handler, owner);
+      gates.set(owner, gate);
+    }
+    return gate === 'none' ? undefined : gate;
+  }
+
+  get inProgress(): number {
+    return this.made.reduce((sum, gate) => sum + gate.inProgress, 0);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.made.map((gate) => gate.close()));
+  }
+
+  private make(limiters: readonly NestLimiter[]): HandlerGate | 'none' {
+    if (limiters.length === 0) return 'none';
+    const gate = new Gate(limiters, this.options);
+    this.made.push(gate);
+    return gate;
+  }
+
+  /** From the outside in: what is nearer skips, overrides by name, and adds. */
+  private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
+    const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
+    const method = `${owner.name}.${handler.name}`;
+    let isPlain = true;
+    for (const target of [owner, handler]) {
+      const skips = skipsOn(target);
+      const declarations = declarationsOn(target);
+      if (skips || declarations.length > 0) isPlain = false;
+      if (skips?.length === 0) merged.clear();
+      for (const name of skips ?? []) merged.delete(name);
+      for (const declaration of outermostFirst(declarations)) {
+        const { name, suffix } = declaration;
+        if (name === undefined) {
+          const derived = this.derived(method + suffix, [owner, handler]);
+          merged.set(derived, declaration.make(derived));
+        } else {
+          const outer = merged.get(name);
+          merged.set(
+            name,
+            outer ? this.override(outer, declaration, target, owner) : declaration.make(name),
+          );
+        }
+      }
+    }
+    return isPlain ? this.plain : this.make([...merged.values()]);
+  }
+
+  /**
+   * A count is identified by its limiter's name: other numbers in place of those further out need a count, and a name,
+   * of their own.
+   */
+  private override(
+    outer: NestLimiter,
+    declaration: Declaration,
+    target: object & Named,
+    owner: object & Named,
+  ): NestLimiter {
+    const limiter = declaration.make(outer.name);
+    if (outer.kind !== 'stored' || sameRule(outer.rule, limiter.rule)) return limiter;
+    const path = target === owner ? [owner] : [owner, target];
+    const name = [...path.map((place) => place.name), declaration.name].join('.');
+    return declaration.make(this.derived(name, path));
+  }
+
+  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
+  private derived(name: string, path: readonly object[]): string {
+    const other = this.places.get(name) ?? path;
+    if (other.length !== path.length || other.some((place, index) => place !== path[index])) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `two classes or methods would have a limit called "${name}": give theirs names of their own`,
+      );
+    }
+    this.places.set(name, path);
+    return name;
+  }
+}
+
+/** What a class declares stands before what it inherits; its own are to come last, in their order. */
+function outermostFirst(declarations: readonly Declaration[]): readonly Declaration[] {
+  const targets = [...new Set(declarations.map(({ on }) => on))].reverse();
+  return targets.flatMap((target) => declarations.filter(({ on }) => on === target));
+}

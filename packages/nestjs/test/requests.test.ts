@@ -1,0 +1,31 @@
+/** What limiters see of a request, whatever the platform and the form in which it came. */
+
+import { Controller, Get } from '@nestjs/common';
+import { rateLimit, SpillwayModule } from '@spillway/nestjs';
+import { describe, expect, it } from 'vitest';
+import { PLATFORMS, serve } from './service.js';
+
+@Controller()
+class Health {
+  @Get('health')
+  read(): string {
+    return 'ok';
+  }
+}
+
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
+  it.each([
+    '/health',
+    '/health?deep=1',
+    'http://api.example/health',
+    'http://api.example/health?deep=1',
+  ])('reads the path of %s', async (target) => {
+    const paths: string[] = [];
+    const key = ({ path }: { readonly path: string }): undefined => void paths.push(path);
+    const limiters = [rateLimit({ limit: 9, window: '1h', key })];
+    const metadata = { imports: [SpillwayModule.forRoot({ limiters })], controllers: [Health] };
+    const { raw } = await serve(adapter, metadata);
+    await raw(`GET ${target} HTTP/1.1\r\nHost: api.example\r\nConnection: close\r\n\r\n`);
+    expect(paths).toEqual(['/health']);
+  });
+});

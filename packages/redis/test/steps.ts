@@ -1,0 +1,17 @@
+/** Steps of a small limit, and what they count in Redis. */
+
+import type { Step } from '@spillway/core';
+import { makeRule, type Rule } from '@spillway/core/store';
+
+const threePerMinute = makeRule('fixed-window', 3, 60_000_000);
+
+/** The Redis key of what {@link take} counts. */
+export function nameOf(key: string, rule: Rule = threePerMinute): string {
+  return `spw:{${key}}api}${rule.code}`;
+}
+
+/** A step of one unit of 3 a minute, unless told otherwise. */
+export function take(key: string, other: Partial<Step> = {}): Step {
+  const rule = threePerMinute;
+  return { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true, ...other };
+}

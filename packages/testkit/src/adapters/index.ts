@@ -1,0 +1,21 @@
+/**
+ * The sentences that hold of every adapter, or of every adapter of a kind. An adapter's tests call them with a
+ * {@link Driver}, and say beside them only what is its own.
+ */
+
+export { answers, ownAnswers } from './answers.js';
+export { composition, exemptions } from './composition.js';
+export {
+  type App,
+  type Driver,
+  type Fields,
+  type Handler,
+  HELLO,
+  type MiddlewareDriver,
+  type Mounted,
+  type Sent,
+} from './driver.js';
+export { closing, departures, lifecycle, responses } from './lifecycle.js';
+export { mistakes } from './mistakes.js';
+export { pipelining } from './pipelining.js';
+export { stores } from './stores.js';

@@ -1,0 +1,56 @@
+/** What the tests of every control use. */
+
+import {
+  type Admission,
+  type Control,
+  createGuard,
+  type DecisionEvent,
+  type Fault,
+  type GuardOptions,
+  type Limiter,
+  type MemoryControl,
+  memoryStore,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { request } from '../request.js';
+
+type Methods = Omit<MemoryControl, keyof Control>;
+
+/** The methods of a control, at once or later. */
+export type AnyControl = Control & {
+  [Name in keyof Methods]: (
+    ...args: Parameters<Methods[Name]>
+  ) => ReturnType<Methods[Name]> | Promise<ReturnType<Methods[Name]>>;
+};
+
+export const ada = { by: 'ada', because: 'a test' } as const;
+export const two = { name: 'two', limit: 2, window: '1m' } as const;
+export const byUser = {
+  key: (of: { header(name: string): string | undefined }) => of.header('x-user'),
+};
+
+/** A guard in memory under a control. */
+export function guarded(
+  control: Control,
+  limiters: Limiter | Limiter[],
+  options: GuardOptions = {},
+) {
+  const clock = new ManualClock();
+  const events: DecisionEvent[] = [];
+  const faults: Fault[] = [];
+  const guard = createGuard(limiters, {
+    store: memoryStore({ clock }),
+    control,
+    onDecision: (event) => events.push(event),
+    onFault: (fault) => faults.push(fault),
+    ...options,
+  });
+  const admit = (user?: string): Admission =>
+    guard.admit(request({ headers: user === undefined ? {} : { 'x-user': user } })) as Admission;
+  const times = (count: number, user?: string) =>
+    Array.from({ length: count }, () => admit(user).allowed);
+  return { clock, admit, times, events, faults };
+}
+
+/** Gives a control without settings, for one test. */
+export type Make = () => AnyControl | Promise<AnyControl>;

@@ -1,0 +1,14 @@
+/** What every control does: for the control in memory and for the one in Redis. */
+
+import type { Make } from './any-control.js';
+import { controlsKeys } from './behaviour-keys.js';
+import { keepsRecords } from './behaviour-records.js';
+import { controlsSettings } from './behaviour-settings.js';
+
+export { type AnyControl, ada, byUser, guarded, type Make, two } from './any-control.js';
+
+export function behavesAsControl(make: Make): void {
+  controlsSettings(make);
+  controlsKeys(make);
+  keepsRecords(make);
+}

@@ -1,0 +1,64 @@
+/** A real server around a listener, and requests to it that show everything that came over the wire. */
+
+import { once } from 'node:events';
+import http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  /** Names and values exactly as they were sent, in order, without those that Node adds by itself. */
+  readonly fields: readonly (readonly [string, string])[];
+  readonly body: string;
+}
+
+export interface Service {
+  readonly port: number;
+  get(path?: string, options?: http.RequestOptions): Promise<Reply>;
+  /** A request that is up to its caller. */
+  open(path?: string, options?: http.RequestOptions): http.ClientRequest;
+  /** Sends text as it is and reads until the connection ends. */
+  raw(text: string): Promise<string>;
+}
+
+const OF_NODE = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', 'x-powered-by']);
+
+/** Listens on a free loopback port, until the test is over. */
+export async function serveListener(
+  listener: http.RequestListener,
+  host = '127.0.0.1',
+): Promise<Service> {
+  const server = http.createServer(listener).listen(0, host);
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const open = (path = '/', options: http.RequestOptions = {}): http.ClientRequest =>
+    http.request({ host, port, path, agent: false, ...options });
+  return {
+    port,
+    open,
+    get: (path, options) => read(open(path, options)),
+    async raw(text) {
+      const socket = net.connect(port, host);
+      socket.end(text);
+      let reply = '';
+      for await (const chunk of socket) reply += String(chunk);
+      return reply;
+    },
+  };
+}
+
+async function read(request: http.ClientRequest): Promise<Reply> {
+  request.end();
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  let body = '';
+  for await (const chunk of response) body += String(chunk);
+  const { rawHeaders, headers, statusCode = 0 } = response;
+  const pairs = rawHeaders.map((name, at) => [name, rawHeaders[at + 1] ?? ''] as const);
+  const fields = pairs.filter(([name], at) => at % 2 === 0 && !OF_NODE.has(name.toLowerCase()));
+  return { status: statusCode, headers, fields, body };
+}

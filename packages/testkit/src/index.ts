@@ -1,0 +1,28 @@
+/** The test kit: what the tests of several packages need. It is private, and no package is published with it. */
+
+import { join } from 'node:path';
+
+export { fakeTime, stall } from './fake-time.js';
+export { type Random, seeded } from './random.js';
+export { request } from './request.js';
+export { brokenStore, DeafStore, held, MuteStore, SlowStore } from './stores.js';
+
+/** The root of the repository. */
+export const ROOT: string = join(import.meta.dirname, '..', '..', '..');
+
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Waits until something is so; asks again every `everyMs`. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  withinMs = 2_000,
+  everyMs = 2,
+): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`not so within ${withinMs} ms: ${condition}`);
+    await delay(everyMs);
+  }
+}

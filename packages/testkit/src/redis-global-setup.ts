@@ -1,0 +1,54 @@
+/** Finds or starts the Redis server that the tests share. */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { TestProject } from 'vitest/node';
+import { findRedis, startRedis } from './redis-process.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the tests find a real Redis; null only where none could be had. */
+    redisUrl: string | null;
+    /** The server's program, for tests that start and kill servers of their own. */
+    redisProgram: string | null;
+  }
+}
+
+/**
+ * A real Redis for the tests: REDIS_URL, else a server found on PATH and started on a free loopback port, else one
+ * installed with apt (as root on a Debian-like system), else none, loudly.
+ */
+export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
+  const program = findRedis() ?? installServer();
+  project.provide('redisProgram', program);
+  if (process.env['REDIS_URL']) {
+    project.provide('redisUrl', process.env['REDIS_URL']);
+    return undefined;
+  }
+  if (!program) {
+    project.provide('redisUrl', null);
+    const message =
+      'No Redis: set REDIS_URL, or install redis-server or valkey-server. Tests that need it are skipped.';
+    if (process.env['SPILLWAY_REQUIRE_REDIS']) throw new Error(message);
+    console.warn(`\n${'!'.repeat(100)}\n${message}\n${'!'.repeat(100)}\n`);
+    return undefined;
+  }
+  const server = await startRedis(program);
+  project.provide('redisUrl', server.url);
+  return server.stop;
+}
+
+function installServer(): string | null {
+  const root = process.getuid?.() === 0;
+  if (!root || !existsSync('/usr/bin/apt-get') || process.env['SPILLWAY_NO_INSTALL']) return null;
+  console.warn(
+    'No redis-server here: installing it with apt-get (SPILLWAY_NO_INSTALL=1 forbids it).',
+  );
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  spawnSync('apt-get', ['update', '-qq'], { stdio: 'inherit', env });
+  spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env,
+  });
+  return findRedis();
+}

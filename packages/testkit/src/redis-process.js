@@ -1,0 +1,60 @@
+/** Starts Redis servers. Plain JavaScript, because the benchmarks run it with Node as it is. */
+
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export function findRedis() {
+  const runs = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+  return ['redis-server', 'valkey-server'].find(runs) ?? null;
+}
+
+export async function freePort() {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if ((await isFree(port)) && (await isFree(port + 10_000))) return port;
+  }
+}
+
+function isFree(port) {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}
+
+export async function startRedis(program, { port, args = [] } = {}) {
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const started = await tryStart(program, port ?? (await freePort()), args);
+    if (started) return started;
+    if (port !== undefined) break;
+  }
+  throw new Error(`${program} did not start ${port ? `on port ${port}` : 'on any of ten ports'}`);
+}
+
+/** Nothing if somebody else took the port meanwhile. */
+async function tryStart(program, port, args) {
+  const dir = mkdtempSync(join(tmpdir(), 'spillway-redis-'));
+  const where = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir];
+  const child = spawn(program, [...where, '--save', '', '--appendonly', 'no', ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const remove = () => rmSync(dir, { recursive: true, force: true });
+  child.once('exit', remove);
+  const isUp = await new Promise((resolve, reject) => {
+    child.once('exit', () => resolve(false));
+    child.once('error', reject);
+    child.stdout.on('data', (text) => {
+      if (String(text).includes('Ready to accept')) resolve(true);
+    });
+  });
+  if (!isUp) return undefined;
+  const stop = () => {
+    child.kill('SIGKILL');
+    remove();
+  };
+  return { port, url: `redis://127.0.0.1:${port}`, child, stop };
+}

@@ -1,0 +1,118 @@
+/// <reference path="./redis-global-setup.ts" />
+/** Redis servers and clusters for tests. */
+
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { inject, onTestFinished } from 'vitest';
+import { until } from './index.js';
+import { freePort, startRedis } from './redis-process.js';
+
+export { freePort } from './redis-process.js';
+
+/** The server that all tests share; null where there is none. */
+export const redisUrl: string | null = inject('redisUrl');
+
+/** The program for servers of one's own; null where there is none. */
+export const redisProgram: string | null = inject('redisProgram');
+
+/** Registers what ends a server: `onTestFinished`, or what collects the ends for an `afterAll`. */
+export type WhenDone = (end: () => void) => void;
+
+/** A Redis server that can be killed, frozen and started again, always at the same address. */
+export class RedisServer {
+  readonly port: number;
+  private readonly args: readonly string[];
+  private child: ChildProcess | undefined;
+
+  private constructor(port: number, args: readonly string[] = []) {
+    this.port = port;
+    this.args = args;
+  }
+
+  /** Reserves an address; nothing is started. `whenDone` is the end of the test unless told otherwise. */
+  static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
+    const server = new RedisServer(await freePort());
+    whenDone(() => void server.kill());
+    return server;
+  }
+
+  /** Starts a server until `whenDone`, which is the end of the test unless told otherwise. */
+  static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
+    const server = await startServer();
+    whenDone(() => void server.kill());
+    return server;
+  }
+
+  /** See {@link startServer}. */
+  static async start(port: number | undefined, args: readonly string[]): Promise<RedisServer> {
+    const started = await startRedis(redisProgram ?? '', { port, args });
+    const server = new RedisServer(started.port, args);
+    server.child = started.child;
+    return server;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts it again, empty. */
+  async start(): Promise<void> {
+    const { port, args } = this;
+    this.child = (await startRedis(redisProgram ?? '', { port, args })).child;
+  }
+
+  /** Ends it without a word to its clients (`SIGKILL`), or in good order (`SIGTERM`). */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const { child } = this;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    await gone;
+  }
+
+  /** As a crash does. */
+  kill(): Promise<void> {
+    return this.end('SIGKILL');
+  }
+
+  /** Stops it where it is: connections stay open, nothing is answered. */
+  freeze(): void {
+    this.child?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child?.kill('SIGCONT');
+  }
+}
+
+/** An empty server on loopback, at `port` or a free one. Whoever starts it kills it. */
+export function startServer(port?: number, ...args: string[]): Promise<RedisServer> {
+  return RedisServer.start(port, args);
+}
+
+const SLOTS = 16_384;
+
+/** A cluster of three masters, each with a third of the slots. Whoever starts it kills the servers. */
+export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: Redis[] }> {
+  const servers: RedisServer[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    servers.push(await startServer(undefined, '--cluster-enabled', 'yes'));
+  }
+  const nodes = servers.map(({ port }) => new Redis(port));
+  for (const [i, node] of nodes.entries()) {
+    const from = Math.ceil((i * SLOTS) / 3);
+    const to = Math.ceil(((i + 1) * SLOTS) / 3);
+    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
+    await node.cluster('ADDSLOTS', ...slots);
+    for (const { port } of servers) await node.cluster('MEET', '127.0.0.1', port);
+  }
+  for (const node of nodes) {
+    const isReady = async () => {
+      const info = await node.cluster('INFO');
+      return /cluster_state:ok/.test(info) && /cluster_known_nodes:3/.test(info);
+    };
+    await until(isReady, 30_000, 50);
+  }
+  return { servers, nodes };
+}

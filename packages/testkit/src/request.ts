@@ -1,0 +1,18 @@
+/** Requests as adapters make them. */
+
+import type { LimitRequest } from '@spillway/core';
+
+/** A request, `GET /` from one address unless told otherwise. */
+export function request(
+  options: Partial<LimitRequest> & { headers?: Record<string, string> } = {},
+): LimitRequest {
+  const { headers = {}, ...rest } = options;
+  return {
+    method: 'GET',
+    path: '/',
+    clientIp: '203.0.113.7',
+    header: (name) => headers[name],
+    raw: undefined,
+    ...rest,
+  };
+}

@@ -1,0 +1,68 @@
+/** Stores that answer when a test says so, or not at all; and how to look at the permits in a store. */
+
+import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
+import { makeLeasesRule } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+
+/** Wraps a memory store: each call waits for `answer()`, and is noted. */
+export class SlowStore implements Store {
+  readonly sync = false;
+  readonly calls: (readonly Step[])[] = [];
+  private readonly memory = memoryStore();
+  private held: (() => void)[] = [];
+
+  async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    this.calls.push(steps);
+    await new Promise<void>((resolve) => this.held.push(resolve));
+    return this.memory.apply(steps);
+  }
+
+  /** Answers all that was asked so far; says how many calls that were. */
+  answer(): number {
+    const { held } = this;
+    this.held = [];
+    for (const go of held) go();
+    return held.length;
+  }
+}
+
+/** Fails every call. Spread it, so that each guard has a store of its own: `{ ...brokenStore }`. */
+export const brokenStore: Store = {
+  sync: false,
+  apply: () => Promise.reject(new Error('the store is down')),
+};
+
+/** How many permits a key of a limit holds in a store. */
+export function held(store: Store, limiter = 'two', key = '@203.0.113.7'): number {
+  const rule = makeLeasesRule(100, 60_000_000);
+  const [answer] = store.apply([
+    { op: 'look', limiter, key, rule, cost: 1, binding: true },
+  ]) as readonly Answer[];
+  return (answer as { used: number }).used;
+}
+
+/** A store that does what it is asked and then fails to say so, while `mute`. */
+export class MuteStore implements Store {
+  readonly sync = false;
+  readonly memory = memoryStore({ clock: new ManualClock() });
+  mute = false;
+
+  apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    const answers = this.memory.apply(steps);
+    return this.mute ? Promise.reject(new Error('no reply')) : Promise.resolve(answers);
+  }
+}
+
+/** A store that hears nothing while `deaf`. */
+export class DeafStore implements Store {
+  readonly sync = false;
+  readonly memory = memoryStore({ clock: new ManualClock() });
+  deaf = false;
+  unheard = 0;
+
+  apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    if (!this.deaf) return Promise.resolve(this.memory.apply(steps));
+    this.unheard += 1;
+    return Promise.reject(new Error('not heard'));
+  }
+}

@@ -1,0 +1,35 @@
+/** A program that compiles only if every option that may be left out may be undefined: `{ burst: config.burst }`. */
+
+import { doors, exportsOf } from '../architecture/doors.js';
+import { readTree } from '../architecture/tree.js';
+
+/** The options that apps write: every type of a door that is called so, save what only adapters and tests are given. */
+const OPTIONS = /^type (?!Gate|Address)(\w+Options)$/;
+const isForApps = (door: string): boolean => door !== '@spillway/conformance';
+
+export function programOfOptions(): string {
+  const tree = readTree();
+  const types = doors()
+    .filter(({ name }) => isForApps(name))
+    .flatMap(({ name: door, file }) =>
+      exportsOf(tree, file).map((line) => ({ door, name: OPTIONS.exec(line)?.[1] })),
+    );
+  const checks = types.flatMap(({ door, name }, i) => {
+    if (!name) return [];
+    const type = name === 'KeyedLimiterOptions' ? `T${i}<Store>` : `T${i}`;
+    return `import type { ${name} as T${i} } from '${door}';
+      export type ${name}${i} = None<Strict<${type}>>;`;
+  });
+  return `
+    import { rateLimit, type Store } from '@spillway/core';
+    type Strict<T> = T extends unknown ? { [K in keyof T]-?: {} extends Pick<T, K>
+      ? { [P in K]: undefined } extends Pick<T, K> ? never : K
+      : never }[keyof T] : never;
+    type None<K extends never> = K;
+    // @ts-expect-error: what the check is for
+    export type Wrong = None<Strict<{ a?: 1, b?: 2 | undefined }>>;
+    export type Right = None<Strict<{ a: 1, b?: 2 | undefined }>>;
+    ${checks.join('\n')}
+    declare const cfg: { readonly burst: number | undefined };
+    export const limiter = rateLimit({ limit: 1, window: '1m', burst: cfg.burst });`;
+}

@@ -1,0 +1,67 @@
+/** Every test file runs when it should: see `tiers.ts`. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ROOT } from 'spillway-testkit';
+import { expect, it } from 'vitest';
+import { TIERS } from './tiers.js';
+
+const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.turbo']);
+
+function testFiles(folder = ''): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return NOT_OURS.has(entry.name) ? [] : testFiles(path);
+    return /\.(test|spec)\.[cm]?[jt]sx?$/.test(entry.name) ? [path] : [];
+  });
+}
+
+const isIn = (names: readonly string[], file: string): boolean =>
+  names.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name));
+
+const FILES = testFiles();
+const named = TIERS.flatMap(({ names }) => names);
+const quick = FILES.filter((file) => !isIn(named, file));
+
+it('finds every test file in one of the places that are run', () => {
+  const lost = FILES.filter((file) => !/^(packages\/[^/]+\/test|tests)\/.*\.test\.ts$/.test(file));
+  expect(lost).toEqual([]);
+  expect(FILES.length).toBeGreaterThan(150);
+});
+
+it('has each file in one tier', () => {
+  const twice = FILES.filter((file) => TIERS.filter(({ names }) => isIn(names, file)).length > 1);
+  expect(twice).toEqual([]);
+});
+
+it('names no file and no folder that is gone', () => {
+  expect(named.filter((name) => !FILES.some((file) => isIn([name], file)))).toEqual([]);
+});
+
+it('runs all tiers in .ci/run, by the command for all tests', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  expect(readFileSync(join(ROOT, '.ci', 'run'), 'utf8')).toMatch(
+    /^npm run test:all .*\|\| status=/m,
+  );
+  expect(scripts['test:all']).toMatch(/&& vitest run$/); // neither a project nor a path
+  expect(scripts.test).toMatch(/&& vitest run --project quick --project usual$/);
+  expect(scripts['test:quick']).toMatch(/^vitest run --project quick$/);
+});
+
+it('starts neither a Redis nor a process in what is quick', () => {
+  const starters =
+    /^(node:child_process|miniflare|spillway-testkit\/(redis|processes|redis-process))$/;
+  const guilty = quick.filter((file) => importsOf(file).some((name) => starters.test(name)));
+  expect(guilty).toEqual([]);
+});
+
+/** What a file imports from outside, and what the files beside it that it imports do. */
+function importsOf(file: string, seen = new Set<string>()): string[] {
+  const path = [file, file.replace(/\.js$/, '.ts')].find((it) => existsSync(join(ROOT, it)));
+  if (path === undefined || seen.has(path)) return [];
+  seen.add(path);
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  return [...text.matchAll(/ from '([^']+)'/g)].flatMap(([, name = '']) =>
+    name.startsWith('.') ? importsOf(join(dirname(path), name), seen) : [name],
+  );
+}
