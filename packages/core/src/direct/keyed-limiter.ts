@@ -152,6 +152,7 @@ class Keyed {
   }
 
   private step(op: Op, key: string, cost = 1): Step {
+    // Only what fails is checked again: `isKey` and `isCost` are short enough to be inlined.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, onStoreError } = this;

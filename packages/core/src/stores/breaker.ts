@@ -60,8 +60,7 @@ export class Breaker {
 
   /**
    * Why a step need not be asked; undefined if it should be. Later, if this request is the one that asks whether the
-   * store is back:
-   * what is in the background never does.
+   * store is back: what is in the background never does.
    */
   bar(step: Step, host?: Host, background = false): Error | undefined | Promise<Error | undefined> {
     const outage = this.outageOf(step);

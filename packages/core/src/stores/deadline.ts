@@ -8,9 +8,8 @@ import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked; a group of more
- * than 128
- * steps has as much again for every further 512. The call may still be charged: a lost answer is counted, never taken
- * back.
+ * than 128 steps has as much again for every further 512. The call may still be charged: a lost answer is counted,
+ * never taken back.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);

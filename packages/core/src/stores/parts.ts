@@ -40,9 +40,8 @@ export function partsOf<Name>(
 
 /**
  * Asks all parts at once. What the others took is put back if one refuses, or fails and its `standIn` refuses. In
- * between, others
- * may be refused for it: never too much is admitted, for a moment too little. The answers stand at the places of their
- * steps.
+ * between, others may be refused for it: never too much is admitted, for a moment too little. The answers stand at the
+ * places of their steps.
  *
  * @param standIn answers for a part that failed, and charges nothing
  */

@@ -12,8 +12,7 @@ export interface Asker {
 
 /**
  * Charges something, for a second, that nobody counts: a store that can only read, or has no memory left, is not back.
- * No limiter
- * can have this name, so that the count is nobody's.
+ * No limiter can have this name, so that the count is nobody's.
  */
 const QUESTION: Omit<Step, 'key'> = {
   op: 'take',

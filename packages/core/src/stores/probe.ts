@@ -33,9 +33,8 @@ export interface ProbeOptions {
 
 /**
  * Asks at once `everyUs` after the last question, by a timer; when nobody has wanted the store for ten seconds, in
- * pauses that grow to five
- * seconds. Where a timer ends with the request that set it, the next request finds the question overdue and asks
- * itself.
+ * pauses that grow to five seconds. Where a timer ends with the request that set it, the next request finds the
+ * question overdue and asks itself.
  */
 export class Probe {
   private readonly question: Step;
@@ -63,8 +62,7 @@ export class Probe {
 
   /**
    * Somebody would have asked the store. Returns what is worth waiting for: the answer to a question that this request
-   * has asked,
-   * because nobody did for long, or because nothing would keep the question alive after it.
+   * has asked, because nobody did for long, or because nothing would keep the question alive after it.
    */
   knock(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;

@@ -28,8 +28,7 @@ type Places = Map<string, number>;
 
 /**
  * Exact for every rule about what was done over time: nothing but a refund, a reset or a change of the rule can admit a
- * cost sooner
- * than was promised. Never for leases, which may be free again at any time.
+ * cost sooner than was promised. Never for leases, which may be free again at any time.
  */
 export class Refusals {
   private readonly table = new RefusalTable();

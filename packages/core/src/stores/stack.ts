@@ -35,8 +35,8 @@ export interface ResilienceOptions {
     | undefined;
   /**
    * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
-   * once a minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute.
-   * `false`: nothing is told. Default: the console.
+   * once a minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`:
+   * nothing is told. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }

@@ -26,8 +26,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   readonly clock?: Clock | undefined;
   /**
    * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
-   * answers later. What this process gives back through the same store object is noticed at once, refunds and resets
-   * by others within a minute. Default true.
+   * answers later. What this process gives back through the same store object is noticed at once, refunds and resets by
+   * others within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
 }
