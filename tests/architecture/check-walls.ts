@@ -2,10 +2,12 @@
 
 import type { Import } from './reader.js';
 import { packageOf, type Tree, targetOf } from './tree.js';
-import type { Exception, Package, Room } from './walls.js';
+import type { Package, Room } from './walls.js';
 
 /** An import that the table does not allow. */
-export interface Offence extends Exception {
+export interface Offence {
+  readonly file: string;
+  readonly from: string;
   readonly wall: string;
 }
 

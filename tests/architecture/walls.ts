@@ -103,26 +103,3 @@ export const WALLS: Readonly<Record<string, Package>> = {
   opentelemetry: { uses: FOR_METRICS },
   cli: { uses: ['@spillway/core', '@spillway/core/store', '@spillway/redis'] },
 };
-
-/** An import that breaks a wall. */
-export interface Exception {
-  readonly file: string;
-  readonly from: string;
-}
-
-/** The imports that break a wall today. A test fails when an entry is not needed any more: remove it. */
-export const KNOWN: readonly Exception[] = [];
-
-/** Exports that nobody uses today, in files that are about to be written anew; the test asks for their removal too. */
-export const KNOWN_UNUSED: readonly string[] = [
-  'packages/core/src/limits/lease-limiter.ts: LeaseKind',
-  'packages/core/src/limits/rule-variants.ts: Numbers',
-  'packages/core/src/memory/log-shelf.ts: StoredLog',
-  'packages/core/src/memory/window-shelf.ts: StoredWindow',
-  'packages/core/src/observe/voice.ts: Voice',
-  'packages/core/src/stores/fallback.ts: Origin',
-  'packages/core/src/stores/probe.ts: ProbeOptions',
-  'packages/core/src/stores/refusal-table.ts: Denial',
-  'packages/core/src/stores/stand-in.ts: StandInStep',
-  'packages/core/src/stores/stand-in.ts: hasStandIn',
-];

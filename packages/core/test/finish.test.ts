@@ -12,8 +12,9 @@ import {
   type Store,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request, setUp, two } from './guard-set-up.js';
+import { setUp, two } from './guard-set-up.js';
 
 const passing: Decision = {
   limiter: 'own',

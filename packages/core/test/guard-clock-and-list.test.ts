@@ -9,8 +9,9 @@ import {
   rateLimit,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { request, setUp, two } from './guard-set-up.js';
+import { setUp, two } from './guard-set-up.js';
 
 describe('the clock of a guard', () => {
   it('is that of its memory, where no store is given', async () => {

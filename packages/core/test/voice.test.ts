@@ -14,7 +14,7 @@ import { tellFault } from '@spillway/core/adapter';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { Voice, voiceOf } from '../src/observe/voice.js';
+import { voiceOf } from '../src/observe/voice.js';
 import { two } from './guard-set-up.js';
 
 const fails = () => {
@@ -209,7 +209,7 @@ describe('a store that fails', () => {
 describe('a voice', () => {
   it('keeps no more than a thousand sources apart, the oldest make room', () => {
     const lines: string[] = [];
-    const voice = new Voice({ warn: (line) => lines.push(line) }, new ManualClock());
+    const voice = voiceOf({ warn: (line) => lines.push(line) }, new ManualClock());
     const tell = (limiter: string) => voice.tell({ limiter, source: 'key', error: 1 });
     for (let i = 0; i < 3_000; i += 1) tell(`limiter ${i}`);
     expect(voice.size).toBe(1_000);

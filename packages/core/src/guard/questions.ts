@@ -13,7 +13,7 @@ import type { Modes } from './modes.js';
 import { Turn } from './turn.js';
 
 /** A limiter with what the guard lends it. */
-export interface Asker<Raw> {
+interface Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
 }

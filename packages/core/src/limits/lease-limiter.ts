@@ -40,7 +40,7 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
 }
 
 /** What one kind of such a limit has of its own. */
-export interface LeaseKind<Raw> {
+interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
   /** Why it refuses. */

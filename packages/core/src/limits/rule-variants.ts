@@ -15,7 +15,7 @@ export interface RuleVariant {
 }
 
 /** The numbers of a limit: as declared, save what was set live. */
-export type LimitNumbers = LiveLimits & { readonly limit: number };
+type LimitNumbers = LiveLimits & { readonly limit: number };
 
 /** How many limits that a function returned are kept ready. */
 const KEPT = 256;

@@ -6,7 +6,7 @@ import type { LogRule } from '../contract/rule.js';
 import type { LogAnswer, Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
-export class StoredLog extends Entries implements Expiring {
+class StoredLog extends Entries implements Expiring {
   expiresUs = 0;
 }
 

@@ -5,7 +5,7 @@ import type { WindowRule } from '../contract/rule.js';
 import type { Step, WindowAnswer } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
-export type StoredWindow = WindowState & Expiring;
+type StoredWindow = WindowState & Expiring;
 
 export class WindowShelf {
   private readonly states = new KeyedStates<StoredWindow>();

@@ -47,7 +47,7 @@ interface LastLine {
 }
 
 /** Writes faults to one logger. */
-export class Voice {
+class Voice {
   private readonly lastLines = new Map<string, LastLine>();
   private readonly logger: Logger;
   private readonly clock: Clock;
@@ -145,14 +145,11 @@ export function voiceFor(
   return (fault) => voice.tell(fault, hasBreaker);
 }
 
-const VOICE = Symbol('spillway.voice');
+const voices = new WeakMap<Logger, Voice>();
 
 /** The one Voice of a logger: guards that share a logger share the minute between two lines. */
 export function voiceOf(logger: Logger, clock: Clock = systemClock): Voice {
-  const owner = logger as Logger & { [VOICE]?: Voice };
-  const known = owner[VOICE];
-  if (known) return known;
-  const voice = new Voice(logger, clock);
-  if (Object.isExtensible(owner)) Object.defineProperty(owner, VOICE, { value: voice });
+  const voice = voices.get(logger) ?? new Voice(logger, clock);
+  voices.set(logger, voice);
   return voice;
 }

@@ -21,7 +21,7 @@ export interface AnsweringStore extends Store {
 }
 
 /** What is known of the store behind all decorators. */
-export interface Origin {
+interface Origin {
   /** Itself: it says on which of its parts a step depends. */
   readonly store?: Store;
   /** Says which parts need not be asked. */

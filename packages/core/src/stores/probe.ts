@@ -19,7 +19,7 @@ export interface Host {
 }
 
 /** What a probe needs to know, and whom it tells. */
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly asker: Asker;
   /** A key that failed: it lies where the store failed. */
   readonly key: string;

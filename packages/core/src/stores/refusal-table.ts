@@ -7,7 +7,7 @@ import type { Rule } from '../contract/rule.js';
 import type { Answer, BucketAnswer, LogAnswer, WindowAnswer } from '../contract/store.js';
 
 /** What is kept of a refusal. */
-export interface Denial {
+interface Refusal {
   readonly limiter: string;
   /** What stands for the key. */
   readonly name: string;
@@ -30,8 +30,8 @@ export class RefusalTable {
   private readonly names: string[] = [];
   private readonly free: number[] = [];
 
-  /** The place of a denial, until it is removed. */
-  add({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
+  /** The place of a refusal, until it is removed. */
+  add({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Refusal): number {
     const place = this.free.pop() ?? this.rules.length;
     const at = place * WIDTH;
     if (at === this.numbers.length) this.grow();
@@ -58,7 +58,7 @@ export class RefusalTable {
     this.free.length = 0;
   }
 
-  /** Places there are, with or without a denial. */
+  /** Places there are, with or without a refusal. */
   get length(): number {
     return this.rules.length;
   }

@@ -9,9 +9,9 @@ import { forgivingMemory } from '../memory/memory-store.js';
 import { refuses } from './parts.js';
 
 /** A step whose limit this process counts when the store fails. */
-export type StandInStep = Step & { readonly onStoreError: Rule };
+type StandInStep = Step & { readonly onStoreError: Rule };
 
-export function hasStandIn(step: Step): step is StandInStep {
+function hasStandIn(step: Step): step is StandInStep {
   return typeof step.onStoreError === 'object';
 }
 
