@@ -8,8 +8,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 export type Limiters = Limiter<FastifyRequest> | readonly Limiter<FastifyRequest>[];
 
 /**
- * What a route says of its limits, as `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`, or
- * a list of both. They are added to the plugin's own `limiters`, and all are one decision. `false`: no limits at all.
+ * What a route says of its limits, as `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`,
+ * or a list of both. They are added to the plugin's own `limiters`, and all are one decision. `false`: no limits at
+ * all.
  */
 export type RouteLimits =
   | false
@@ -20,16 +21,18 @@ export type RouteLimits =
 export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOptions {
   /** Limits of every route of this context and its children, and of requests that no route answers. Default: none. */
   readonly limiters?: Limiters | undefined;
-  /** Limits by a name, for routes that say it: `config: { spillway: 'login' }`. Children of this context know it too. */
+  /**
+   * Limits by a name, for routes that say it: `config: { spillway: 'login' }`. Children of this context know it too.
+   */
   readonly groups?: Readonly<Record<string, Limiters>> | undefined;
   /**
-   * The hook that decides. `onRequest` (default) runs before a body is read; `preHandler` runs after authentication, for
-   * limits whose key is what it found.
+   * The hook that decides. `onRequest` (default) runs before a body is read; `preHandler` runs after authentication,
+   * for limits whose key is what it found.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
-   * Answers a refused request instead of the problem document, by `reply.send` or by what it returns. The status and the
-   * fields are set already, save `Content-Type`. What it throws goes to the app's error handler, as a 500.
+   * Answers a refused request instead of the problem document, by `reply.send` or by what it returns. The status and
+   * the fields are set already, save `Content-Type`. What it throws goes to the app's error handler, as a 500.
    */
   readonly onRefused?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)

@@ -7,10 +7,10 @@ import type { RouteLimits, SpillwayOptions } from './options.js';
 import { type Done, Registration } from './registration.js';
 
 /**
- * Fastify plugin that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). It limits the routes
- * of the context that it is registered for and of that context's children, those declared before it too, and requests
- * that no route answers. `admissionsOf(request)` has the decisions. `register` rejects with a `SpillwayError` for wrong
- * options, and with those of `createGuard`.
+ * Fastify plugin that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). It limits the
+ * routes of the context that it is registered for and of that context's children, those declared before it too, and
+ * requests that no route answers. `admissionsOf(request)` has the decisions. `register` rejects with a `SpillwayError`
+ * for wrong options, and with those of `createGuard`.
  *
  * @example
  * ```ts

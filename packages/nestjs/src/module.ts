@@ -45,9 +45,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     this.modules = modules;
   }
 
-  /**
-   * With options at hand. Wrong ones throw a SpillwayError when the app is made.
-   */
+  /** With options at hand. Wrong ones throw a SpillwayError when the app is made. */
   static forRoot(options: SpillwayOptions & SpillwayModuleSettings = {}): DynamicModule {
     return describeModule(options, [], { provide: SPILLWAY_OPTIONS, useValue: options });
   }

@@ -23,9 +23,9 @@ export interface Admission {
   /** Whether {@link release} has anything to do; if not, an adapter need not watch the response. */
   readonly pending: boolean;
   /**
-   * To be called when the response has closed, however. Works once; never throws. A promise, if the store or a
-   * callback answers later, is for platforms that end all work with the response; it never rejects, and no response
-   * waits for it.
+   * To be called when the response has closed, however. Works once; never throws. A promise, if the store or a callback
+   * answers later, is for platforms that end all work with the response; it never rejects, and no response waits for
+   * it.
    */
   release(outcome: ResponseEnd): Promise<void> | undefined;
 }

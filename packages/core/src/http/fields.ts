@@ -48,8 +48,7 @@ export function legacyFields(decision: Decision, nowMs: number): readonly Field[
 
 /**
  * The fields to set on a response that may have some from another guard already: lists are joined, the rest is
- * replaced, save that
- * of the legacy fields those of whichever guard has less left stay.
+ * replaced, save that of the legacy fields those of whichever guard has less left stay.
  */
 export function mergeFields(
   fields: readonly Field[],

@@ -135,8 +135,8 @@ class Memory implements MemoryStore, OneStepStore {
   }
 
   /**
-   * One step. With `charge` false a `take` only says whether it would pass. With `others` a `reset` also resets the other
-   * counts of its limiter.
+   * One step. With `charge` false a `take` only says whether it would pass. With `others` a `reset` also resets the
+   * other counts of its limiter.
    *
    * One long method on purpose: V8 does not inline it into its callers, and compiles it as a whole. When it was split,
    * V8 inlined some parts and not others, and a decision took a fifth longer.

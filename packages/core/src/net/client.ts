@@ -7,8 +7,8 @@ import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trus
 export interface AddressOptions {
   /**
    * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none, the address is that of the peer; with Express and Fastify, the app's own setting. No other framework's setting
-   * is looked at.
+   * none, the address is that of the peer; with Express and Fastify, the app's own setting. No other framework's
+   * setting is looked at.
    */
   readonly trustProxy?: TrustProxy | undefined;
   /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
@@ -32,8 +32,8 @@ export function compileAddressing({ trustProxy, ipv6Prefix }: AddressOptions): A
 }
 
 /**
- * The canonical address of the client of a request; undefined where it cannot be known. X-Forwarded-For is read only if a
- * proxy is trusted.
+ * The canonical address of the client of a request; undefined where it cannot be known. X-Forwarded-For is read only if
+ * a proxy is trusted.
  *
  * @param peer the address of the socket's peer
  *

@@ -1,4 +1,6 @@
-/** What all users of one store share: one record for each store object, so that what one user learns the others know. */
+/**
+ * What all users of one store share: one record for each store object, so that what one user learns the others know.
+ */
 
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Store } from '../contract/store.js';
