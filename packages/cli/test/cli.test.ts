@@ -178,7 +178,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     const { servers, nodes } = await startCluster();
     onTestFinished(async () => {
       for (const node of nodes) node.disconnect();
-      for (const { kill } of servers) await kill();
+      for (const server of servers) await server.kill();
     });
     const at = ['--cluster', '--redis', `redis://127.0.0.1:${servers[2]?.port}`];
     const anyway = [...at, '--anyway'];
