@@ -94,10 +94,10 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     limiters: Limiter<Req> | readonly Limiter<Req>[],
     options: FetchGuardOptions<Req, Rest>,
   ) {
+    this.gate = new Gate(limiters, options);
     this.waitUntil = options.waitUntil;
     this.finder = new AddressFinder(options);
     this.permits = new ResponsePermits(options.onFault, options.logger);
-    this.gate = new Gate(limiters, options);
   }
 
   wrap<Args extends Rest, Res extends WebResponse>(
