@@ -3,6 +3,7 @@
  * (Tally, METRICS).
  */
 
+export { checkOptions } from './base/check-shapes.js';
 export { mustBe } from './base/errors.js';
 export { isLater } from './base/host.js';
 export type { Admission } from './contract/admission.js';

@@ -51,8 +51,8 @@ export function spillway(
   limiters: Limiter<Request> | readonly Limiter<Request>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const { onRefused } = options;
   const gate = new Gate<Request>(limiters, options);
+  const { onRefused } = options;
   const addressingOf = addressingFinder(options, gate.notices);
 
   const apply = (

@@ -58,10 +58,10 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
+  const gate = new Gate<Context>(limiters, options);
   const { onRefused } = options;
   const finder = new AddressFinder<readonly [Context]>(options);
   const permits = new ResponsePermits(options.onFault, options.logger);
-  const gate = new Gate<Context>(limiters, options);
 
   const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();

@@ -45,9 +45,9 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayMiddleware {
-  const { onRefused } = options;
-  const addressing = compileAddressing(options);
   const gate = new Gate<Context>(limiters, options);
+  const addressing = compileAddressing(options);
+  const { onRefused } = options;
 
   const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
     if (passage === 'gone') return undefined;

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { memoryStore } from '@spillway/core';
-import { checkStore } from '@spillway/core/adapter';
+import { checkOptions, checkStore } from '@spillway/core/adapter';
 import { checkHandlers, checkRegistration } from './check-app.js';
 import { NestGate } from './gate.js';
 import { SpillwayGuard } from './guard.js';
@@ -47,6 +47,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
 
   /** With options at hand. Wrong ones throw a SpillwayError when the app is made. */
   static forRoot(options: SpillwayOptions & SpillwayModuleSettings = {}): DynamicModule {
+    checkOptions(options);
     return describeModule(options, [], { provide: SPILLWAY_OPTIONS, useValue: options });
   }
 
@@ -69,6 +70,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
    * ```
    */
   static forRootAsync(options: SpillwayAsyncOptions): DynamicModule {
+    checkOptions(options);
     const { imports = [], inject = [], useFactory } = options;
     return describeModule(options, imports, {
       provide: SPILLWAY_OPTIONS,
@@ -108,7 +110,8 @@ function describeModule(
     {
       provide: SPILLWAY_STORE,
       inject: [SPILLWAY_OPTIONS],
-      useFactory: ({ store }: SpillwayOptions) => (store ? checkStore(store) : memoryStore()),
+      useFactory: ({ store }: SpillwayOptions) =>
+        store === undefined ? memoryStore() : checkStore(store),
     },
     NestGate,
     SpillwayGuard,

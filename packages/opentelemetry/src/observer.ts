@@ -3,9 +3,11 @@
 import { type Histogram, type Meter, metrics } from '@opentelemetry/api';
 import type { Observer, StoreCallEvent } from '@spillway/core';
 import {
+  checkOptions,
   type Gauges,
   METRICS,
   type Metric,
+  mustBe,
   STORE_CALL_DURATION,
   Tally,
 } from '@spillway/core/adapter';
@@ -30,6 +32,7 @@ export interface OpenTelemetryObserver extends Observer {
  * An observer for the option `observers` of guards, one for all of a process. Its attributes are limiter names and
  * words of few values, never a key. A request pays for an addition; the rest is done at the collection.
  *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { openTelemetryObserver } from '@spillway/opentelemetry';
@@ -40,7 +43,10 @@ export interface OpenTelemetryObserver extends Observer {
  * ```
  */
 export function openTelemetryObserver(options: OpenTelemetryOptions = {}): OpenTelemetryObserver {
-  return new TallyObserver(options.meter ?? metrics.getMeter('@spillway/opentelemetry'));
+  checkOptions(options);
+  const { meter = metrics.getMeter('@spillway/opentelemetry') } = options;
+  if (typeof meter?.createHistogram !== 'function') throw mustBe('meter', 'a Meter', meter);
+  return new TallyObserver(meter);
 }
 
 class TallyObserver extends Tally implements OpenTelemetryObserver {

@@ -2,6 +2,7 @@
 
 import { type Observer, SpillwayError, type StoreCallEvent } from '@spillway/core';
 import {
+  checkOptions,
   type Gauges,
   METRICS,
   type Metric,
@@ -41,9 +42,13 @@ export interface PrometheusObserver extends Observer {
  * ```
  */
 export function prometheusObserver(options: PrometheusOptions = {}): PrometheusObserver {
+  checkOptions(options);
   const { register = defaultRegistry, prefix = 'spillway_' } = options;
   if (typeof prefix !== 'string' || !/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(prefix)) {
     throw mustBe('prefix', 'letters, digits and underscores', prefix);
+  }
+  if (typeof register?.getSingleMetric !== 'function') {
+    throw mustBe('register', 'a Registry of prom-client', register);
   }
   if (register.getSingleMetric(`${prefix}decisions_total`)) {
     throw new SpillwayError(

@@ -150,6 +150,7 @@ describe.skipIf(redisProgram === null)('a Redis that', () => {
         observers: [{ onStoreCall: (event) => calls.push(event) }],
         logger: { warn: (line) => warnings.push(line) },
         breaker: { probeEvery: '1ms' },
+        storeTimeout: '5s', // a busy machine is no outage
       },
     );
     const ask = async (path: string) => {
@@ -174,7 +175,8 @@ describe.skipIf(redisProgram === null)('a Redis that', () => {
     const options = {
       store: redisStore(client),
       logger: { warn: (line: string) => warnings.push(line) },
-    };
+      storeTimeout: '5s', // a busy machine is no outage
+    } as const;
     const rate = rateLimit({ name: 'rate', limit: 3, window: '1h' });
     const held = createGuard(concurrencyLimit({ name: 'held', limit: 2 }), options);
     const rated = createGuard(rate, options);

@@ -1,5 +1,6 @@
 /** Checks a live change before it is made: numbers that a limiter could not be declared with cannot be set either. */
 
+import { checkList } from '../base/check-shapes.js';
 import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
 import { type Duration, parseDuration } from '../base/duration.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
@@ -47,6 +48,7 @@ export function checkClear(
   note: ChangeNote,
   only: readonly ClearableSetting[] = CLEARABLE,
 ): CheckedChange {
+  checkList('only', only, CLEARABLE.join(', '));
   const unknown = only.find((what) => !CLEARABLE.includes(what));
   if (unknown !== undefined) throw mustBe('only', `a list of ${CLEARABLE.join(', ')}`, unknown);
   const clear = only.map((what) => ({ what }));

@@ -1,5 +1,7 @@
 /** A control in the memory of one process. */
 
+import { checkOptions } from '../base/check-shapes.js';
+import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
 import { ActiveOverrides } from './active-overrides.js';
@@ -58,6 +60,7 @@ export interface MemoryControl extends Control {
  * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed. Each
  * has an author, a reason and an end. For several processes see `redisControl` of `@spillway/redis`.
  *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { createGuard, memoryControl, rateLimit } from '@spillway/core';
@@ -70,7 +73,10 @@ export interface MemoryControl extends Control {
  * ```
  */
 export function memoryControl(options: MemoryControlOptions = {}): MemoryControl {
-  return new InMemory(options.clock ?? systemClock);
+  checkOptions(options);
+  const { clock } = options;
+  checkClock(clock);
+  return new InMemory(clock ?? systemClock);
 }
 
 class InMemory implements MemoryControl {

@@ -2,19 +2,28 @@
 
 import { decide, policyOf } from '../algorithms/decide.js';
 import { measure } from '../algorithms/measure.js';
-import { checkCost, checkKey, checkName, isCost, isKey, shareAboveZero } from '../base/checks.js';
+import { checkOptions } from '../base/check-shapes.js';
+import {
+  checkCost,
+  checkKey,
+  checkName,
+  isCost,
+  isKey,
+  isPlainObject,
+  shareAboveZero,
+} from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
-import { isLater } from '../base/host.js';
+import { isLater, isThenable } from '../base/host.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 import type { Answer, Op, Step, Store } from '../contract/store.js';
-import { nameFrom, ruleFrom } from '../limits/rule-options.js';
+import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
 import { voiceFor } from '../observe/voice.js';
-import { checkStore } from '../stores/check-store.js';
+import { checkClientOptions } from '../stores/check-store.js';
 import { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
 import type {
@@ -63,19 +72,20 @@ class Keyed {
   private readonly fault: ((fault: Fault) => void) | undefined;
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
+    checkOptions(options);
+    checkClientOptions(settings);
     this.rule = ruleFrom(options);
-    if (settings.store) checkStore(settings.store);
     if (settings.store && options.name === undefined) {
       throw new SpillwayError(
         'SPW_NAME_REQUIRED',
         'name is required with a store: it identifies the limit there, so that no other meets its counts',
       );
     }
-    this.name = checkName(options.name ?? nameFrom(options.limit, options.window));
-    const { onStoreError = 'local', localShare = 1 } = settings;
+    this.name = checkName(nameOf(options));
+    const { onStoreError = 'local', localShare = 1, logger, breaker } = settings;
     this.client = new StoreClient(settings, undefined, [[this.name, onStoreError]]);
     this.countedAs = this.client.nameOf(this);
-    this.fault = voiceFor(settings, settings.store);
+    this.fault = voiceFor({ logger, breaker }, settings.store);
     this.client.claim(this, this.rule);
     this.policy = policyOf(this.name, this.rule);
     shareAboveZero('localShare', localShare);
@@ -83,7 +93,7 @@ class Keyed {
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    const step = this.step('take', key, options?.cost);
+    const step = this.step('take', key, costOf(options));
     const now = this.client.askNow(step);
     return now ? this.charged(step, now) : this.consumeLater(step);
   }
@@ -95,7 +105,7 @@ class Keyed {
   }
 
   peek(key: string, options?: CostOptions): Eventually<Decision> {
-    const step = this.step('look', key, options?.cost);
+    const step = this.step('look', key, costOf(options));
     return this.told(this.client.ask([step]), ([answer]) =>
       decide(this.name, step, answer as Answer, this.policy),
     );
@@ -110,6 +120,9 @@ class Keyed {
   }
 
   refund(decision: Decision): Eventually<boolean> {
+    if (!isPlainObject(decision) || isThenable(decision)) {
+      throw mustBe('decision', 'what consume answers', decision);
+    }
     const step = GrantedDecision.giveBack(decision, this.countedAs);
     if (!step) return this.client.sync ? false : Promise.resolve(false);
     return this.told(this.client.giveBack([step]), ([answer]) => (answer as Answer).allowed);
@@ -130,7 +143,7 @@ class Keyed {
     }
     const costs = new Map<string, number>();
     for (const key of keys) {
-      const step = this.step(op, key, options?.cost);
+      const step = this.step(op, key, costOf(options));
       if (costs.size === MAX_STEPS && !costs.has(key)) throw tooLarge();
       costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
     }
@@ -185,4 +198,11 @@ class Keyed {
       ? new GrantedDecision(decision.outcome, decision, this.policy, step, answer)
       : decision;
   }
+}
+
+/** The cost, if one is given. It stands in an object: other libraries take it alone, and here it would count as 1. */
+function costOf(options: CostOptions | undefined): number | undefined {
+  if (options === undefined) return undefined;
+  if (isPlainObject(options)) return options.cost;
+  throw mustBe('options', 'an object such as { cost: 2 }', options, 'SPW_COST_INVALID');
 }

@@ -1,5 +1,6 @@
 /** The client's address where no socket tells it: only what the app says counts, and who needs it must have said. */
 
+import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -41,6 +42,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
   constructor(options: PeerOptions<Args>) {
     this.options = options;
     this.addressing = compileAddressing(options);
+    checkCallback('clientIp', options.clientIp);
     this.isConfigured = options.clientIp !== undefined;
   }
 

@@ -1,5 +1,6 @@
 /** The guard of a fetch handler: `Request` in, `Response` or nothing out. */
 
+import { checkCallback } from '../base/checks.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
@@ -94,10 +95,11 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     limiters: Limiter<Req> | readonly Limiter<Req>[],
     options: FetchGuardOptions<Req, Rest>,
   ) {
+    this.gate = new Gate(limiters, options);
+    checkCallback('waitUntil', options.waitUntil);
     this.waitUntil = options.waitUntil;
     this.finder = new AddressFinder(options);
     this.permits = new ResponsePermits(options.onFault, options.logger);
-    this.gate = new Gate(limiters, options);
   }
 
   wrap<Args extends Rest, Res extends WebResponse>(

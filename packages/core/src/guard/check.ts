@@ -1,22 +1,22 @@
 /** What a guard asks of its limiters and options. */
 
-import { checkName, durationBetween, oneOf } from '../base/checks.js';
+import { checkList, checkObject } from '../base/check-shapes.js';
+import { checkCallback, checkName, durationBetween, oneOf } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Store } from '../contract/store.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
-import { checkStore } from '../stores/check-store.js';
+import { checkMode } from '../limits/limiter-options.js';
+import { checkClientOptions } from '../stores/check-store.js';
 import type { GuardOptions } from './options.js';
 
 /**
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`,
- * `SPW_STORE_INVALID`
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`
  */
 export function checkLimiters<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store | undefined,
 ): void {
-  if (store) checkStore(store);
   const names = new Set<string>();
   for (const limiter of limiters) {
     if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
@@ -39,9 +39,21 @@ export function checkLimiters<Raw>(
   }
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function checkPreflights<Raw>({ preflights }: GuardOptions<Raw>): void {
+/**
+ * What a guard reads at requests, and what would fail without a sentence where it is used.
+ *
+ * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ */
+export function checkGuardOptions<Raw>(options: GuardOptions<Raw>): void {
+  checkClientOptions(options);
+  const { preflights, headers, observers, control } = options;
   oneOf('preflights', preflights, ['pass', 'count']);
+  checkMode(options.mode);
+  checkList('headers', headers, "'draft-11' and 'legacy'");
+  checkList('observers', observers, 'observers');
+  for (const observer of observers ?? []) checkObject('each of observers', observer);
+  if (control !== undefined) checkObject('control', control);
+  for (const name of ['skip', 'onDecision', 'onFault'] as const) checkCallback(name, options[name]);
 }
 
 /**

@@ -9,7 +9,7 @@ import { voiceFor } from '../observe/voice.js';
 import { Resets } from '../stores/resets.js';
 import type { Policies } from '../stores/stack.js';
 import { StoreClient } from '../stores/store-client.js';
-import { callbackTimeoutOf, checkLimiters, checkPreflights } from './check.js';
+import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
 import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
@@ -33,8 +33,8 @@ export function partsOf<Raw>(
   limiters: readonly Limiter<Raw>[],
   options: GuardOptions<Raw>,
 ): Parts<Raw> {
+  checkGuardOptions(options);
   checkLimiters(limiters, options.store);
-  checkPreflights(options);
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
   const own = {
     onBreaker: (event: Parameters<Permits['onBreaker']>[0]) => permits.onBreaker(event),

@@ -1,5 +1,6 @@
 /** The concurrent requests limiter: so many requests of each key in progress at once. */
 
+import { checkOptions } from '../base/check-shapes.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import type { PerLater } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
@@ -44,11 +45,15 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
 export function concurrencyLimit<Raw = unknown>(
   options: ConcurrencyLimitOptions<Raw>,
 ): StoredLimiter<Raw> {
+  checkOptions(options);
   const { name, limit, defaultLimit, key } = options;
   checkKeyOption(key);
   return new LeaseLimiter(
     {
-      name: name ?? `${typeof limit === 'function' ? defaultLimit : limit}-at-once`,
+      name:
+        name === undefined
+          ? `${String(typeof limit === 'function' ? defaultLimit : limit)}-at-once`
+          : name,
       named: name !== undefined,
       reason: 'concurrency',
       limitOption: 'limit',

@@ -2,6 +2,7 @@
 
 import { decide } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
+import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost, checkName } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { isThenable } from '../base/host.js';
@@ -27,7 +28,7 @@ import {
   declaredLimit,
   type StoreErrorOptions,
 } from './limiter-options.js';
-import { nameFrom, ruleFrom } from './rule-options.js';
+import { nameOf, ruleFrom } from './rule-options.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
@@ -112,9 +113,10 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   private readonly declared: RuleVariant;
 
   constructor(options: RateLimitOptions<Raw>) {
+    checkOptions(options);
     this.options = options;
     const limit = declaredLimit('limit', options.limit, options.defaultLimit);
-    this.name = checkName(options.name ?? nameFrom(limit, options.window));
+    this.name = checkName(nameOf({ ...options, limit }));
     this.named = options.name !== undefined;
     this.mode = checkMode(options.mode);
     checkConstants(options);

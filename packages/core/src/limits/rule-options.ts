@@ -40,7 +40,19 @@ export function ruleFrom(options: RuleOptions): RateRule {
   return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst);
 }
 
-/** The name of a limit that was given none: its numbers, as in `100-per-1m`. */
-export function nameFrom(limit: number, window: Duration): string {
+/**
+ * The name of a limit; without one its numbers, as in `100-per-1m`.
+ *
+ * @throws SpillwayError `SPW_WINDOW_INVALID`
+ */
+export function nameOf({ name, limit, window }: Named): string {
+  if (name !== undefined) return name;
+  windowToMicroseconds(window); // what is no window cannot always be shown
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
+}
+
+interface Named {
+  readonly name?: string | undefined;
+  readonly limit: number;
+  readonly window: Duration;
 }

@@ -1,5 +1,6 @@
 /** The store in this process's memory: synchronous, without timers, with a limit on its size. */
 
+import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { spread, uniqueGroup } from '../contract/group.js';
@@ -56,6 +57,7 @@ const OVERFLOW_COUNTS = 1024;
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  checkOptions(options);
   const { maxEntries = 1_000_000, clock } = options;
   checkClock(clock);
   return new Memory(clock ?? systemClock, integerBetween('maxEntries', maxEntries, 1, 100_000_000));
@@ -66,13 +68,9 @@ export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
   return new Memory(clock, maxEntries, true);
 }
 
-/** Whether `store` was made by {@link memoryStore} of this copy of the package. */
-export function isMemoryStore(store: Store): boolean {
-  return store instanceof Memory;
-}
-
 /** What a memory store can beside `apply`: one step, without a list for it or for its answer. */
 export interface OneStepStore {
+  readonly apply: SyncStore['apply'];
   applyOne(step: Step): Answer;
 }
 
@@ -81,16 +79,23 @@ export function oneStepStore(store: Store): OneStepStore | undefined {
   return store instanceof Memory && store.apply === applyOfMemory ? store : undefined;
 }
 
+/** What keys share while the store is full. */
+interface Overflow {
+  /** A key without a count of its own may have been charged there, until they are at rest. */
+  counts: Shelves | undefined;
+  untilUs: number;
+  /** How many decisions used one. */
+  uses: number;
+}
+
 class Memory implements MemoryStore, OneStepStore {
   readonly sync = true;
-  overflowed = 0;
 
   private readonly own = new Shelves();
   // Kept in a field of its own, because nearly all decisions use it.
   private readonly buckets = this.own.buckets;
-  /** The shared counts. A key without a count of its own may have been charged there, until they are at rest. */
-  private common: Shelves | undefined;
-  private commonUntilUs = 0;
+  /** In an object of its own, so that it changes in a frozen store too. */
+  private readonly shared: Overflow = { counts: undefined, untilUs: 0, uses: 0 };
   private readonly clock: Clock;
   private readonly maxEntries: number;
   /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
@@ -109,7 +114,11 @@ class Memory implements MemoryStore, OneStepStore {
   }
 
   get size(): number {
-    return this.own.size + (this.common?.size ?? 0);
+    return this.own.size + (this.shared.counts?.size ?? 0);
+  }
+
+  get overflowed(): number {
+    return this.shared.uses;
   }
 
   register(limiter: string, rule: Rule): void {
@@ -123,11 +132,13 @@ class Memory implements MemoryStore, OneStepStore {
   private applyGroup(steps: readonly Step[]): readonly Answer[] {
     const nowUs = this.clock.nowUs();
     const group = uniqueGroup(steps);
+    const { uses } = this.shared;
     let passes = true;
     for (const step of group.steps) {
       if (step.op !== 'take' || !step.binding) continue;
       if (!this.applyOne(step, nowUs, false).allowed) passes = false;
     }
+    this.shared.uses = uses; // asked in advance: that is no decision
     return spread(
       group,
       group.steps.map((step) => this.applyOne(step, nowUs, passes)),
@@ -253,17 +264,18 @@ class Memory implements MemoryStore, OneStepStore {
   private overflows(nowUs: number): boolean {
     if (this.own.size < this.maxEntries) return false;
     this.own.reclaim(nowUs);
-    this.common?.reclaim(nowUs);
+    this.shared.counts?.reclaim(nowUs);
     return this.own.size >= this.maxEntries;
   }
 
   /** The shared counts, if there is no room, or if one of them still counts. */
   private commonAt(nowUs: number, full: boolean): Shelves | undefined {
-    if (full) this.common ??= new Shelves();
-    else if (this.common && (nowUs >= this.commonUntilUs || this.common.size === 0)) {
-      this.common = undefined;
+    const { shared } = this;
+    if (full) shared.counts ??= new Shelves();
+    else if (shared.counts && (nowUs >= shared.untilUs || shared.counts.size === 0)) {
+      shared.counts = undefined;
     }
-    return this.common;
+    return shared.counts;
   }
 
   /** The key under which a key is counted in the shared counts. */
@@ -278,8 +290,8 @@ class Memory implements MemoryStore, OneStepStore {
   private noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
     if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
     if (!full || op === 'look') return answer;
-    this.overflowed += 1;
-    this.commonUntilUs = Math.max(this.commonUntilUs, restsUs);
+    this.shared.uses += 1;
+    this.shared.untilUs = Math.max(this.shared.untilUs, restsUs);
     return answer;
   }
 }

@@ -57,9 +57,9 @@ export function nodeGuard<
   limiters: Limiter<Req> | readonly Limiter<Req>[],
   options: NodeGuardOptions<Req, Res> = {},
 ): NodeGuard<Req, Res> {
-  const { onRefused } = options;
-  const addressing = compileAddressing(options);
   const gate = new Gate<Req>(limiters, options);
+  const addressing = compileAddressing(options);
+  const { onRefused } = options;
 
   const settle = (
     passage: Passage,

@@ -1,5 +1,6 @@
 /** The signal of the brake: how long work waits for the event loop. */
 
+import { checkOptions } from '../base/check-shapes.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { afterPendingInput } from '../base/host.js';
@@ -38,6 +39,7 @@ export interface TimedSignal extends Signal {
  * ```
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
+  checkOptions(options);
   const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);

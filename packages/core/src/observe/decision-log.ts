@@ -1,5 +1,6 @@
 /** An observer for logs: a sample of the decisions, without the keys. */
 
+import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
@@ -80,6 +81,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * ```
  */
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
+  checkOptions(options);
   const { write, secret } = options;
   const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
   if (typeof write !== 'function') throw mustBe('write', 'a function', write);

@@ -1,5 +1,6 @@
 /** The way of a request past a guard: the same steps in every HTTP world. */
 
+import { checkCallback } from '../base/checks.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
@@ -37,10 +38,14 @@ export class Gate<Raw> {
   private readonly guard: Guard<Raw>;
   private readonly options: GuardOptions<Raw>;
 
-  /** @throws SpillwayError those of `createGuard` */
-  constructor(limiters: Limiter<Raw> | readonly Limiter<Raw>[], options: GuardOptions<Raw>) {
+  /** @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard` */
+  constructor(
+    limiters: Limiter<Raw> | readonly Limiter<Raw>[],
+    options: GuardOptions<Raw> & { readonly onRefused?: unknown },
+  ) {
     this.options = options;
     this.guard = createGuard(limiters, options);
+    checkCallback('onRefused', options.onRefused);
     this.notices = new Notices(options);
   }
 

@@ -1,5 +1,6 @@
 /** The fleet shedder: keeps a share of the fleet's capacity for critical requests. */
 
+import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
@@ -54,6 +55,7 @@ const FLEET = 'fleet';
  * ```
  */
 export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): StoredLimiter<Raw> {
+  checkOptions(options);
   const { name, capacity, defaultCapacity, priority } = options;
   const reserve = shareFromZero('reserve', options.reserve ?? 0.2);
   const ranking = new Ranking(priority);

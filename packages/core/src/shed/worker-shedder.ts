@@ -1,5 +1,6 @@
 /** The worker shedder: refuses requests because this process is overloaded. */
 
+import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { hints, randomOf } from '../base/hint.js';
@@ -82,6 +83,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly passed: readonly Decision[];
 
   constructor(options: WorkerShedderOptions<Raw>) {
+    checkOptions(options);
     const { clock = systemClock } = options;
     this.name = checkName(options.name);
     this.mode = checkMode(options.mode);

@@ -1,6 +1,8 @@
 /** What is given as a store must be one: a client that only looks like it would leave every limit open in silence. */
 
+import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
 import { SpillwayError, show } from '../base/errors.js';
+import type { Logger } from '../base/host.js';
 import type { Store } from '../contract/store.js';
 
 /**
@@ -17,6 +19,24 @@ export function checkStore<S extends Store>(store: S): S {
   }
   // Not a text itself: a URL may have a password.
   throw noStore(typeof given === 'string' ? 'a text' : show(given));
+}
+
+/**
+ * What guards and limiters without HTTP are told of their store; to be called before any of it is read.
+ *
+ * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ */
+export function checkClientOptions(options: ClientOptions): void {
+  checkOptions(options);
+  if (options.store !== undefined) checkStore(options.store);
+  checkFlag('denialCache', options.denialCache);
+  if (options.logger !== false) checkHas('logger', 'warn', options.logger);
+}
+
+interface ClientOptions {
+  readonly store?: Store | undefined;
+  readonly denialCache?: boolean | undefined;
+  readonly logger?: Logger | false | undefined;
 }
 
 type Shape = { readonly [name: string]: unknown };

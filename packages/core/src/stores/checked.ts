@@ -6,7 +6,7 @@
 import { SpillwayError, show } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
-import { isMemoryStore } from '../memory/memory-store.js';
+import { oneStepStore } from '../memory/memory-store.js';
 
 /** The numbers in the answer of each machine. */
 const NUMBERS = {
@@ -17,11 +17,11 @@ const NUMBERS = {
 } as const;
 
 /**
- * Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked: it is our
- * own.
+ * Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked, unless
+ * somebody replaced its `apply`.
  */
 export function withCheck(store: Store): Store {
-  return isMemoryStore(store) ? store : new CheckedStore(store);
+  return oneStepStore(store) ? store : new CheckedStore(store);
 }
 
 class CheckedStore implements Store {

@@ -1,5 +1,6 @@
 /** The decorators that stand between a guard and its store, in their one order. */
 
+import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
@@ -77,6 +78,7 @@ export function resilient(
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
   if (breaker === false) return undefined;
+  checkObject('breaker', breaker);
   const { failures = 5, probeEvery = '100ms' } = breaker;
   return {
     failures: positiveInteger('breaker.failures', failures),

@@ -24,6 +24,7 @@ interface ClusterNode {
 /**
  * A node-redis cluster for `redisStore`. Connect it yourself, as node-redis asks.
  *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { fromNodeRedisCluster, redisStore } from '@spillway/redis';

@@ -1,5 +1,6 @@
 /** Runs scripts with node-redis 5 and 6 (`redis` on npm) on one server. */
 
+import { SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from './client.js';
 
@@ -37,6 +38,7 @@ export interface NodeRedisClient extends NodeRedisLike {
  * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks you to. Calls wait while it connects;
  * if it has not been ready for a quarter of a second, they fail at once.
  *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { fromNodeRedis, redisStore } from '@spillway/redis';
@@ -57,6 +59,15 @@ function labelOf({ options }: NodeRedisClient): string {
   return `Redis at ${path ?? `${host ?? 'localhost'}:${port ?? 6379}`}`;
 }
 
+function checkClient(client: unknown): void {
+  if (typeof (client as NodeRedisLike | null | undefined)?.withTypeMapping === 'function') return;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    // Never print the value: a URL contains a password.
+    `client must be one of node-redis 5 or later, got ${client === null ? 'null' : typeof client}`,
+  );
+}
+
 /** The part that is the same for one server and for a cluster. */
 export class NodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;
@@ -72,6 +83,7 @@ export class NodeRedis implements RedisClient {
     events: readonly string[],
     name: () => string,
   ) {
+    checkClient(client);
     this.client = client;
     this.name = name;
     // The user may have set other types on this client; here replies have the types of Redis.
