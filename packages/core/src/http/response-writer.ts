@@ -16,12 +16,13 @@ export type HeaderStyle = 'draft-11' | 'legacy';
 
 /** What is written of a policy again and again. */
 interface PolicyTexts {
-  /** Its name in a field. */
-  readonly name: string;
+  /** How its `RateLimit` item begins. */
+  readonly limit: string;
   /** Its name in JSON. */
   readonly json: string;
-  /** Its `RateLimit-Policy` item. */
+  /** Its `RateLimit-Policy` item, and the field with this item alone. */
   readonly item: string;
+  readonly field: Field;
 }
 
 const NONE: readonly Field[] = Object.freeze([]);
@@ -65,13 +66,13 @@ export class ResponseWriter {
     binding: Decision | undefined,
     nowMs: number,
   ): readonly Field[] {
-    const limits = this.limits(turns, nowMs);
-    if (!binding) return limits;
+    const shown = this.shown(turns, nowMs);
+    if (!binding) return shown;
     const { retryAfterMs } = binding;
     // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
-    if (retryAfterMs === Infinity) return [...limits, NO_STORE, PROBLEM];
-    const retryAfter = String(retryAfterSeconds(retryAfterMs || 0));
-    return [...limits, ['Retry-After', retryAfter], NO_STORE, PROBLEM];
+    if (retryAfterMs === Infinity) return [...shown, NO_STORE, PROBLEM];
+    const retryAfter: Field = ['Retry-After', String(retryAfterSeconds(retryAfterMs || 0))];
+    return [...shown, retryAfter, NO_STORE, PROBLEM];
   }
 
   body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision): string {
@@ -82,27 +83,23 @@ export class ResponseWriter {
     return problemBody(binding, this.jsonNameOf(binding), violated, this.statusOf(binding));
   }
 
-  private limits<Raw>(turns: readonly LimiterTurn<Raw>[], nowMs: number): readonly Field[] {
-    let policies = '';
+  private shown<Raw>(turns: readonly LimiterTurn<Raw>[], nowMs: number): readonly Field[] {
+    let policy: Field | undefined;
     let limits = '';
     let tightest: Decision | undefined;
     for (const { mode, decision } of turns) {
       // What is in shadow is not shown; and where the store failed there are no numbers to tell.
       if (mode !== 'enforce' || !decision.policy || Number.isNaN(decision.remaining)) continue;
       if (this.standard) {
-        const { name, item } = this.textsOf(decision.policy);
-        policies += (policies && ', ') + item;
-        limits += (limits && ', ') + limitItem(name, decision);
+        const texts = this.textsOf(decision.policy);
+        const item = limitItem(texts.limit, decision);
+        limits = policy ? `${limits}, ${item}` : item;
+        policy = policy ? [policy[0], `${policy[1]}, ${texts.item}`] : texts.field;
       }
       if (this.legacy && decision.policy.unit === 'requests')
         tightest = tightest ? bindingOf([tightest, decision]) : decision;
     }
-    const standard: readonly Field[] = limits
-      ? [
-          ['RateLimit-Policy', policies],
-          ['RateLimit', limits],
-        ]
-      : NONE;
+    const standard: readonly Field[] = policy ? [policy, ['RateLimit', limits]] : NONE;
     return tightest ? [...standard, ...legacyFields(tightest, nowMs)] : standard;
   }
 
@@ -114,7 +111,13 @@ export class ResponseWriter {
     let texts = this.texts.get(policy);
     if (texts === undefined) {
       const { name } = policy;
-      texts = { name: stringItem(name), json: JSON.stringify(name), item: policyItem(policy) };
+      const item = policyItem(policy);
+      texts = {
+        json: JSON.stringify(name),
+        limit: `${stringItem(name)};r=`,
+        item,
+        field: Object.freeze(['RateLimit-Policy', item] as const),
+      };
       this.texts.set(policy, texts);
     }
     return texts;
