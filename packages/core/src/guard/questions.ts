@@ -47,7 +47,7 @@ export class Questions<Raw> {
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,
   ): Promise<void> | undefined {
-    if (typeof isExempt === 'boolean' && !turns.some(({ asking }) => asking)) return undefined;
+    if (typeof isExempt === 'boolean' && !isAsking(turns)) return undefined;
     const asking = turns.map((turn) => turn.asking);
     return Promise.all([isExempt, ...asking]).then(([exempt]) => {
       if (exempt) for (const turn of turns) turn.skip();
@@ -110,4 +110,9 @@ export class Questions<Raw> {
     context.fault({ limiter: name, source: 'step', error });
     turn.decision = brokenDecision(name, turn.mode, context);
   }
+}
+
+function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {
+  for (const { asking } of turns) if (asking) return true;
+  return false;
 }
