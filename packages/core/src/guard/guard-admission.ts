@@ -97,7 +97,7 @@ export class GuardAdmission<Raw> implements Admission {
 }
 
 function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
-  for (const { decision } of turns) if (!decision.allowed) return false;
+  for (let i = 0; i < turns.length; i += 1) if (!turns[i]?.decision.allowed) return false;
   return true;
 }
 

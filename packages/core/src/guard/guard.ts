@@ -81,7 +81,8 @@ class ListGuard<Raw> implements Guard<Raw> {
     let steps: Step[] | undefined;
     let refused = false;
     // 2. Local limiters answer, and whatever else this process knows.
-    for (const turn of turns) {
+    for (let i = 0; i < turns.length; i += 1) {
+      const turn = turns[i] as Turn<Raw>;
       known.decide(turn);
       if (turn.decision) refused ||= !turn.decision.allowed;
       else if (turn.step) {
@@ -116,7 +117,8 @@ class ListGuard<Raw> implements Guard<Raw> {
   /** 4. From the answers to the decisions, and to what is said and done. */
   private conclude(turns: Turn<Raw>[], startUs: number): Admission {
     const { observers } = this.parts;
-    for (const turn of turns) {
+    for (let i = 0; i < turns.length; i += 1) {
+      const turn = turns[i] as Turn<Raw>;
       turn.decision ??= skippedDecision(turn.limiter.name);
       if (observers.hearsDecisions) {
         observers.decision(turn.decision, turn.mode, turn.step?.key);

@@ -39,7 +39,10 @@ export class Questions<Raw> {
   /** One turn for each limiter, with its mode, and its question to the store if that is known at once. */
   begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
-    return this.askers.map((asker) => this.turnOf(asker, request, ofGuard));
+    const { askers } = this;
+    return askers.length === 1
+      ? [this.turnOf(askers[0] as Asker<Raw>, request, ofGuard)] // most guards have one
+      : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
   /** Settled when callbacks that answer later have answered; undefined if there are none. Never rejects. */
@@ -113,6 +116,6 @@ export class Questions<Raw> {
 }
 
 function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {
-  for (const { asking } of turns) if (asking) return true;
+  for (let i = 0; i < turns.length; i += 1) if (turns[i]?.asking) return true;
   return false;
 }

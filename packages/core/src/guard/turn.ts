@@ -49,6 +49,11 @@ export class Turn<Raw> {
   }
 }
 
+/** Whether the end of the request may concern the turn at all. */
+export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
+  return limiter.finish !== undefined || step?.lease !== undefined;
+}
+
 /** Whether no answer of the store refused the request. */
 export function storeGranted<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);

@@ -52,7 +52,11 @@ export function problemBody(head: string, binding: Decision, violated: string): 
 }
 
 /** The body as far as it is the same for each refusal of a policy for `rate`; `name` is the limiter's in JSON. */
-export function problemHead(binding: Decision, name: string, status = statusOf(binding)): string {
+export function problemHead(
+  binding: Decision,
+  name: string,
+  status: number = statusOf(binding),
+): string {
   const { type, title } = problemOf(binding);
   const sentence = sentenceOf(binding, name.slice(1, -1));
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;

@@ -29,6 +29,9 @@ interface PolicyTexts {
 export class ResponseWriter {
   // A policy's texts are made once; a weak map, so that limits that were asked for once do not stay.
   private readonly texts = new WeakMap<Policy, PolicyTexts>();
+  // Most guards tell of one policy again and again. To look it up would be a tenth of an admission.
+  private lastPolicy: Policy | undefined;
+  private lastTexts: PolicyTexts | undefined;
   private readonly standard: boolean;
   private readonly blockedStatus: 403 | 429;
   private readonly legacy: boolean;
@@ -77,7 +80,8 @@ export class ResponseWriter {
 
   body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision): string {
     let violated = '';
-    for (const { decision } of turns) {
+    for (let i = 0; i < turns.length; i += 1) {
+      const { decision } = turns[i] as LimiterTurn<Raw>;
       if (!decision.allowed) violated += (violated && ',') + this.jsonNameOf(decision);
     }
     return problemBody(this.headOf(binding), binding, violated);
@@ -97,7 +101,8 @@ export class ResponseWriter {
     let policies = '';
     let limits = '';
     let tightest: Decision | undefined;
-    for (const { mode, decision } of turns) {
+    for (let i = 0; i < turns.length; i += 1) {
+      const { mode, decision } = turns[i] as LimiterTurn<Raw>;
       // What is in shadow is not shown; and where the store failed there are no numbers to tell.
       if (mode !== 'enforce' || !decision.policy || Number.isNaN(decision.remaining)) continue;
       if (this.standard) {
@@ -123,6 +128,7 @@ export class ResponseWriter {
   }
 
   private textsOf(policy: Policy): PolicyTexts {
+    if (policy === this.lastPolicy) return this.lastTexts as PolicyTexts;
     let texts = this.texts.get(policy);
     if (texts === undefined) {
       const { name } = policy;
@@ -130,6 +136,8 @@ export class ResponseWriter {
       texts = { json: JSON.stringify(name), limit, item: policyItem(policy), quota: undefined };
       this.texts.set(policy, texts);
     }
+    this.lastPolicy = policy;
+    this.lastTexts = texts;
     return texts;
   }
 }
