@@ -10,9 +10,7 @@ import { checkMode } from '../limits/limiter-options.js';
 import { checkClientOptions } from '../stores/check-store.js';
 import type { GuardOptions } from './options.js';
 
-/**
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED`
- */
+/** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
 export function checkLimiters<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store | undefined,

@@ -12,7 +12,14 @@ import type {
 import type { Step } from '../contract/store.js';
 import { read } from '../limits/callbacks.js';
 import type { Permits } from './permits/permits.js';
-import { type DecidedTurn, hearsEnd, holdsPermit, mayHoldPermit, storeGranted } from './turn.js';
+import {
+  type DecidedTurn,
+  hearsEnd,
+  holdsPermit,
+  mayEnd,
+  mayHoldPermit,
+  storeGranted,
+} from './turn.js';
 
 export class Ending<Raw> {
   private readonly permits: Permits;
@@ -40,6 +47,17 @@ export class Ending<Raw> {
 
   /** Holds the permits of a request that may go on; the turns with something to do at its end, undefined for none. */
   begin(
+    turns: readonly DecidedTurn<Raw>[],
+    allowed: boolean,
+  ): readonly DecidedTurn<Raw>[] | undefined {
+    // Nearly always there are none.
+    for (let i = 0; i < turns.length; i += 1) {
+      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.open(turns, allowed);
+    }
+    return undefined;
+  }
+
+  private open(
     turns: readonly DecidedTurn<Raw>[],
     allowed: boolean,
   ): readonly DecidedTurn<Raw>[] | undefined {

@@ -15,21 +15,22 @@ interface Shared<Raw> {
   readonly ending: Ending<Raw>;
 }
 
+/** Made for each request: `declare` keeps the compiler from setting each field twice. */
 export class GuardAdmission<Raw> implements Admission {
-  readonly allowed: boolean;
-  readonly guard: object;
-  private readonly shared: Shared<Raw>;
-  private readonly turns: readonly DecidedTurn<Raw>[];
+  declare readonly allowed: boolean;
+  declare readonly guard: object;
+  declare private readonly shared: Shared<Raw>;
+  declare private readonly turns: readonly DecidedTurn<Raw>[];
   /** When the request came, by the guard's clock, if a limiter asks how long it took. */
-  private readonly startUs: number;
+  declare private readonly startUs: number;
   /** By the wall clock, if a field needs it. */
-  private readonly nowMs: number;
+  declare private readonly nowMs: number;
   /** Those with something to do when the request is over. */
-  private open: readonly DecidedTurn<Raw>[] | undefined;
-  private knownDecisions: readonly Decision[] | undefined = undefined;
-  private knownBinding: Decision | undefined = undefined;
-  private knownFields: readonly Field[] | undefined = undefined;
-  private knownBody: string | undefined = undefined;
+  declare private open: readonly DecidedTurn<Raw>[] | undefined;
+  declare private knownDecisions: readonly Decision[] | undefined;
+  declare private knownBinding: Decision | undefined;
+  declare private knownFields: readonly Field[] | undefined;
+  declare private knownBody: string | undefined;
 
   constructor(
     turns: readonly DecidedTurn<Raw>[],
@@ -37,13 +38,17 @@ export class GuardAdmission<Raw> implements Admission {
     shared: Shared<Raw>,
     startUs: number,
   ) {
-    this.turns = turns;
+    this.allowed = allAllowed(turns);
     this.guard = guard;
     this.shared = shared;
+    this.turns = turns;
     this.startUs = startUs;
     this.nowMs = shared.writer.nowMs();
-    this.allowed = allAllowed(turns);
     this.open = shared.ending.begin(turns, this.allowed);
+    this.knownDecisions = undefined;
+    this.knownBinding = undefined;
+    this.knownFields = undefined;
+    this.knownBody = undefined;
     if (this.open && !this.allowed) this.end({ status: this.status }, true);
   }
 
@@ -92,7 +97,7 @@ export class GuardAdmission<Raw> implements Admission {
 }
 
 function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
-  for (const { decision } of turns) if (!decision.allowed) return false;
+  for (let i = 0; i < turns.length; i += 1) if (!turns[i]?.decision.allowed) return false;
   return true;
 }
 

@@ -77,39 +77,50 @@ class ListGuard<Raw> implements Guard<Raw> {
     startUs: number,
   ): Admission | Promise<Admission> {
     const { known, permits, client } = this.parts;
+    let asks: Turn<Raw> | undefined;
     let steps: Step[] | undefined;
     let refused = false;
     // 2. Local limiters answer, and whatever else this process knows.
-    for (const turn of turns) {
+    for (let i = 0; i < turns.length; i += 1) {
+      const turn = turns[i] as Turn<Raw>;
       known.decide(turn);
       if (turn.decision) refused ||= !turn.decision.allowed;
       else if (turn.step) {
-        // An array that begins empty makes room for many.
-        if (steps) steps.push(turn.step);
-        else steps = [turn.step];
+        if (!asks) asks = turn;
+        else if (steps) steps.push(turn.step);
+        else steps = [asks.step as Step, turn.step];
       }
     }
     // What this process refuses by itself costs the store nothing.
-    if (refused || !steps) return this.conclude(turns, undefined, startUs);
-    // 3. All steps go to the store in one call.
+    if (refused || !asks) return this.conclude(turns, startUs);
     permits.keepUp();
-    const answers = client.ask(steps, request);
+    // 3. All steps go to the store in one call. A memory store takes one without a list.
+    const step = asks.step as Step;
+    const now = steps ? undefined : client.askNow(step);
+    if (now) {
+      this.judge(asks, now);
+      return this.conclude(turns, startUs);
+    }
+    const answers = client.ask(steps ?? [step], request);
     return isLater(answers)
-      ? answers.then((given) => this.conclude(turns, given, startUs))
-      : this.conclude(turns, answers, startUs);
+      ? answers.then((given) => this.judgeAll(turns, given, startUs))
+      : this.judgeAll(turns, answers, startUs);
   }
 
-  /** `answers`: one for each step, undefined if the store was not asked. */
-  private conclude(
-    turns: Turn<Raw>[],
-    answers: readonly Answer[] | undefined,
-    startUs: number,
-  ): Admission {
-    const { observers } = this.parts;
-    // 4. From the answers to the decisions, and to what is said and done.
+  /** `answers`: one for each step. */
+  private judgeAll(turns: Turn<Raw>[], answers: readonly Answer[], startUs: number): Admission {
     let next = 0;
-    for (const turn of turns) {
-      if (answers && turn.step && !turn.decision) this.judge(turn, answers[next++]);
+    for (const turn of turns) if (turn.step && !turn.decision) this.judge(turn, answers[next++]);
+    return this.conclude(turns, startUs);
+  }
+
+  /**
+   * 4. From the answers to the decisions, and to what is said and done.
+   */
+  private conclude(turns: Turn<Raw>[], startUs: number): Admission {
+    const { observers } = this.parts;
+    for (let i = 0; i < turns.length; i += 1) {
+      const turn = turns[i] as Turn<Raw>;
       turn.decision ??= skippedDecision(turn.limiter.name);
       if (observers.hearsDecisions) {
         observers.decision(turn.decision, turn.mode, turn.step?.key);

@@ -39,7 +39,10 @@ export class Questions<Raw> {
   /** One turn for each limiter, with its mode, and its question to the store if that is known at once. */
   begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
-    return this.askers.map((asker) => this.turnOf(asker, request, ofGuard));
+    const { askers } = this;
+    return askers.length === 1
+      ? [this.turnOf(askers[0] as Asker<Raw>, request, ofGuard)] // most guards have one
+      : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
   /** Settled when callbacks that answer later have answered; undefined if there are none. Never rejects. */
@@ -47,7 +50,7 @@ export class Questions<Raw> {
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,
   ): Promise<void> | undefined {
-    if (typeof isExempt === 'boolean' && !turns.some(({ asking }) => asking)) return undefined;
+    if (typeof isExempt === 'boolean' && !isAsking(turns)) return undefined;
     const asking = turns.map((turn) => turn.asking);
     return Promise.all([isExempt, ...asking]).then(([exempt]) => {
       if (exempt) for (const turn of turns) turn.skip();
@@ -110,4 +113,9 @@ export class Questions<Raw> {
     context.fault({ limiter: name, source: 'step', error });
     turn.decision = brokenDecision(name, turn.mode, context);
   }
+}
+
+function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {
+  for (let i = 0; i < turns.length; i += 1) if (turns[i]?.asking) return true;
+  return false;
 }

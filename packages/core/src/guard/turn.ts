@@ -12,17 +12,18 @@ export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly limiter: Limiter<Raw>;
 }
 
+/** Made for each limiter and request: `declare` keeps the compiler from setting each field twice. */
 export class Turn<Raw> {
-  readonly limiter: Limiter<Raw>;
-  readonly request: LimitRequest<Raw>;
-  mode: Mode;
+  declare readonly limiter: Limiter<Raw>;
+  declare readonly request: LimitRequest<Raw>;
+  declare mode: Mode;
   /** What is set live: read once, so that one decision follows from one state. */
-  readonly settings: LimiterSettings | undefined;
+  declare readonly settings: LimiterSettings | undefined;
   /** Settled when `step` is known, if callbacks answer later. Never rejects. */
-  asking: Promise<void> | undefined = undefined;
-  step: Step | undefined = undefined;
-  answer: Answer | undefined = undefined;
-  decision: Decision | undefined = undefined;
+  declare asking: Promise<void> | undefined;
+  declare step: Step | undefined;
+  declare answer: Answer | undefined;
+  declare decision: Decision | undefined;
 
   constructor(
     limiter: Limiter<Raw>,
@@ -34,6 +35,10 @@ export class Turn<Raw> {
     this.request = request;
     this.mode = mode;
     this.settings = settings;
+    this.asking = undefined;
+    this.step = undefined;
+    this.answer = undefined;
+    this.decision = undefined;
   }
 
   /** The app has said, later, that no limiter sees this request. */
@@ -42,6 +47,11 @@ export class Turn<Raw> {
     this.step = undefined;
     this.decision = undefined;
   }
+}
+
+/** Whether the end of the request may concern the turn at all. */
+export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
+  return limiter.finish !== undefined || step?.lease !== undefined;
 }
 
 /** Whether no answer of the store refused the request. */

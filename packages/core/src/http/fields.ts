@@ -24,11 +24,11 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/** The `RateLimit` item of a decision; `name` is its policy's name as a String item. */
-export function limitItem(name: string, decision: Decision): string {
+/** The `RateLimit` item of a decision; `prefix` is what comes before the number of what is left. */
+export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, remaining, retryAfterMs, resetMs } = decision;
   const left = allowed ? remaining : 0;
-  const item = `${name};r=${integerItem(left)}`;
+  const item = prefix + integerItem(left);
   // Where waiting does not help, and where nobody knows how long.
   if (retryAfterMs === Infinity || Number.isNaN(resetMs)) return item;
   // Exhausted: when to come again. Else: when the quota is whole again.
@@ -46,32 +46,54 @@ export function legacyFields(decision: Decision, nowMs: number): readonly Field[
   ];
 }
 
+/** A response that may have fields from another guard already. */
+interface FieldHolder {
+  /** The value of a field; undefined, null or '' if there is none. */
+  getField(name: string): unknown;
+  setField(name: string, value: string): void;
+}
+
 /**
- * The fields to set on a response that may have some from another guard already: lists are joined, the rest is
- * replaced, save that of the legacy fields those of whichever guard has less left stay.
+ * Sets fields on a response: lists are joined to those that are there, the rest is replaced, save that of the legacy
+ * fields those of whichever guard has less left stay. Done for every response, so it makes no list.
+ *
+ * @param except the name of a field that is left out
  */
+export function setFields(fields: readonly Field[], response: FieldHolder, except?: string): void {
+  const looser = isLooser(fields, response);
+  // By index, and no pair taken apart: to iterate costs more than to set a field.
+  for (let i = 0; i < fields.length; i += 1) {
+    const field = fields[i] as Field;
+    const name = field[0];
+    const value = field[1];
+    if (name === except) continue;
+    if (name === 'RateLimit' || name === 'RateLimit-Policy') {
+      const before = response.getField(name);
+      response.setField(name, isNone(before) ? value : `${joined(before)}, ${value}`);
+    } else if (!looser || !name.startsWith('X-RateLimit-')) response.setField(name, value);
+  }
+}
+
+/** The fields that {@link setFields} would set on a response that has `existing` ones. */
 export function mergeFields(
   fields: readonly Field[],
   existing: (name: string) => unknown,
 ): readonly Field[] {
-  const looser = isLooser(fields, existing);
   const merged: Field[] = [];
-  for (const field of fields) {
-    const [name, value] = field;
-    if (name === 'RateLimit' || name === 'RateLimit-Policy') {
-      const before = existing(name);
-      merged.push(isNone(before) ? field : [name, `${joined(before)}, ${value}`]);
-    } else if (!looser || !name.startsWith('X-RateLimit-')) merged.push(field);
-  }
+  const setField = (name: string, value: string) => merged.push([name, value]);
+  setFields(fields, { getField: existing, setField });
   return merged;
 }
 
 /** Whether the legacy fields among `fields` leave more than those that are there. */
-function isLooser(fields: readonly Field[], existing: (name: string) => unknown): boolean {
-  const after = fields.find(([name]) => name === 'X-RateLimit-Remaining')?.[1];
-  if (after === undefined) return false;
-  const before = existing('X-RateLimit-Remaining');
-  return !isNone(before) && Number(before) < Number(after);
+function isLooser(fields: readonly Field[], response: FieldHolder): boolean {
+  for (let i = 0; i < fields.length; i += 1) {
+    const field = fields[i] as Field;
+    if (field[0] !== 'X-RateLimit-Remaining') continue;
+    const before = response.getField(field[0]);
+    return !isNone(before) && Number(before) < Number(field[1]);
+  }
+  return false;
 }
 
 function isNone(value: unknown): boolean {

@@ -44,36 +44,46 @@ function problemOf({ reason }: Decision): Problem {
 }
 
 /**
- * The problem document of a refusal. It names policies, never keys. A refusal must stay cheap, so it is written by hand
- * around what needs escaping: `name`, the binding limiter's in JSON, and `violated`, all names in JSON with commas.
+ * The problem document of a refusal. It names policies, never keys. A refusal must stay cheap, so it is written by
+ * hand: `head` is of {@link problemHead}, `violated` has all names in JSON with commas.
  */
-export function problemBody(
+export function problemBody(head: string, binding: Decision, violated: string): string {
+  return `${head}${adviceFor(binding)}","violated-policies":[${violated}]}`;
+}
+
+/** The body as far as it is the same for each refusal of a policy for `rate`; `name` is the limiter's in JSON. */
+export function problemHead(
   binding: Decision,
   name: string,
-  violated: string,
   status: number = statusOf(binding),
 ): string {
   const { type, title } = problemOf(binding);
-  const detail = detailOf(binding, name.slice(1, -1));
-  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail}","violated-policies":[${violated}]}`;
+  const sentence = sentenceOf(binding, name.slice(1, -1));
+  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
 /** As the inside of a JSON string; `limiter` is that of its name. */
-function detailOf({ reason, cost, policy, retryAfterMs }: Decision, limiter: string): string {
+function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':
       return policy
-        ? `This request takes ${cost} units, more than policy \\"${limiter}\\" can ever allow. Make it smaller; waiting does not help.`
-        : `Policy \\"${limiter}\\" allows you no requests. ${waitOf(retryAfterMs)}`;
+        ? `This request takes ${cost} units, more than policy \\"${limiter}\\" can ever allow.`
+        : `Policy \\"${limiter}\\" allows you no requests.`;
     case 'blocked':
-      return `Your requests are blocked under policy \\"${limiter}\\". ${waitOf(retryAfterMs)}`;
+      return `Your requests are blocked under policy \\"${limiter}\\".`;
     case 'rate':
-      return `You have used up the quota of policy \\"${limiter}\\". ${waitOf(retryAfterMs)}`;
+      return `You have used up the quota of policy \\"${limiter}\\".`;
     case 'concurrency':
-      return `You have too many requests in progress under policy \\"${limiter}\\". Wait for one to finish.`;
+      return `You have too many requests in progress under policy \\"${limiter}\\".`;
     default:
-      return `The service cannot take this request now. ${waitOf(retryAfterMs)}`;
+      return 'The service cannot take this request now.';
   }
+}
+
+function adviceFor({ reason, policy, retryAfterMs }: Decision): string {
+  if (reason === 'concurrency') return 'Wait for one to finish.';
+  if (reason === 'never' && policy) return 'Make it smaller; waiting does not help.';
+  return waitOf(retryAfterMs);
 }
 
 function waitOf(retryAfterMs: number): string {

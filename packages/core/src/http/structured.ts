@@ -10,5 +10,6 @@ const MAX_INTEGER = 999_999_999_999_999;
 
 /** An Integer item of a number that is not negative. */
 export function integerItem(value: number): string {
-  return String(Math.min(value, MAX_INTEGER));
+  const small = value | 0; // such integers become texts sooner
+  return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));
 }

@@ -31,11 +31,21 @@ export function read<Raw, Value>(
   source: Fault['source'],
   option: PerLater<Raw, Value> | undefined,
 ): Value | undefined | Promise<Value | undefined> {
-  if (typeof option !== 'function') return option;
+  // So short that V8 always inlines it: most options are constants.
+  return typeof option === 'function'
+    ? call(asking, source, option as PerRequest<Raw, Value>)
+    : option;
+}
+
+type PerRequest<Raw, Value> = (request: LimitRequest<Raw>) => Value | PromiseLike<Value>;
+
+function call<Raw, Value>(
+  asking: CallbackContext<Raw>,
+  source: Fault['source'],
+  option: PerRequest<Raw, Value>,
+): Value | undefined | Promise<Value | undefined> {
   try {
-    const own = (option as (request: LimitRequest<Raw>) => Value | PromiseLike<Value>)(
-      asking.request,
-    );
+    const own = option(asking.request);
     return isThenable(own) ? inTime(asking, source, own as PromiseLike<Value>) : own;
   } catch (error) {
     asking.context.fault({ limiter: asking.limiter, source, error });

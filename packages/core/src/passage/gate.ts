@@ -7,7 +7,7 @@ import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { createGuard } from '../guard/guard.js';
 import type { Guard, GuardOptions } from '../guard/options.js';
-import { mergeFields } from '../http/fields.js';
+import { setFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
 import { Notices } from '../observe/notices.js';
 import { admissionBefore, rememberAdmission } from './admissions.js';
@@ -134,7 +134,7 @@ export class Gate<Raw> {
       }
       if (!held) exchange.onClosed((outcome) => admission.release(outcome));
       held = true;
-      setFields(admission, exchange);
+      setFields(admission.fields, exchange, 'Content-Type'); // that is of the refusal's body
       return finish(admission, exchange);
     } catch (error) {
       if (!held) admission.release({}); // nobody will call when the response has closed
@@ -154,12 +154,6 @@ export class Gate<Raw> {
   private excuse(error: unknown): Passage {
     tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
     return 'pass';
-  }
-}
-
-function setFields({ fields }: Admission, exchange: Exchange): void {
-  for (const [name, value] of mergeFields(fields, (field) => exchange.getField(field))) {
-    if (name !== 'Content-Type') exchange.setField(name, value);
   }
 }
 
