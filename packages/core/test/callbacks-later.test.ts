@@ -201,3 +201,21 @@ it('permits do not wait for a refundIf that answers later', async () => {
   await released;
   expect((await guard.admit(request())).allowed).toBe(true);
 });
+
+it('a guard that closes waits for what refundIf says later', async () => {
+  let say: (verdict: boolean) => void = () => undefined;
+  const verdict = new Promise<boolean>((resolve) => {
+    say = resolve;
+  });
+  const { guard } = setUpLater(rateLimit({ ...two, limit: 1, refundIf: () => verdict }));
+  void (await guard.admit(request())).release({ status: 200 });
+  let closed = false;
+  const closing = guard.close().then(() => {
+    closed = true;
+  });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(closed).toBe(false);
+  say(true);
+  await closing;
+  expect((await guard.admit(request())).allowed).toBe(true);
+});

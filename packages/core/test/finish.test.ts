@@ -110,6 +110,27 @@ describe('a local limiter with finish', () => {
   });
 });
 
+describe('a finish that answers what are no steps', () => {
+  const junk = [7, true, 'abc', {}, [null], [{}]];
+  const answers = [...junk, ...junk.map((value) => Promise.resolve(value))];
+
+  it.each(answers)('is a fault, and the permit goes back: %s', async (answer) => {
+    const { admit, faults } = setUp([
+      concurrencyLimit({ name: 'permit', limit: 1 }),
+      { ...holding().limiter, finish: () => answer as never },
+    ]);
+    await admit().release({ status: 200 });
+    expect(faults).toMatchObject([{ limiter: 'own', source: 'finish' }]);
+    expect(admit().allowed).toBe(true);
+  });
+
+  it.each([null, Promise.resolve(null)])('may answer %s for none', async (answer) => {
+    const { admit, faults } = setUp({ ...holding().limiter, finish: () => answer as never });
+    await admit().release({ status: 200 });
+    expect(faults).toEqual([]);
+  });
+});
+
 it('what ends together goes to the store in one call', async () => {
   const memory = memoryStore();
   const calls: string[][] = [];

@@ -83,6 +83,33 @@ describe('a guard with a broken limiter', () => {
     expect(faults[0]).toMatchObject({ limiter: 'broken', source: 'decide' });
   });
 
+  it.each([undefined, null, 7, {}, Promise.resolve({ allowed: false })])(
+    'lets a request pass a local limiter that decides %s, and says so',
+    (decision) => {
+      const { admit, faults } = setUp({
+        kind: 'local',
+        name: 'broken',
+        mode: 'enforce',
+        decide: () => decision as never,
+      });
+      expect(admit()).toMatchObject({ allowed: true, decisions: [{ outcome: 'skipped' }] });
+      expect(faults).toMatchObject([{ limiter: 'broken', source: 'decide' }]);
+    },
+  );
+
+  it.each([undefined, 7, {}, Promise.resolve({ allowed: true })])(
+    'answers by onStoreError for a limiter that decides %s',
+    (decision) => {
+      const sound = rateLimit(two);
+      const broken: Limiter = Object.assign(Object.create(sound) as typeof sound, {
+        decide: () => decision,
+      });
+      const { admit, faults } = setUp(broken, { onStoreError: 'allow' });
+      expect(admit()).toMatchObject({ allowed: true, decisions: [{ outcome: 'error' }] });
+      expect(faults).toMatchObject([{ limiter: 'two', source: 'decide' }]);
+    },
+  );
+
   it.each([
     ['step', 'allow', 200],
     ['step', 'deny', 503],

@@ -37,6 +37,10 @@ export class FastifyExchange extends NodeExchange {
   }
 
   protected override end(body: string): void {
+    if (this.res.headersSent) {
+      super.end(body); // a hook before has begun the response by hand: Fastify's reply can send nothing any more
+      return;
+    }
     // With a serializer of its own, or Fastify would add a charset to the type: problem documents have none.
     this.reply.serializer(asItIs).send(body);
   }

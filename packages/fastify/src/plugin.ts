@@ -31,7 +31,7 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
         `hook must be onRequest or preHandler, got ${hook}`,
       );
     }
-    const outer = app.spillway instanceof Registration ? app.spillway : undefined;
+    const outer = registrationOf(app);
     const registration = new Registration(options, outer);
     app.spillway = registration;
     const routes: [server: FastifyInstance, limits: RouteLimits | undefined][] = [];
@@ -39,6 +39,10 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
       routes.push([this, config?.spillway]);
     });
     app.addHook('onReady', async () => {
+      // What is around this one may have been loaded after it.
+      for (let around = parentOf(app); around; around = parentOf(around)) {
+        registration.leaveTo(registrationOf(around));
+      }
       // Not before: a plugin of the route's own context may still have been on its way.
       for (const [server, limits] of routes) (server.spillway as Registration).gateOf(limits);
     });
@@ -49,3 +53,12 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
   },
   { name: '@spillway/fastify', fastify: '5.x' },
 );
+
+function registrationOf({ spillway }: FastifyInstance): Registration | undefined {
+  return spillway instanceof Registration ? spillway : undefined;
+}
+
+/** The context around one: Fastify makes each from it. */
+function parentOf(app: FastifyInstance): FastifyInstance | null {
+  return Object.getPrototypeOf(app);
+}

@@ -27,14 +27,16 @@ export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
   /** The limiters of registrations around this one, which ask them. */
-  private readonly outside: ReadonlySet<FastifyLimiter>;
+  private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
   /** By what a route says; null where that leaves no limiter. */
-  private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>([[false, null]]);
+  private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
   /** What `preHandler` has decided on: that hook runs again where a handler calls `reply.callNotFound()`. */
   private readonly decided = new WeakSet<FastifyRequest>();
+  private readonly outer: Registration | undefined;
+  private readonly notices: Notices;
 
   /**
    * @param outer what was registered before, for this context or around it
@@ -43,13 +45,11 @@ export class Registration implements GuardHandle {
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
     this.options = options;
     this.limiters = [options.limiters ?? []].flat();
-    this.outside = new Set(outer && [...outer.outside, ...outer.limiters]);
+    this.outer = outer;
     this.groups = new Map([...(outer?.groups ?? []), ...Object.entries(options.groups ?? {})]);
-    const notices = new Notices(options);
-    this.addressingOf = addressingFinder(options, notices);
-    if (this.limiters.some((limiter) => this.outside.has(limiter))) {
-      notices.tell('SPW_REGISTERED_TWICE', () => TWICE);
-    }
+    this.notices = new Notices(options);
+    this.addressingOf = addressingFinder(options, this.notices);
+    this.leaveTo(outer);
     for (const limits of [undefined, ...Object.keys(options.groups ?? {})]) this.gateOf(limits);
   }
 
@@ -59,6 +59,17 @@ export class Registration implements GuardHandle {
 
   async close(): Promise<void> {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
+  }
+
+  /** Leaves limiters of `others`, and of those before them, to them; to be called before the first request. */
+  leaveTo(others: Registration | undefined): void {
+    for (let other = others; other; other = other.outer) {
+      for (const limiter of other.limiters) this.outside.add(limiter);
+    }
+    this.gates.clear();
+    if (this.limiters.some((limiter) => this.outside.has(limiter))) {
+      this.notices.tell('SPW_REGISTERED_TWICE', () => TWICE);
+    }
   }
 
   /** The hook: decides on a request, and goes on with `done`, or answers it. */
@@ -81,9 +92,10 @@ export class Registration implements GuardHandle {
    * @throws SpillwayError `SPW_OPTION_INVALID` for a group that there is not; also those of `createGuard`
    */
   gateOf(limits: RouteLimits | undefined): FastifyGate | null {
+    if (limits === false) return null;
     const known = this.gates.get(limits);
     if (known !== undefined) return known;
-    const gate = this.make(limits || []);
+    const gate = this.make(limits ?? []);
     this.gates.set(limits, gate);
     return gate;
   }

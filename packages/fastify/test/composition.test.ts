@@ -180,6 +180,25 @@ describe('contexts', () => {
     expect(lines).toMatchObject([expect.stringContaining('SPW_REGISTERED_TWICE')]);
   });
 
+  it('count such a limiter once, and say so, if the plugin around them is loaded later', async () => {
+    const lines: string[] = [];
+    const options = {
+      limiters: limit('same', 2),
+      logger: { warn: (line: string) => lines.push(line) },
+    };
+    const app = makeApp();
+    app.register(async (child) => {
+      child.register(async (grandchild) => {
+        grandchild.register(spillway, options);
+        grandchild.get('/', { config: { spillway: options.limiters } }, () => 'ok');
+      });
+      child.register(spillway, { limiters: limit('between', 9) });
+    });
+    app.register(spillway, options);
+    expect(await statuses(app, '/', 3)).toEqual([200, 200, 429]);
+    expect(lines).toMatchObject([expect.stringContaining('SPW_REGISTERED_TWICE')]);
+  });
+
   it('may be limited twice: by address before a body is read, by account after authentication', async () => {
     const app = makeApp();
     app.decorateRequest('account', '');

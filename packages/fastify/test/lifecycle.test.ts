@@ -191,3 +191,29 @@ it('gives back all that is held when the app closes', async () => {
   expect(puts).toMatchObject([{ limiter: 'held', op: 'put' }]);
   expect(app.spillway.inProgress).toBe(0);
 });
+
+it('ends what a hook before it has begun by hand, if it refuses: no handler runs', async () => {
+  const { outcomes, limiters } = noting();
+  const app = makeApp();
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.raw.writeHead(200);
+    reply.raw.write('begun');
+  });
+  let runs = 0;
+  app.register(spillway, {
+    limiters: [limiters, concurrencyLimit({ name: 'one', limit: 1, key: 'all' })],
+  });
+  app.get('/', (_request, reply) => {
+    runs += 1;
+    reply.hijack();
+  });
+  const { get, open } = await serve(app);
+  const first = open().on('error', () => undefined);
+  first.end();
+  await once(first, 'response');
+  expect(await get()).toMatchObject({ status: 200, body: 'begun' });
+  expect(runs).toBe(1);
+  first.destroy();
+  await until(() => outcomes.length === 1);
+  expect(outcomes).toEqual([{ status: 200, aborted: true }]);
+});

@@ -30,6 +30,7 @@ describe('at the start', () => {
 
   it.each<[string, unknown, string]>([
     ['a group that there is not', 'nobody', 'SPW_OPTION_INVALID'],
+    ['an empty text', '', 'SPW_OPTION_INVALID'],
     ['what is no limiter', { limit: 5 }, 'SPW_LIMITER_INVALID'],
     ['two limiters of one name', [one(), one()], 'SPW_NAME_CONFLICT'],
   ])('a route that names %s is refused', async (_, config, code) => {

@@ -1,5 +1,6 @@
 /** What a limiter decides; one that throws decides as if its store could not answer. */
 
+import { Junk } from '../base/junk.js';
 import type { KeyRuling } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
@@ -17,7 +18,7 @@ export function decideStored<Raw>(
   context: StepContext,
 ): Decision {
   try {
-    const decision = limiter.decide(step, answer);
+    const decision = decided(limiter.name, limiter.decide(step, answer));
     // One of the user's own may take its name from the step, which need not have it.
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
@@ -46,13 +47,19 @@ export function decideLocally<Raw>(
 ): Decision {
   let decision: Decision;
   try {
-    decision = limiter.decide(request, context);
+    decision = decided(limiter.name, limiter.decide(request, context));
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
     return skippedDecision(limiter.name);
   }
   if (decision.allowed || mode === 'enforce') return decision;
   return { ...decision, allowed: true, outcome: 'would-deny' };
+}
+
+/** Throws what says what a limiter of somebody's own returned in place of a decision. */
+function decided(limiter: string, own: Decision): Decision {
+  if (typeof own?.allowed === 'boolean') return own;
+  throw new Junk(`decide of limiter "${limiter}"`, own);
 }
 
 /** The decision on a key that was allowed or blocked live. */

@@ -2,15 +2,9 @@
 
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
-import type {
-  Limiter,
-  RequestOutcome,
-  ResponseEnd,
-  StepContext,
-  StepsBack,
-} from '../contract/limiter.js';
+import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
-import { read } from '../limits/callbacks.js';
+import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Permits } from './permits/permits.js';
 import {
   type DecidedTurn,
@@ -86,31 +80,35 @@ export class Ending<Raw> {
     const durationMs = this.isTimed ? (this.clock.nowUs() - startUs) / 1000 : 0;
     const outcome = refused ? { ...end, durationMs, refused } : { ...end, durationMs };
     const steps: Step[] = [];
-    const later: PromiseLike<readonly Step[] | undefined>[] = [];
+    const later: Promise<readonly Step[]>[] = [];
     for (const turn of turns) {
       if (turn.step?.lease) steps.push(this.permits.release(turn.step));
-      const back = hearsEnd(turn, refused) ? this.finish(turn, outcome) : undefined;
-      if (isThenable(back)) later.push(back as PromiseLike<readonly Step[] | undefined>);
-      else if (back) steps.push(...back);
+      if (!hearsEnd(turn, refused)) continue;
+      const back = this.finish(turn, outcome);
+      if (isThenable(back)) later.push(back as Promise<readonly Step[]>);
+      else steps.push(...back);
     }
     const given = this.permits.giveBack(steps);
     return later.length === 0 ? given : this.permits.track(this.endLater(given, later));
   }
 
-  private finish(turn: DecidedTurn<Raw>, outcome: RequestOutcome): StepsBack {
+  private finish(
+    turn: DecidedTurn<Raw>,
+    outcome: RequestOutcome,
+  ): readonly Step[] | Promise<readonly Step[]> {
     const { limiter, request } = turn;
     const { context } = this;
-    return read({ limiter: limiter.name, request, context }, 'finish', () =>
-      limiter.finish?.(turn, outcome, context),
-    );
+    const asking = { limiter: limiter.name, request, context };
+    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, context));
+    return isThenable(own) ? own.then((steps) => stepsFrom(asking, steps)) : stepsFrom(asking, own);
   }
 
   private async endLater(
     given: Promise<void> | undefined,
-    later: readonly PromiseLike<readonly Step[] | undefined>[],
+    later: readonly Promise<readonly Step[]>[],
   ): Promise<void> {
     const lists = await Promise.all(later);
-    await Promise.all([given, this.permits.giveBack(lists.flatMap((steps) => steps ?? []))]);
+    await Promise.all([given, this.permits.giveBack(lists.flat())]);
   }
 
   /** A refusal charged nothing, unless the store let it pass and we did not, or nobody knows what the store did. */

@@ -6,6 +6,7 @@ import { Junk } from '../base/junk.js';
 import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
 import type { LimitRequest, PerLater } from '../contract/request.js';
+import type { Step } from '../contract/store.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
 const ADDRESS_MARK = '@';
@@ -128,4 +129,16 @@ export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefi
   if (isCost(own)) return own;
   if (own !== undefined) junk(asking, 'cost', own);
   return 1;
+}
+
+/** The steps that `finish` of a limiter answered: none, and a fault, if one of them is no step. */
+export function stepsFrom<Raw>(asking: CallbackContext<Raw>, own: unknown): readonly Step[] {
+  if (own === undefined || own === null) return [];
+  if (Array.isArray(own) && own.every(isStep)) return own;
+  junk(asking, 'finish', own);
+  return [];
+}
+
+function isStep(value: Partial<Step> | null | undefined): boolean {
+  return typeof value?.op === 'string' && typeof value.rule?.machine === 'string';
 }

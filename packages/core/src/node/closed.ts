@@ -38,22 +38,28 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
  * response (Lambda adapters, tests of handlers), nothing closes: there it calls back when the response has finished.
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
+  const { [WATCHERS]: watchers } = res as Watched;
+  if (isGone(req, res)) tell([closed], res, !res.writableFinished);
+  else if (res.writableEnded && !closes(res)) tell([closed], res, false);
+  else if (watchers) watchers.push(closed);
+  else watch(req, res, [closed]);
+}
+
+const WATCHERS = Symbol('spillway.watchers');
+
+/** All who wait for the end of a response: its clients may choose how many, as with GraphQL. */
+type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
+
+function watch(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
+  res[WATCHERS] = watchers;
   let isOver = false;
   const end = (aborted: boolean): void => {
     if (isOver) return;
     isOver = true;
-    // Until the head was sent, the status is only Node's default.
-    closed(res.headersSent ? { status: res.statusCode, aborted } : { aborted });
+    res[WATCHERS] = undefined;
+    tell(watchers, res, aborted);
   };
   const close = (): void => end(!res.writableFinished);
-  if (isGone(req, res)) {
-    close();
-    return;
-  }
-  if (res.writableEnded && !closes(res)) {
-    end(false);
-    return;
-  }
   // The first of the two counts. On a connection `close` follows `finish` at once; on HTTP/2 both come when the stream
   // has closed, also when it was reset.
   res.on('finish', () => end(res.stream?.aborted === true));
@@ -63,6 +69,12 @@ export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed
     const forget = onSocketClosed(req.socket, close);
     res.on('close', forget);
   }
+}
+
+function tell(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
+  // Until the head was sent, the status is only Node's default.
+  const outcome = res.headersSent ? { status: res.statusCode, aborted } : { aborted };
+  for (const closed of watchers) closed(outcome);
 }
 
 /** Whether `close` is still to come for a response that has ended: there is a connection, or was one. */
