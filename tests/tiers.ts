@@ -2,6 +2,8 @@
 
 /** What starts processes, clusters, package managers or other runtimes, or takes long. */
 const SLOW = [
+  'packages/redis/test/conformance.test.ts',
+  'packages/conformance/test/adapter.test.ts',
   'packages/cli/test/',
   'packages/redis/test/cluster.test.ts',
   'packages/redis/test/connection.test.ts',
@@ -22,14 +24,28 @@ const SLOW = [
   'tests/readme/readme.test.ts',
 ] as const;
 
-/** What needs a Redis, or more than some seconds. */
+/** What needs a Redis, the server of a framework, or more than a second. */
 const USUAL = [
-  'packages/conformance/test/adapter.test.ts',
+  'packages/conformance/test/mutants.test.ts',
+  'packages/core/test/entries.test.ts',
+  'packages/core/test/lease-background.test.ts',
+  'packages/core/test/lease-outages.test.ts',
+  'packages/core/test/lease-renewals.test.ts',
+  'packages/core/test/memory/memory-store.test.ts',
+  'packages/core/test/net/address-properties.test.ts',
+  'packages/core/test/refusals.test.ts',
+  'packages/core/test/resilience-probe.test.ts',
+  'packages/core/test/shed/signals.test.ts',
+  'packages/core/test/stand-in.test.ts',
+  'packages/express/test/',
+  'packages/fastify/test/',
+  'packages/hono/test/',
+  'packages/koa/test/',
+  'packages/nestjs/test/',
   'packages/conformance/test/oracle.test.ts',
   'packages/conformance/test/suite.test.ts',
   'packages/core/test/memory/long-keys.test.ts',
   'packages/redis/test/acl.test.ts',
-  'packages/redis/test/conformance.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',
