@@ -23,6 +23,8 @@ export default defineConfig({
         include: [...include],
         exclude: ['**/node_modules/**', ...exclude],
         globalSetup: name === 'quick' ? [] : ['packages/testkit/src/redis-global-setup.ts'],
+        // Nothing in there depends on how long something takes.
+        ...(name === 'quick' && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
         testTimeout: 60_000,
         hookTimeout: 30_000,
       },

@@ -45,9 +45,7 @@ it('runs all tiers in .ci/run, by the command for all tests', () => {
   );
   expect(scripts['test:all']).toMatch(/&& vitest run$/); // neither a project nor a path
   expect(scripts.test).toMatch(/&& vitest run --project quick --project usual$/);
-  expect(scripts['test:quick']).toMatch(
-    /^vitest run --project quick --pool threads --maxWorkers 100%$/,
-  );
+  expect(scripts['test:quick']).toMatch(/^vitest run --project quick$/);
 });
 
 it('starts neither a Redis nor a process in what is quick', () => {
