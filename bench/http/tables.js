@@ -21,9 +21,9 @@ const OTHER_CORE = 1;
 /** Added CPU microseconds to which Spillway in memory is held, and for a refusal a multiple of a bare request. */
 const FRAMEWORKS = {
   express: { title: 'Express 5', contenders: express, addedUs: 8, refused: 1 },
-  koa: { title: 'Koa 3', contenders: koa, addedUs: 6 },
+  koa: { title: 'Koa 3', contenders: koa, addedUs: 4 },
   fastify: { title: 'Fastify 5', contenders: fastify, addedUs: 4 },
-  hono: { title: 'Hono 4 on Node', contenders: hono, addedUs: 10 },
+  hono: { title: 'Hono 4 on Node', contenders: hono, addedUs: 3 },
   nest: { title: 'NestJS 11 on Express', contenders: nest, addedUs: 15, refused: 1.15 },
 };
 const KINDS = [

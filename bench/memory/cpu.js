@@ -17,6 +17,8 @@ const COLUMNS = [
     targets: {
       bucket: ['CPU of `apply` in memory, 1 key, ÷ floor', '<=', 1.6],
       consume: ['CPU of `createLimiter().consume` in memory, 1 key, ÷ floor', '<=', 1.9],
+      admit: ['CPU of `createGuard().admit` in memory, 1 key, ÷ floor', '<=', 6],
+      refusal: ['the same, a refusal with its body', '<=', 10],
     },
   },
   {
@@ -27,6 +29,7 @@ const COLUMNS = [
     targets: {
       bucket: ['the same, 10 000 keys', '<=', 1.3],
       consume: ['`consume`, 10 000 keys', '<=', 1.5],
+      admit: ['`admit`, 10 000 keys', '<=', 4],
     },
   },
   {
@@ -37,6 +40,7 @@ const COLUMNS = [
     targets: {
       bucket: ['the same, 1 000 000 keys', '<=', 0.8],
       consume: ['`consume`, 1 000 000 keys', '<=', 0.8],
+      admit: ['`admit`, 1 000 000 keys', '<=', 1],
     },
   },
 ];
