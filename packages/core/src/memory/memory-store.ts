@@ -16,6 +16,7 @@ import type {
   SyncStore,
   WindowAnswer,
 } from '../contract/store.js';
+import { asLook, COMMON, inCommon, OVERFLOW_COUNTS, Overflow, ofCommon } from './overflow.js';
 import { Shelves } from './shelves.js';
 
 export interface MemoryStoreOptions {
@@ -40,9 +41,6 @@ export interface MemoryStore extends SyncStore {
    */
   readonly overflowed: number;
 }
-
-/** How many counts new keys share when the store is full, for each code. */
-const OVERFLOW_COUNTS = 1024;
 
 /**
  * Keeps counts in memory, for one process: at most `maxEntries`, answered without a promise.
@@ -79,15 +77,6 @@ export function oneStepStore(store: Store): OneStepStore | undefined {
   return store instanceof Memory && store.apply === applyOfMemory ? store : undefined;
 }
 
-/** What keys share while the store is full. */
-interface Overflow {
-  /** A key without a count of its own may have been charged there, until they are at rest. */
-  counts: Shelves | undefined;
-  untilUs: number;
-  /** How many decisions used one. */
-  uses: number;
-}
-
 class Memory implements MemoryStore, OneStepStore {
   readonly sync = true;
 
@@ -95,30 +84,25 @@ class Memory implements MemoryStore, OneStepStore {
   // Kept in a field of its own, because nearly all decisions use it.
   private readonly buckets = this.own.buckets;
   /** In an object of its own, so that it changes in a frozen store too. */
-  private readonly shared: Overflow = { counts: undefined, untilUs: 0, uses: 0 };
+  private readonly overflow = new Overflow();
   private readonly clock: Clock;
   private readonly maxEntries: number;
   /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
 
-  constructor(
-    clock: Clock,
-    maxEntries: number,
-    /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
-    forgives = false,
-  ) {
+  constructor(clock: Clock, maxEntries: number, forgives = false) {
     this.clock = clock;
     this.maxEntries = maxEntries;
     this.forgives = forgives;
   }
 
   get size(): number {
-    return this.own.size + (this.shared.counts?.size ?? 0);
+    return this.own.size + this.overflow.size;
   }
 
   get overflowed(): number {
-    return this.shared.uses;
+    return this.overflow.uses;
   }
 
   register(limiter: string, rule: Rule): void {
@@ -132,13 +116,13 @@ class Memory implements MemoryStore, OneStepStore {
   private applyGroup(steps: readonly Step[]): readonly Answer[] {
     const nowUs = this.clock.nowUs();
     const group = uniqueGroup(steps);
-    const { uses } = this.shared;
+    const { uses } = this.overflow;
     let passes = true;
     for (const step of group.steps) {
       if (step.op !== 'take' || !step.binding) continue;
       if (!this.applyOne(step, nowUs, false).allowed) passes = false;
     }
-    this.shared.uses = uses; // asked in advance: that is no decision
+    this.overflow.uses = uses; // asked in advance: that is no decision
     return spread(
       group,
       group.steps.map((step) => this.applyOne(step, nowUs, passes)),
@@ -185,14 +169,14 @@ class Memory implements MemoryStore, OneStepStore {
     const full = slot < 0 && this.overflows(nowUs);
     if (full && this.forgives)
       return uncounted(buckets.step(asLook(step), rule, slot, nowUs, false));
-    const common = slot < 0 ? this.commonAt(nowUs, full)?.buckets : undefined;
+    const common = slot < 0 ? this.overflow.countsAt(nowUs, full)?.buckets : undefined;
     if (!common) return buckets.step(step, rule, slot, nowUs, charge);
     const shared = common.find(COMMON, rule, this.placeOf(step), nowUs);
     const asked = inCommon(step);
     const answer = full
       ? common.step(asked, rule, shared, nowUs, charge)
       : buckets.step(asked, rule, slot, nowUs, charge, common, shared);
-    return this.noted(step, answer, full, answer.tatUs + 1);
+    return this.overflow.noted(step, answer, full, answer.tatUs + 1);
   }
 
   private performWindow(
@@ -207,7 +191,7 @@ class Memory implements MemoryStore, OneStepStore {
     const full = !stored && this.overflows(nowUs);
     if (full && this.forgives)
       return uncounted(windows.step(asLook(step), rule, key, nowUs, false, stored));
-    const common = stored ? undefined : this.commonAt(nowUs, full)?.windows;
+    const common = stored ? undefined : this.overflow.countsAt(nowUs, full)?.windows;
     if (!common) return windows.step(step, rule, key, nowUs, charge, stored);
     const place = this.placeOf(step);
     const shared = common.get(ofCommon(step), place);
@@ -215,7 +199,7 @@ class Memory implements MemoryStore, OneStepStore {
     const answer = full
       ? common.step(ofCommon(asked), rule, place, nowUs, charge, shared)
       : windows.step(asked, rule, key, nowUs, charge, undefined, shared);
-    return this.noted(step, answer, full, answer.startUs + 2 * rule.windowUs);
+    return this.overflow.noted(step, answer, full, answer.startUs + 2 * rule.windowUs);
   }
 
   private performLog(step: Step, rule: LogRule, nowUs: number, charge: boolean): LogAnswer {
@@ -226,7 +210,7 @@ class Memory implements MemoryStore, OneStepStore {
     if (!stored && full && this.forgives) {
       return uncounted(logs.step(asLook(step), rule, key, nowUs, false, false, stored));
     }
-    const common = stored ? undefined : this.commonAt(nowUs, full)?.logs;
+    const common = stored ? undefined : this.overflow.countsAt(nowUs, full)?.logs;
     if (!common) return logs.step(step, rule, key, nowUs, charge, !full, stored);
     const place = this.placeOf(step);
     const shared = common.get(ofCommon(step), place);
@@ -234,7 +218,7 @@ class Memory implements MemoryStore, OneStepStore {
     const answer = full
       ? common.step(ofCommon(asked), rule, place, nowUs, charge, false, shared)
       : logs.step(asked, rule, key, nowUs, charge, true, undefined, shared);
-    return this.noted(step, answer, full, answer.lastUs + rule.windowUs);
+    return this.overflow.noted(step, answer, full, answer.lastUs + rule.windowUs);
   }
 
   /** A permit is looked for where it was taken, and permits in both places count. */
@@ -248,7 +232,7 @@ class Memory implements MemoryStore, OneStepStore {
     const { key } = step;
     const full = !leases.has(step, key) && this.overflows(nowUs);
     if (full && this.forgives) return leases.step(asLook(step), rule, key, nowUs, false);
-    const common = this.commonAt(nowUs, full)?.leases;
+    const common = this.overflow.countsAt(nowUs, full)?.leases;
     if (!common) return leases.step(step, rule, key, nowUs, charge);
     const place = this.placeOf(step);
     const there = ofCommon(step);
@@ -257,42 +241,22 @@ class Memory implements MemoryStore, OneStepStore {
     }
     const asked = step.op === 'put' ? there : inCommon(there);
     const answer = common.step(asked, rule, place, nowUs, charge, leases.view(step, key, nowUs));
-    return asked.op === 'put' ? answer : this.noted(step, answer, true, nowUs + rule.leaseUs);
+    return asked.op === 'put'
+      ? answer
+      : this.overflow.noted(step, answer, true, nowUs + rule.leaseUs);
   }
 
   /** Whether there is no room for one more entry, after dropping entries that are not needed. */
   private overflows(nowUs: number): boolean {
     if (this.own.size < this.maxEntries) return false;
     this.own.reclaim(nowUs);
-    this.shared.counts?.reclaim(nowUs);
+    this.overflow.reclaim(nowUs);
     return this.own.size >= this.maxEntries;
-  }
-
-  /** The shared counts, if there is no room, or if one of them still counts. */
-  private commonAt(nowUs: number, full: boolean): Shelves | undefined {
-    const { shared } = this;
-    if (full) shared.counts ??= new Shelves();
-    else if (shared.counts && (nowUs >= shared.untilUs || shared.counts.size === 0)) {
-      shared.counts = undefined;
-    }
-    return shared.counts;
   }
 
   /** The key under which a key is counted in the shared counts. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
-  }
-
-  /**
-   * The answer to a step of a key that has no count of its own. `restsUs` is when the shared count of the key is at
-   * rest.
-   */
-  private noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
-    if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
-    if (!full || op === 'look') return answer;
-    this.shared.uses += 1;
-    this.shared.untilUs = Math.max(this.shared.untilUs, restsUs);
-    return answer;
   }
 }
 
@@ -301,24 +265,4 @@ const applyOfMemory = Memory.prototype.apply;
 /** The answer for units that were not counted, and so cannot be given back. */
 function uncounted<A extends Answer>(answer: A): A {
   return { ...answer, provisional: true };
-}
-
-/** The step as one that neither charges nor gives back. */
-function asLook(step: Step): Step {
-  return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
-}
-
-/**
- * All limiters have the same shared counts. Otherwise a limiter that is made for each request would add counts each
- * time.
- */
-const COMMON = '';
-
-function ofCommon(step: Step): Step {
-  return { ...step, limiter: COMMON };
-}
-
-/** A shared count keeps what was charged there: what one key would give back or reset, another may have charged. */
-function inCommon(step: Step): Step {
-  return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
 }

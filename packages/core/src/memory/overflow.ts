@@ -1,0 +1,69 @@
+/**
+ * What a full memory store does with new keys: they share counts, so that they are limited too early, never too late.
+ */
+
+import type { Answer, Step } from '../contract/store.js';
+import { Shelves } from './shelves.js';
+
+/** How many counts new keys share when the store is full, for each code. */
+export const OVERFLOW_COUNTS = 1024;
+
+/** The shared counts of one store, made when it is full for the first time. */
+export class Overflow {
+  /** How many decisions used one. */
+  uses = 0;
+  /** A key without a count of its own may have been charged there, until they are at rest. */
+  private counts: Shelves | undefined;
+  private untilUs = 0;
+
+  /** Entries held now. */
+  get size(): number {
+    return this.counts?.size ?? 0;
+  }
+
+  /** Drops entries that are not needed. */
+  reclaim(nowUs: number): void {
+    this.counts?.reclaim(nowUs);
+  }
+
+  /** The shared counts, if there is no room, or if one of them still counts. */
+  countsAt(nowUs: number, full: boolean): Shelves | undefined {
+    if (full) this.counts ??= new Shelves();
+    else if (this.counts && (nowUs >= this.untilUs || this.counts.size === 0)) {
+      this.counts = undefined;
+    }
+    return this.counts;
+  }
+
+  /**
+   * The answer to a step of a key that has no count of its own. `restsUs` is when the shared count of the key is at
+   * rest.
+   */
+  noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
+    if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
+    if (!full || op === 'look') return answer;
+    this.uses += 1;
+    this.untilUs = Math.max(this.untilUs, restsUs);
+    return answer;
+  }
+}
+
+/** The step as one that neither charges nor gives back. */
+export function asLook(step: Step): Step {
+  return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
+}
+
+/**
+ * All limiters have the same shared counts. Otherwise a limiter that is made for each request would add counts each
+ * time.
+ */
+export const COMMON: string = '';
+
+export function ofCommon(step: Step): Step {
+  return { ...step, limiter: COMMON };
+}
+
+/** A shared count keeps what was charged there: what one key would give back or reset, another may have charged. */
+export function inCommon(step: Step): Step {
+  return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
+}
