@@ -17,43 +17,18 @@ import {
 import { showGuard } from '@spillway/core/adapter';
 import { type NodeGuard, type NodeGuardOptions, nodeGuard } from '@spillway/core/node';
 import { ManualClock } from '@spillway/core/testing';
+import { until } from 'spillway-testkit';
+import { serveListener } from 'spillway-testkit/http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 type Listener = (req: IncomingMessage, res: ServerResponse) => void;
 const hello: Listener = (_req, res) => void res.end('hello');
 
 /** A server whose listener stands behind a guard. */
-async function serve(guard: NodeGuard, listener = hello) {
-  const server = http.createServer(async (req, res) => {
+function serve(guard: NodeGuard, listener = hello) {
+  return serveListener(async (req, res) => {
     if (await guard(req, res)) listener(req, res);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
-  const open = (path = '/', options: http.RequestOptions = {}): http.ClientRequest =>
-    http.request({ host: '127.0.0.1', port, path, agent: false, ...options });
-  const get = async (path?: string, options?: http.RequestOptions) => {
-    const request = open(path, options);
-    request.end();
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    let body = '';
-    for await (const chunk of response) body += String(chunk);
-    const { statusCode: status, headers } = response;
-    return { status, headers, body };
-  };
-  return { port, open, get };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 2_000;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`not so within 2 s: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
 }
 
 /** A guard that notes how each request ended. */

@@ -1,6 +1,6 @@
 /** Which limiters stand before a handler: those of the module, the class and the method, in one guard. */
 
-import { Controller, Get, Module, Post } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import {
   ConcurrencyLimit,
   type DecisionEvent,
@@ -16,7 +16,7 @@ import {
   type Step,
 } from '@spillway/nestjs';
 import { describe, expect, it } from 'vitest';
-import { create, PLATFORMS, type Service, serve } from './service.js';
+import { PLATFORMS, type Service, serve } from './service.js';
 
 const HOUR = { limit: 9, window: '1h' } as const;
 
@@ -225,78 +225,5 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     const { get } = await serve(adapter, metadata({ limiters }, Cat));
     await get('/cats/7/feed?x=1', { method: 'POST' });
     expect(seen).toEqual([['POST', '/cats/7/feed', '/cats/:id/feed']]);
-  });
-});
-
-describe('a mistake', () => {
-  const [[, { adapter }]] = PLATFORMS;
-  const twice = { limit: 1, window: '1h' } as const;
-
-  it('in the options of a decorator throws where it stands', () => {
-    expect(() => RateLimit({ limit: 0, window: '1m' })).toThrow('SPW_LIMIT_INVALID');
-    expect(() => ConcurrencyLimit({ limit: 1.5 })).toThrow('SPW_LIMIT_INVALID');
-  });
-
-  it.each([
-    [twice, 'read has two limits without a name'],
-    [{ ...twice, name: 'same' }, 'read has two limits of the name "same"'],
-  ])('of two limits on one target that cannot be told apart throws: %j', (options, message) => {
-    expect(() => {
-      class Controlled {
-        @RateLimit(options)
-        @RateLimit({ ...options, limit: 2 })
-        read(): void {}
-      }
-      return Controlled;
-    }).toThrow(message);
-  });
-
-  it('of one name for two limits fails before the app listens', async () => {
-    @Controller()
-    class Conflicting {
-      @Get('a')
-      @RateLimit({ name: 'same', limit: 1, window: '1h' })
-      a(): void {}
-
-      @Get('b')
-      @RateLimit({ name: 'same', limit: 2, window: '1h' })
-      b(): void {}
-    }
-    const app = await create(adapter, metadata({}, Conflicting));
-    await expect(app.init()).rejects.toThrow('SPW_NAME_CONFLICT');
-  });
-
-  it('of two classes with one name and no names for their limits fails before the app listens', async () => {
-    const version = (path: string) => {
-      @Controller(path)
-      class SameController {
-        @Get()
-        @RateLimit(HOUR)
-        read(): void {}
-      }
-      return SameController;
-    };
-    const app = await create(adapter, metadata({}, version('v1'), version('v2')));
-    await expect(app.init()).rejects.toThrow(
-      'two classes or methods would have a limit called "SameController.read"',
-    );
-  });
-
-  it('in the options of the module fails when the app is made', async () => {
-    const make = (options: object) => create(adapter, metadata(options as SpillwayOptions));
-    await expect(make({ trustProxy: true })).rejects.toThrow('SPW_TRUST_PROXY_UNSAFE');
-    await expect(make({ refuse: 'never' })).rejects.toThrow('SPW_OPTION_INVALID');
-    await expect(make({ ipv6Prefix: 129 })).rejects.toThrow('SPW_OPTION_INVALID');
-    const limiters = [rateLimit(HOUR)];
-    await expect(make({ limiters, store: memoryStore() })).rejects.toThrow('SPW_NAME_REQUIRED');
-  });
-
-  it('of two configurations of the module fails before the app listens', async () => {
-    class Feature {}
-    Module({ imports: [SpillwayModule.forRoot(front())] })(Feature);
-    const app = await create(adapter, {
-      imports: [Feature, SpillwayModule.forRoot({ ...front(), headers: [] })],
-    });
-    await expect(app.init()).rejects.toThrow('SPW_REGISTERED_TWICE');
   });
 });

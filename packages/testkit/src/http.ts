@@ -35,7 +35,11 @@ export async function serveListener(
     server.close();
     server.closeAllConnections();
   });
-  const { port } = server.address() as AddressInfo;
+  return requestsTo((server.address() as AddressInfo).port, host);
+}
+
+/** Requests to a server that somebody else starts and ends. */
+export function requestsTo(port: number, host = '127.0.0.1'): Service {
   const open = (path = '/', options: http.RequestOptions = {}): http.ClientRequest =>
     http.request({ host, port, path, agent: false, ...options });
   return {
