@@ -10,6 +10,7 @@ const WIDTH = 120;
 const files = [
   ...markdownIn('.'),
   ...markdownIn('docs', true),
+  ...readdirSync(join(ROOT, 'apps')).flatMap((name) => markdownIn(`apps/${name}`)),
   ...readdirSync(join(ROOT, 'packages')).flatMap((name) => [
     ...markdownIn(`packages/${name}`),
     ...under(`packages/${name}/src`).filter((path) => /\.(ts|js|lua)$/.test(path)),

@@ -182,6 +182,17 @@ describe('nodeGuard', () => {
     ]);
   });
 
+  it('tells a guard that comes between the end of a response and its close that nobody aborted', async () => {
+    const { outcomes, guard } = noting();
+    const { get } = await serve(nodeGuard([]), (req, res) => {
+      res.on('finish', () => void guard(req, res));
+      res.end('hello');
+    });
+    await get();
+    await until(() => outcomes.length === 1);
+    expect(outcomes).toEqual([{ status: 200, aborted: false }]);
+  });
+
   it('releases pipelined requests whose turn never came', async () => {
     const { outcomes, guard } = noting();
     let arrived = 0;

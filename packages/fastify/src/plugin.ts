@@ -1,6 +1,7 @@
 /** The plugin: hooks that give requests to a registration, and its end with the app's. */
 
 import { SpillwayError } from '@spillway/core';
+import { mustBe } from '@spillway/core/adapter';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { RouteLimits, SpillwayOptions } from './options.js';
@@ -10,7 +11,7 @@ import { type Done, Registration } from './registration.js';
  * Fastify plugin that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). It limits the
  * routes of the context that it is registered for and of that context's children, those declared before it too, and
  * requests that no route answers. `admissionsOf(request)` has the decisions. `register` rejects with a `SpillwayError`
- * for wrong options, and with those of `createGuard`.
+ * for wrong options, for an app that has a decoration `spillway` of its own, and with those of `createGuard`.
  *
  * @example
  * ```ts
@@ -26,12 +27,15 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
   async (app, options: SpillwayOptions) => {
     const { hook = 'onRequest' } = options;
     if (hook !== 'onRequest' && hook !== 'preHandler') {
-      throw new SpillwayError(
-        'SPW_OPTION_INVALID',
-        `hook must be onRequest or preHandler, got ${hook}`,
-      );
+      throw mustBe('hook', 'onRequest or preHandler', hook);
     }
     const outer = registrationOf(app);
+    if (!outer && app.spillway !== undefined) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        'the app is decorated with "spillway" already: give that decoration another name',
+      );
+    }
     const registration = new Registration(options, outer);
     app.spillway = registration;
     const routes: [server: FastifyInstance, limits: RouteLimits | undefined][] = [];

@@ -41,6 +41,14 @@ describe('at the start', () => {
   });
 });
 
+it("refuses to take the place of a decoration of the app's own", async () => {
+  const app = makeApp();
+  app.decorate('spillway', { height: 30 } as never);
+  app.register(spillway, { limiters: one() });
+  await expect(app.ready()).rejects.toMatchObject({ code: 'SPW_NAME_CONFLICT' });
+  expect(app.spillway).toEqual({ height: 30 });
+});
+
 it('asks nothing of the groups around a context but what its routes name', async () => {
   const app = makeApp();
   app.register(spillway, { groups: { unnamed: rateLimit({ limit: 5, window: '1h' }) } });

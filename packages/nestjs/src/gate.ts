@@ -67,7 +67,8 @@ export class NestGate {
     this.report(
       new SpillwayError(
         'SPW_REGISTERED_TWICE',
-        `the guard is bound twice to ${nameOf(context)}, which was counted once: leave out @UseGuards(SpillwayGuard), or set globalGuard to false`,
+        `the guard is bound twice to ${nameOf(context)}, which was counted once: leave out ` +
+          '@UseGuards(SpillwayGuard), or set globalGuard to false',
       ),
     );
   }
@@ -77,7 +78,8 @@ export class NestGate {
     this.report(
       new SpillwayError(
         'SPW_INTERCEPTOR_MISSING',
-        `nobody sees the end of ${nameOf(context)}, so its permit was given back at its beginning: bind it with @UseInterceptors(SpillwayInterceptor)`,
+        `nobody sees the end of ${nameOf(context)}, so its permit was given back at its beginning: ` +
+          'bind it with @UseInterceptors(SpillwayInterceptor)',
       ),
     );
   }
