@@ -86,7 +86,7 @@ describe.each(ALGORITHMS)('a key that was counted while the store was full (%s)'
   it('takes back and forgets nothing of what others may have used', () => {
     const { clock, ask } = full(algorithm, 4);
     const grant = ask(step('take', 'ada', rule, { cost: 10 }));
-    const receipt = receiptFrom(rule, grant);
+    const receipt = receiptFrom(rule, grant, 10);
     for (const passed of ['1ms', '2s'] as const) {
       clock.advance(passed);
       expect(ask(step('put', 'ada', rule, { cost: 10, receipt })).allowed).toBe(false);
@@ -145,7 +145,11 @@ describe.each(ALGORITHMS)('a store of few entries (%s)', (algorithm) => {
           const [there] = roomy.apply([{ ...asked, ...(grant && { receipt: grant.there }) }]);
           if (op !== 'take' || !here || !there) continue;
           expect(there.allowed).toBe(true);
-          grants.set(key, { cost, here: receiptFrom(rule, here), there: receiptFrom(rule, there) });
+          grants.set(key, {
+            cost,
+            here: receiptFrom(rule, here, cost),
+            there: receiptFrom(rule, there, cost),
+          });
           admitted += 1;
         }
         overflowed += small.overflowed;

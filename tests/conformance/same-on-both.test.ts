@@ -116,7 +116,7 @@ class Pair {
       const answer = here[i] as Answer;
       if (refused || step.op !== 'take' || !answer.allowed || step.rule.machine === 'leases')
         continue;
-      this.grants.push({ ...step, receipt: receiptFrom(step.rule, answer) });
+      this.grants.push({ ...step, receipt: receiptFrom(step.rule, answer, step.cost) });
     }
   }
 }

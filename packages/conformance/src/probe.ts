@@ -34,11 +34,11 @@ function seen(rule: Rule, answer: Answer, cost: number): Seen {
   return { allowed: answer.allowed, answer, ...measure(rule, answer, cost) };
 }
 
-/** The receipt of the grant in an answer, for a later `put`. */
-export function receiptOf(answer: Answer): Receipt {
-  if ('critical' in answer) return { atUs: 0, num: 0 };
-  if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum };
-  return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0 };
+/** The receipt of the grant in an answer, for a later `put` of at most `units`. */
+export function receiptOf(answer: Answer, units: number): Receipt {
+  if ('critical' in answer) return { atUs: 0, num: 0, units };
+  if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum, units };
+  return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0, units };
 }
 
 export class Probe {

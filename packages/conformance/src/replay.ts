@@ -132,8 +132,8 @@ class Replay {
       this.grants.push({
         subject: step,
         cost: step.cost,
-        storeReceipt: receiptOf(got.answer),
-        oracleReceipt: receiptOf(expected.answer),
+        storeReceipt: receiptOf(got.answer, step.cost),
+        oracleReceipt: receiptOf(expected.answer, step.cost),
       });
     }
     if (expected.retryAfterMs > 0 && expected.retryAfterMs < Number.POSITIVE_INFINITY) {

@@ -86,7 +86,9 @@ const operations: readonly Mutant[] = [
   mutant('gives back what has long refilled', 'gives back nothing', (right, group) =>
     right.apply(
       group.map((step) =>
-        step.op === 'put' ? { ...step, receipt: { atUs: right.nowUs * 2, num: 0 } } : step,
+        step.op === 'put'
+          ? { ...step, receipt: { atUs: right.nowUs * 2, num: 0, units: 1e9 } }
+          : step,
       ),
     ),
   ),
@@ -96,7 +98,7 @@ const operations: readonly Mutant[] = [
       group.map((step, at) => {
         const look = looks[at];
         if (step.op !== 'put' || !look || !('startUs' in look)) return step;
-        return { ...step, receipt: { atUs: look.startUs, num: 0 } };
+        return { ...step, receipt: { atUs: look.startUs, num: 0, units: 1e9 } };
       }),
     );
   }),

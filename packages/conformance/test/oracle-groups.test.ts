@@ -98,7 +98,7 @@ describe('a put', () => {
   it('into a bucket gives back no more than has not refilled', () => {
     const oracle = new Oracle();
     oracle.apply([step('take', bucket, 2)], 0);
-    const put = step('put', bucket, 2, { receipt: { atUs: SECOND, num: 0 } });
+    const put = step('put', bucket, 2, { receipt: { atUs: SECOND, num: 0, units: 1e9 } });
     oracle.apply([step('take', bucket, 1)], 0.75 * SECOND); // 1.5 refilled, 0.5 left: TAT 1.5 s
     expect(oracle.apply([put], 0.75 * SECOND)).toMatchObject([
       { allowed: true, remaining: 1, resetMs: 500 },
@@ -110,7 +110,7 @@ describe('a put', () => {
     const oracle = new Oracle();
     oracle.apply([step('take', fixed, 2)], 0);
     oracle.apply([step('take', fixed, 2)], SECOND);
-    const put = step('put', fixed, 2, { receipt: { atUs: 0, num: 0 } });
+    const put = step('put', fixed, 2, { receipt: { atUs: 0, num: 0, units: 1e9 } });
     expect(oracle.apply([put], SECOND)).toMatchObject([{ allowed: false, remaining: 0 }]);
   });
 
@@ -118,7 +118,7 @@ describe('a put', () => {
     const oracle = new Oracle();
     oracle.apply([step('take', log, 1)], 10);
     oracle.apply([step('take', log, 1)], 20);
-    const put = step('put', log, 1, { receipt: { atUs: 10, num: 0 } });
+    const put = step('put', log, 1, { receipt: { atUs: 10, num: 0, units: 1e9 } });
     expect(oracle.apply([put], 30)).toMatchObject([{ allowed: true, resetMs: 999.99 }]);
     expect(oracle.apply([put], 30)).toMatchObject([{ allowed: false, remaining: 1 }]);
   });

@@ -103,7 +103,7 @@ describe('the oracle for a token-bucket', () => {
       const atUs = grant?.answer && 'tatUs' in grant.answer ? grant.answer.tatUs : 0;
       const num = grant?.answer && 'tatNum' in grant.answer ? grant.answer.tatNum : 0;
       nowUs += putAfterUs;
-      const put = step('put', subject(rule), putCost, { receipt: { atUs, num } });
+      const put = step('put', subject(rule), putCost, { receipt: { atUs, num, units: putCost } });
       const [verdict] = oracle.apply([put], nowUs);
       expect(verdict).toMatchObject(bruteForce(model, capacityOf(rule), nowUs, putCost));
     });

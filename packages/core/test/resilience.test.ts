@@ -104,7 +104,7 @@ describe('a deadline', () => {
   });
 
   it('gives what is only given back all the time there is, in the store too', async () => {
-    const put: Step = { ...step, op: 'put', receipt: { atUs: 1, num: 0 } };
+    const put: Step = { ...step, op: 'put', receipt: { atUs: 1, num: 0, units: 1 } };
     expect(await toldOf([put, put])).toBe(Infinity);
     expect(await toldOf([put, step])).toBe(1_050_000);
   });

@@ -54,7 +54,7 @@ async function useLongLog(client: Redis): Promise<void> {
   }
   for (const [i, { lastUs }] of grants.entries()) {
     if (i % 4 === 0) continue;
-    await store.apply([{ ...step, op: 'put', receipt: { atUs: lastUs, num: 0 } }]);
+    await store.apply([{ ...step, op: 'put', receipt: { atUs: lastUs, num: 0, units: 1 } }]);
   }
 }
 

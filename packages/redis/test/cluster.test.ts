@@ -244,7 +244,9 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
     // What refused a group across slots is asked for at once; what refused a group in one slot, within a second.
     expect(await across.ask()).toEqual({ allowed: false, asked: true });
     expect(await alone.ask()).toEqual({ allowed: false, asked: false });
-    await store.apply([{ ...taken, op: 'put', receipt: { atUs: grant.tatUs, num: grant.tatNum } }]);
+    await store.apply([
+      { ...taken, op: 'put', receipt: { atUs: grant.tatUs, num: grant.tatNum, units: taken.cost } },
+    ]);
     await expect
       .poll(() => alone.ask(), { timeout: 5_000, interval: 100 })
       .toEqual({ allowed: true, asked: true });

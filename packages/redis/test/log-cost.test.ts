@@ -22,7 +22,7 @@ function step(op: Step['op'], cost: number, entry?: number): Step {
   const base: Step = { op, limiter: 'log', key: 'ada', rule, cost, binding: true };
   return entry === undefined
     ? base
-    : { ...base, receipt: { atUs: START_US + entry * GAP_US, num: 0 } };
+    : { ...base, receipt: { atUs: START_US + entry * GAP_US, num: 0, units: 1e9 } };
 }
 
 describe.skipIf(redisProgram === null)('a sliding log of 100,000 entries', () => {

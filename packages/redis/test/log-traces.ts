@@ -59,7 +59,7 @@ export class LogTrace {
   /** Tells what a store answered, so that grants can be given back. */
   told({ op, cost }: Step, { allowed, lastUs }: LogAnswer): void {
     const charged = cost > 0 && (op === 'record' || (op === 'take' && allowed));
-    if (charged) this.grants.push({ cost, receipt: { atUs: lastUs, num: 0 } });
+    if (charged) this.grants.push({ cost, receipt: { atUs: lastUs, num: 0, units: cost } });
     // The oldest have expired.
     if (this.grants.length > 6_000) this.grants.shift();
   }

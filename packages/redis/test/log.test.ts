@@ -95,7 +95,7 @@ describe.skipIf(redisProgram === null)('a sliding log in Redis', () => {
     const base: Step = { op: 'take', limiter: 'log', key: 'ada', rule, cost: 1, binding: true };
     for (let i = 0; i < 200; i += 1) {
       clock.setUs(START_US + i * 1_000_000); // never all have expired: the count runs on
-      const receipt = { atUs: START_US + (i - 3 - (i % 5)) * 1_000_000, num: 0 };
+      const receipt = { atUs: START_US + (i - 3 - (i % 5)) * 1_000_000, num: 0, units: 1e9 };
       for (const step of [
         { ...base, cost: 100_000_000 },
         { ...base, op: 'put', cost: 60_000_000, receipt },
@@ -121,7 +121,7 @@ describe.skipIf(redisProgram === null)('a sliding log in Redis', () => {
     const name = (await client.keys('*'))[0] as string;
     let stored: Buffer[] = [];
     for (let i = 1; i <= 2_560; i += 1) {
-      const receipt = { atUs: START_US + ((i * 7) % 2_560), num: 0 };
+      const receipt = { atUs: START_US + ((i * 7) % 2_560), num: 0, units: 1e9 };
       if (receipt.atUs % 32 > 0) await store.apply([{ ...base, op: 'put', receipt }]);
       if (i % 64 > 0) continue;
       stored = await client.lrangeBuffer(name, 0, -1);

@@ -109,7 +109,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
       [{ ...full, op: 'look' }],
       [{ ...full, cost: 0 }],
       [{ ...full, op: 'record', cost: 0 }],
-      [{ ...full, op: 'put', receipt: { atUs: 1, num: 0 } }],
+      [{ ...full, op: 'put', receipt: { atUs: 1, num: 0, units: 1 } }],
       [take('bob', { rule }), full],
     ];
     for (const group of steps) await store.apply(group);

@@ -97,8 +97,14 @@ async function looksWithoutATrace(probe: Probe, rule: Rule): Promise<void> {
   await probe.ask('look', seenTwice);
   await probe.ask('take', seenTwice, 0, lease('other'));
   await probe.ask('record', seenTwice, 0, lease('other'));
-  await probe.ask('put', seenTwice, 0, { ...lease('other'), receipt: { atUs: 1, num: 0 } });
-  await probe.ask('put', seenTwice, 1, { ...lease('other'), receipt: { atUs: 1, num: 0 } });
+  await probe.ask('put', seenTwice, 0, {
+    ...lease('other'),
+    receipt: { atUs: 1, num: 0, units: 1 },
+  });
+  await probe.ask('put', seenTwice, 1, {
+    ...lease('other'),
+    receipt: { atUs: 1, num: 0, units: 1 },
+  });
   await probe.at(startUs + YEAR_US);
   const again = await probe.ask('take', seenTwice, 1, lease('other'));
   expectEqual('when the clock is right again: allowed', false, again.allowed);

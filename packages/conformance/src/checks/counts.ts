@@ -111,7 +111,7 @@ async function refusesConflicts(probe: Probe): Promise<void> {
   const subject = probe.fresh(bucket(10, 1));
   const raised = { ...subject, rule: bucket(20, 1) };
   const permits = probe.fresh(makeLeasesRule(5, SECOND_US));
-  const grant = { receipt: { atUs: probe.nowUs, num: 0 } };
+  const grant = { receipt: { atUs: probe.nowUs, num: 0, units: 4 } };
   const groups: readonly Step[][] = [
     [step('take', subject), step('take', raised)],
     [step('take', subject), step('look', subject)],

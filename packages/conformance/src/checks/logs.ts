@@ -29,7 +29,7 @@ async function givesBack(probe: Probe): Promise<void> {
   await probe.ask('take', subject, 4); // at the same instant
   await probe.pass(1);
   await probe.ask('take', subject, 2);
-  const receipt = receiptOf(answer);
+  const receipt = receiptOf(answer, 7);
   for (const [cost, allowed, remaining] of [
     [5, true, 6],
     [5, true, 8],
@@ -70,7 +70,7 @@ async function looksAhead(probe: Probe): Promise<void> {
   expectEqual('look, three windows back: resetMs', WINDOW_US / 1000, look.resetMs);
   await probe.ask('take', subject, 0);
   await probe.ask('record', subject, 0);
-  await probe.ask('put', subject, 1, { receipt: { atUs: startUs - 1, num: 0 } });
+  await probe.ask('put', subject, 1, { receipt: { atUs: startUs - 1, num: 0, units: 1 } });
   // What was taken counts when its time comes: no step has moved it.
   await probe.at(startUs + 3 * WINDOW_US + 1);
   expectEqual('back in time: remaining', 0, (await probe.ask('look', subject)).remaining);

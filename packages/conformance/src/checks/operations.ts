@@ -77,7 +77,7 @@ async function givesBack(probe: Probe, algorithm: Algorithm): Promise<void> {
   await probe.ask('take', charged, 3);
   await probe.ask('take', spared, 3);
   const grant = await probe.ask('take', charged, 5);
-  const receipt = receiptOf(grant.answer);
+  const receipt = receiptOf(grant.answer, 5);
   const put = await probe.ask('put', charged, 5, { receipt });
   expectEqual('put: allowed', true, put.allowed);
   expectEqual('put: remaining', 7, put.remaining);
@@ -94,7 +94,7 @@ async function givesBackNothing(probe: Probe, algorithm: Algorithm): Promise<voi
   // Two windows later nothing of the grant counts. `put` must not give back what has been charged since.
   await probe.pass(2_000_000);
   await probe.ask('take', subject, 10);
-  const put = await probe.ask('put', subject, 10, { receipt: receiptOf(unspent.answer) });
+  const put = await probe.ask('put', subject, 10, { receipt: receiptOf(unspent.answer, 10) });
   expectEqual('put two windows later: allowed', false, put.allowed);
   expectEqual('put two windows later: remaining', 0, put.remaining);
 
@@ -102,7 +102,7 @@ async function givesBackNothing(probe: Probe, algorithm: Algorithm): Promise<voi
   const rested = probe.fresh(rule);
   const { answer } = await probe.ask('take', rested, 4);
   for (const allowed of [true, false, false]) {
-    const again = await probe.ask('put', rested, 4, { receipt: receiptOf(answer) });
+    const again = await probe.ask('put', rested, 4, { receipt: receiptOf(answer, 4) });
     expectEqual('put of all there is: allowed', allowed, again.allowed);
     expectEqual('put of all there is: remaining', 10, again.remaining);
   }

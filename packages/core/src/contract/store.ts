@@ -25,6 +25,8 @@ export interface Receipt {
   readonly atUs: number;
   /** `bucket`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
   readonly num: number;
+  /** The cost that was granted. A `put` gives back at most so many units, and may give back fewer. */
+  readonly units: number;
   /** What the stand-in charged for the same grant. Stores ignore it. See {@link AnswerBase.standIn}. */
   readonly standIn?: Receipt;
 }
@@ -51,6 +53,11 @@ export interface Step {
    * group.
    */
   readonly binding: boolean;
+  /**
+   * Of several branches of a group, only one is charged: 1, 2, ... in order of preference. For `take` only; steps
+   * without it are common to all branches. See {@link Store}.
+   */
+  readonly branch?: number;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
   /**
@@ -73,6 +80,8 @@ interface AnswerBase {
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
+  /** In a group with branches: the branch that was charged; 0 if none was. The same in every answer of the group. */
+  readonly branch?: number;
   /** True if a refusal may become a grant at any moment. Such a refusal is not remembered. */
   readonly provisional?: boolean;
   /** Set if the store could not answer. The fallback has answered. */
@@ -138,7 +147,13 @@ export interface ApplyOptions {
 /**
  * Where counts live. `apply` is all or nothing over its steps: if one `take` with `binding` does not pass, no `take` is
  * charged. A `take` without `binding` is charged if it passes and every binding one does. Every step gets an answer
- * with exact numbers either way, in the order of the steps. Steps of one count (the same limiter, key and `countOf`)
+ * with exact numbers either way, in the order of the steps.
+ *
+ * If some steps have a `branch`, the group passes if every binding `take` without a branch passes, and every binding
+ * `take` of at least one branch. The first such branch is charged, and no other. A branch without a binding `take`
+ * passes.
+ *
+ * Steps of one count (the same limiter, key and `countOf`)
  * are counted together, see `uniqueGroup`.
  *
  * If the promise rejects, nobody knows whether the steps were charged.

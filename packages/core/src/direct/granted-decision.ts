@@ -44,6 +44,6 @@ export class GrantedDecision implements Decision {
     const step = decision.#step;
     if (step?.limiter !== limiter) return undefined;
     decision.#step = undefined;
-    return { ...step, op: 'put', receipt: receiptFrom(step.rule, decision.#answer) };
+    return { ...step, op: 'put', receipt: receiptFrom(step.rule, decision.#answer, step.cost) };
   }
 }

@@ -206,7 +206,7 @@ function refunding<Raw>(
 }
 
 function refundOf(step: Step, answer: Answer): Step {
-  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer) };
+  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }
 
 function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {

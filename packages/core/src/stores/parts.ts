@@ -92,7 +92,7 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
     const at = part.places[i] as number;
     const answer = answers[at] as Answer;
     if (step.op !== 'take' || step.cost === 0 || !answer.allowed || answer.failure) continue;
-    puts.push({ ...step, op: 'put', receipt: receiptFrom(step.rule, answer) });
+    puts.push({ ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) });
     places.push(at);
   }
   if (puts.length === 0) return;

@@ -137,5 +137,5 @@ function localStep({ receipt, ...step }: StandInStep, op: Op): Step {
 function withReceipt(step: Step, answer: Answer, own: Answer): Answer {
   if (step.op !== 'take' || step.lease || !answer.allowed || !hasStandIn(step)) return answer;
   if (own.provisional) return answer; // there was no room to count it
-  return { ...answer, standIn: receiptFrom(step.onStoreError, own) };
+  return { ...answer, standIn: receiptFrom(step.onStoreError, own, step.cost) };
 }
