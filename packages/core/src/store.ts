@@ -18,7 +18,14 @@ export type {
   Receipt,
   WindowAnswer,
 } from './contract/answer.js';
-export { spread, type UniqueGroup, uniqueGroup } from './contract/group.js';
+export {
+  chargedBranch,
+  isCharged,
+  REFUSED,
+  spread,
+  type UniqueGroup,
+  uniqueGroup,
+} from './contract/group.js';
 export { MAX_STEPS, tooLarge } from './contract/group-size.js';
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './contract/known-counts.js';
 export type { DeclaredNumbers, Machine, RefusalMemory } from './contract/rule.js';
