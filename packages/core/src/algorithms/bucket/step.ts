@@ -3,9 +3,10 @@
  * packages/redis/src/lua/bucket.lua does the same in Lua).
  */
 
-import { mulDiv } from '../base/exact.js';
-import type { BucketRule } from '../contract/rule.js';
-import type { Op, Receipt } from '../contract/store.js';
+import { mulDiv } from '../../base/exact.js';
+import type { Receipt } from '../../contract/answer.js';
+import type { BucketRule } from '../../contract/rule.js';
+import type { Op } from '../../contract/store.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If it is before now, the bucket is full.
