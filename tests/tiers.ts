@@ -61,6 +61,7 @@ const USUAL = [
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',
   'tests/conformance/same-on-both.test.ts',
+  'tests/conformance/state.test.ts',
   'tests/issues/a-late-release-is-a-release.test.ts',
   'tests/issues/a-renewal-lends-no-deadline.test.ts',
   'tests/issues/limiters-without-number.test.ts',
