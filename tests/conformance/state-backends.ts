@@ -4,11 +4,16 @@ import type { Decide, StateBackend, StateChanges } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 
 export class MapBackend implements StateBackend {
-  readonly clock = new ManualClock();
-  readonly testClock = this.clock;
+  readonly clock: ManualClock;
+  readonly testClock: ManualClock;
   readonly rows = new Map<string, { readonly text: string; readonly expiresUs: number }>();
   /** What the last transaction has changed. */
   changes: StateChanges = new Map();
+
+  constructor(clock: ManualClock = new ManualClock()) {
+    this.clock = clock;
+    this.testClock = clock;
+  }
 
   async transact(names: readonly string[], decide: Decide): Promise<void> {
     this.write(decide(this.read(names), this.clock.nowUs()));

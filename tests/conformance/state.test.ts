@@ -1,6 +1,7 @@
 import { storeConformance } from '@spillway/conformance';
 import { stateStore } from '@spillway/core/store';
 import { describe, it } from 'vitest';
+import { expectSameAsMemory } from './same-as-memory.js';
 import { MapBackend, RetryingBackend, SlowBackend } from './state-backends.js';
 
 describe.each([
@@ -17,4 +18,9 @@ describe.each([
     return { store: stateStore(backend), setTimeUs };
   };
   for (const check of storeConformance({ open }, { runs })) it(check.name, check.run);
+});
+
+describe('the memory store and the state store', () => {
+  it('answer the same, bit for bit, to every trace', () =>
+    expectSameAsMemory((clock) => stateStore(new MapBackend(clock))));
 });
