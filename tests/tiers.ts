@@ -11,6 +11,7 @@ const SLOW = [
   'packages/redis/test/node-redis-cluster.test.ts',
   'packages/redis/test/node-redis.test.ts',
   'tests/adapters/',
+  'tests/conformance/postgres.test.ts',
   'tests/edge/',
   'tests/fleet/',
   'tests/leases/many.test.ts',
