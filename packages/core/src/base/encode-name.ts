@@ -16,9 +16,9 @@ export interface EncodeNameOptions {
 }
 
 /**
- * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have one name.
- * A key that is hashed begins with `#`; no other does. Names have no control characters and are valid Unicode, so that
- * any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
+ * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have the
+ * same name. A key that is hashed begins with `#`; no other does. Names have no control characters and are valid
+ * Unicode, so that any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
  *
  * @example
  * ```ts run
