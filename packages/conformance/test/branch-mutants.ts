@@ -225,7 +225,7 @@ const groups: readonly Mutant[] = [
   steps('takes branches below 1', REJECTS, (step) =>
     step.branch !== undefined && step.branch < 1 ? { ...step, branch: 1 } : step,
   ),
-  mutant('rejects a group after it has charged a part of it', REJECTS, (right, group) => {
+  mutant('rejects a group after it has charged some of it', REJECTS, (right, group) => {
     const common = group.filter(({ op, branch }) => op === 'take' && branch === undefined);
     try {
       return right.apply(group);
