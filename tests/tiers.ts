@@ -73,6 +73,7 @@ const USUAL = [
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',
+  'tests/servers.test.ts',
 ] as const;
 
 /** Where test files stand. */

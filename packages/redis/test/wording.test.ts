@@ -3,14 +3,14 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis, type RedisOptions } from 'ioredis';
+import { Redis } from 'ioredis';
 import { describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
 import { expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
 
-function clientOf(server: RedisServer, options: RedisOptions = {}): Redis {
-  const client = new Redis({ port: server.port, ...options });
+function clientOf(server: RedisServer, user: { username?: string; password?: string } = {}): Redis {
+  const client = new Redis({ port: server.port, ...user });
   client.on('error', () => undefined);
   onTestFinished(() => client.disconnect());
   return client;

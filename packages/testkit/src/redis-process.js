@@ -14,7 +14,7 @@ const CACHE = join(
 export function findRedis() {
   const told = process.env.SPILLWAY_REDIS_SERVER;
   if (told === undefined) return ['redis-server', 'valkey-server'].find(versionOf) ?? null;
-  if (versionOf(told)) return told;
+  if (told && versionOf(told)) return told;
   throw new Error(`SPILLWAY_REDIS_SERVER is no server that can be run: "${told}"`);
 }
 
