@@ -39,7 +39,7 @@ from_image() {
 # The mirrors of the packages that this machine has, for another release of Debian.
 sources() {
   local key=/usr/share/keyrings/debian-archive-keyring.gpg
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
+  apt-get indextargets --no-release-info --format '$(REPO_URI)' 'Created-By: Packages' |
     sed -nE "s,^\S+/debian/?\$,deb [signed-by=$key] & $SUITE main,p
              s,^\S+/debian-security/?\$,deb [signed-by=$key] & $SUITE-security main,p" | sort -u
 }

@@ -26,8 +26,8 @@ const DENIED =
 /** The command in that message: Redis 7.2 and later always name it, others only for the call itself. */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
-/** Redis 6.2 puts the place before an error that a script met. */
-const WORD = /^(?:ERR Error running script .*?: )?(?:@user_script: ?\d+: )*-?([A-Z]+)(?= |$)/;
+/** Redis 6.2 puts the place before an error that a script met: `@user_script: 318: ` or `=(tail call): -1: `. */
+const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*-?([A-Z]+)(?= |$)/;
 /** Redis reads no long command of a client that is no user: `NOAUTH` is said to short ones only. */
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 

@@ -102,10 +102,12 @@ describe('a right that the user lacks', () => {
 });
 
 describe('an error that Redis 6.2 puts a place before', () => {
-  const message = "@user_script: 318: -READONLY You can't write against a read only replica.";
-  const readonly = { code: 'SPW_STORE_UNAVAILABLE', kind: 'readonly' };
-
-  it('is told by its own word, within the script and for the whole call', async () => {
+  it.each([
+    "@user_script: 318: -READONLY You can't write against a read only replica.",
+    "=(tail call): -1: -READONLY You can't write against a read only replica.",
+    "=[C]: -1: -READONLY You can't write against a read only replica.",
+  ])('is told by its own word, within the script and for the whole call: %s', async (message) => {
+    const readonly = { code: 'SPW_STORE_UNAVAILABLE', kind: 'readonly' };
     const inScript = { ...failing(undefined), evalsha: async () => [1, `!${message}`] };
     expect(await errorOf(inScript)).toMatchObject(readonly);
     const whole = `ERR Error running script (call to f_104a): @user_script:318: ${message}`;

@@ -17,8 +17,8 @@ declare module 'vitest' {
 }
 
 /**
- * A real Redis for the tests: REDIS_URL, else the server of SPILLWAY_REDIS_SERVER or one found on PATH, started on a free
- * loopback port, else one installed with apt (as root on a Debian-like system), else none, loudly.
+ * A real Redis for the tests: REDIS_URL, else the server of SPILLWAY_REDIS_SERVER or one found on PATH and started on a
+ * free loopback port, else one installed with apt (as root on a Debian-like system), else none, loudly.
  */
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const program = findRedis() ?? installServer();

@@ -16,7 +16,7 @@ export const redisUrl: string | null = inject('redisUrl');
 /** The program for servers of one's own; null where there is none. */
 export const redisProgram: string | null = inject('redisProgram');
 
-/** Describes something once for each server that can be had, and names it; where there is none, the tests are skipped. */
+/** Describes something once for each server that can be had, by its name; where there is none, it is skipped. */
 export function describeOnEachServer(
   what: string,
   tests: (start: (...args: string[]) => Promise<RedisServer>) => void,
@@ -111,6 +111,16 @@ export function startServer(port?: number, ...args: string[]): Promise<RedisServ
 
 const SLOTS = 16_384;
 
+/** Shares all slots among masters of a cluster, in their order. One by one: Redis 6.2 knows no ranges of slots. */
+export async function assignSlots(masters: readonly Redis[]): Promise<void> {
+  for (const [i, master] of masters.entries()) {
+    const from = Math.ceil((i * SLOTS) / masters.length);
+    const to = Math.ceil(((i + 1) * SLOTS) / masters.length);
+    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
+    await master.cluster('ADDSLOTS', ...slots);
+  }
+}
+
 /** A cluster of three masters, each with a third of the slots. Whoever starts it kills the servers. */
 export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: Redis[] }> {
   const servers: RedisServer[] = [];
@@ -118,11 +128,8 @@ export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: R
     servers.push(await startServer(undefined, '--cluster-enabled', 'yes'));
   }
   const nodes = servers.map(({ port }) => new Redis(port));
-  for (const [i, node] of nodes.entries()) {
-    const from = Math.ceil((i * SLOTS) / 3);
-    const to = Math.ceil(((i + 1) * SLOTS) / 3);
-    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
-    await node.cluster('ADDSLOTS', ...slots);
+  await assignSlots(nodes);
+  for (const node of nodes) {
     for (const { port } of servers) await node.cluster('MEET', '127.0.0.1', port);
   }
   for (const node of nodes) {
