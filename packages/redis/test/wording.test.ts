@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { assignSlots, describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
 import { expect, it, onTestFinished } from 'vitest';
-import { redisStore } from '../src/index.js';
+import { redisControl, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
 
 function clientOf(server: RedisServer, user: { username?: string; password?: string } = {}): Redis {
@@ -48,6 +48,10 @@ describeOnEachServer('tells what is wrong', (start) => {
     const { client } = await up();
     await client.call('REPLICAOF', '127.0.0.1', '1');
     expect(await kindOf(client)).toBe('readonly');
+    const control = redisControl(client);
+    onTestFinished(() => control.close());
+    const change = control.set('api', { mode: 'off' }, { by: 'ada', because: 'a test' });
+    await expect(change).rejects.toMatchObject({ kind: 'readonly' });
     await client.call('CONFIG', 'SET', 'replica-serve-stale-data', 'no');
     expect(await kindOf(client)).toBe('masterdown');
   });

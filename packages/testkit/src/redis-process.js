@@ -6,10 +6,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const CACHE = join(
-  import.meta.dirname,
-  '../../../node_modules/.cache/spillway/servers', // see tools/servers.sh
-);
+/** Where tools/servers.sh puts what it brings. */
+const CACHE = join(import.meta.dirname, '../../../node_modules/.cache/spillway/servers');
 
 export function findRedis() {
   const told = process.env.SPILLWAY_REDIS_SERVER;
