@@ -21,16 +21,17 @@ import {
 import slotOf from 'cluster-key-slot';
 import { Batches } from './calls/batches.js';
 import { askSlots } from './calls/cross-slot.js';
-import { ReadyQueue } from './calls/ready-queue.js';
-import { ScriptCalls } from './calls/script-calls.js';
+import type { Group } from './calls/group.js';
+import { GroupCalls } from './calls/group-calls.js';
 import { Silence } from './calls/silence.js';
+import { Transport } from './calls/transport.js';
 import { asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
 import type { IoredisClient } from './clients/ioredis.js';
 import { type KeyNamer, keyNamer } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
+import { ControlScripts } from './control/control-scripts.js';
 import { Registry } from './control/registry.js';
-import { Scripts } from './control/scripts.js';
 
 /** How long a refusal is remembered on a Cluster. */
 const REFUSALS_LAST_US = 1_000_000;
@@ -121,11 +122,12 @@ export class Redis implements RedisStore {
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
     }
-    this.registry = new Registry(new Scripts(client), options.logger);
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
-    const scriptCalls = new ScriptCalls(client, script, silence, testClock);
-    const queue = new ReadyQueue(client, scriptCalls);
-    this.batches = new Batches((groups) => queue.pass(groups), maxSteps, coalesce);
+    const transport = new Transport(client, silence);
+    this.registry = new Registry(new ControlScripts(transport), options.logger);
+    const again = (group: Group) => this.batches.ask(group);
+    const calls = new GroupCalls(transport, script, again, testClock);
+    this.batches = new Batches((groups) => calls.pass(groups), maxSteps, coalesce);
   }
 
   register(limiter: string, rule: Rule): void {

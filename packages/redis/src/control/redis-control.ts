@@ -21,14 +21,15 @@ import {
   tooMany,
 } from '@spillway/core/control';
 import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
+import { Transport } from '../calls/transport.js';
 import { asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
 import type { IoredisClient } from '../clients/ioredis.js';
 import { keyHasher } from '../codec/keys.js';
 import { Announcer } from './announcer.js';
+import { ControlScripts } from './control-scripts.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
 import { decodeEntry, encodeChange } from './records.js';
-import { Scripts } from './scripts.js';
 import { SettingsPoller } from './settings-poller.js';
 
 /** All optional. */
@@ -120,7 +121,7 @@ export function redisControl(
 }
 
 class InRedis implements RedisControl {
-  private readonly scripts: Scripts;
+  private readonly scripts: ControlScripts;
   private readonly poller: SettingsPoller;
   private readonly stored: (key: string) => string;
   private readonly announced = new Map<string, Rule | undefined>();
@@ -128,7 +129,7 @@ class InRedis implements RedisControl {
 
   constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
     const everyUs = durationBetween('every', every, '50ms', '1m');
-    this.scripts = new Scripts(client);
+    this.scripts = new ControlScripts(new Transport(client));
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
     this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
     const announced = () =>
