@@ -25,9 +25,8 @@ import type { Group } from './calls/group.js';
 import { GroupCalls } from './calls/group-calls.js';
 import { Silence } from './calls/silence.js';
 import { Transport } from './calls/transport.js';
-import { asRedisClient } from './clients/as-redis-client.js';
+import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
-import type { IoredisClient } from './clients/ioredis.js';
 import { type KeyNamer, keyNamer } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
 import { ControlScripts } from './control/control-scripts.js';
@@ -69,9 +68,9 @@ export interface RedisStore extends Store {
 
 /**
  * Keeps counts in Redis, for all processes together. Each group of limits is one atomic step in one script call, by
- * Redis's own clock. Give it an ioredis client as it is, others through {@link fromNodeRedis},
- * {@link fromNodeRedisCluster} or {@link fromUpstash}. The client stays yours: you set its options, handle its errors
- * and close it.
+ * Redis's own clock. Takes a client of ioredis, iovalkey or node-redis as it is, also for a Cluster, and one of Upstash
+ * through {@link fromUpstash}. The client stays yours: you set its options, open it if it is one of node-redis, handle
+ * its errors and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -83,10 +82,7 @@ export interface RedisStore extends Store {
  * (await limiter.consume('ada')).remaining; // 4
  * ```
  */
-export function redisStore(
-  client: IoredisClient | RedisClient,
-  options: RedisStoreOptions = {},
-): RedisStore {
+export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = {}): RedisStore {
   return new Redis(asRedisClient(client), productionScript(), options);
 }
 

@@ -21,7 +21,7 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /** One script with what it is given. All keys have one hash slot. */
-export interface ScriptCall {
+interface ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];

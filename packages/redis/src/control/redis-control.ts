@@ -22,9 +22,8 @@ import {
 } from '@spillway/core/control';
 import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
 import { Transport } from '../calls/transport.js';
-import { asRedisClient } from '../clients/as-redis-client.js';
+import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
-import type { IoredisClient } from '../clients/ioredis.js';
 import { keyHasher } from '../codec/keys.js';
 import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
@@ -114,7 +113,7 @@ export interface RedisControl extends Control {
  * ```
  */
 export function redisControl(
-  client: IoredisClient | RedisClient,
+  client: AnyRedisClient,
   options: RedisControlOptions = {},
 ): RedisControl {
   return new InRedis(asRedisClient(client), options);
