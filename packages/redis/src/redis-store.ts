@@ -28,6 +28,7 @@ import { Transport } from './calls/transport.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
 import { type KeyNamer, keyNamer } from './codec/keys.js';
+import { prefixFrom } from './codec/prefix.js';
 import { productionScript, type Script } from './codec/script.js';
 import { ControlScripts } from './control/control-scripts.js';
 import { Registry } from './control/registry.js';
@@ -39,6 +40,11 @@ const REFUSALS_LAST_US = 1_000_000;
 export interface RedisStoreOptions {
   /** A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
   readonly hashKeys?: string | Uint8Array | undefined;
+  /**
+   * What the names of all keys begin with: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different
+   * prefixes share nothing on one server. Default `'spw:'`.
+   */
+  readonly prefix?: string | undefined;
   /**
    * The most steps in one script call, so that no call keeps Redis busy for long. Default 128. A larger group goes
    * alone, in one call.
@@ -103,6 +109,7 @@ export class Redis implements RedisStore {
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
     this.client = client;
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
+    const prefix = prefixFrom(options.prefix);
     positiveInteger('maxSteps', maxSteps);
     if (reconnect && !client.reconnect) {
       throw new SpillwayError(
@@ -110,7 +117,7 @@ export class Redis implements RedisStore {
         'reconnect must be left out: this client has no connection that the store could end',
       );
     }
-    this.nameOf = keyNamer(hashKeys);
+    this.nameOf = keyNamer(hashKeys, prefix);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
     // In a group across slots, others may hold units that they are about to give back.
@@ -120,7 +127,7 @@ export class Redis implements RedisStore {
     }
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
     const transport = new Transport(client, silence);
-    this.registry = new Registry(new ControlScripts(transport), options.logger);
+    this.registry = new Registry(new ControlScripts(transport, prefix), options.logger);
     const again = (group: Group) => this.batches.ask(group);
     const calls = new GroupCalls(transport, script, again, testClock);
     this.batches = new Batches((groups) => calls.pass(groups), maxSteps, coalesce);

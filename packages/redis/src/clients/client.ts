@@ -1,9 +1,9 @@
 /** What the store needs of a Redis client. */
 
 /**
- * The interface between the store and a client. `redisStore` makes one of a client of ioredis, iovalkey or node-redis by
- * itself, {@link fromUpstash} of one of Upstash. For any other client, write one. The client stays yours: the store never
- * closes it.
+ * The interface between the store and a client. `redisStore` makes one of a client of ioredis, iovalkey or node-redis
+ * by itself, {@link fromUpstash} of one of Upstash. For any other client, write one. The client stays yours: the store
+ * never closes it.
  */
 export interface RedisClient {
   /**

@@ -11,10 +11,7 @@ import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
 
 /** All in one hash slot. No count can have such a name: in the names of counts these letters never follow a `%`. */
-const SETTINGS = 'spw:{%control}settings';
-const REVISION = 'spw:{%control}revision';
-const HISTORY = 'spw:{%control}history';
-const LIMITERS = 'spw:{%control}limiters';
+const TAG = '{%control}';
 
 /** How long a call may take, with the time to wait for a client to connect, by default. */
 const PATIENCE_US = 5_000_000;
@@ -28,20 +25,29 @@ export class ControlScripts {
   private readonly announcing = scriptOf(announce);
   private readonly naming = scriptOf(limiters);
 
-  constructor(transport: Transport) {
+  private readonly settings: string;
+  private readonly revision: string;
+  private readonly changes: string;
+  private readonly names: string;
+
+  constructor(transport: Transport, prefix: string) {
     this.transport = transport;
+    this.settings = `${prefix}${TAG}settings`;
+    this.revision = `${prefix}${TAG}revision`;
+    this.changes = `${prefix}${TAG}history`;
+    this.names = `${prefix}${TAG}limiters`;
   }
 
   read(knownRevision: string): Promise<unknown> {
-    return this.run(this.reading, [SETTINGS, REVISION], [knownRevision]);
+    return this.run(this.reading, [this.settings, this.revision], [knownRevision]);
   }
 
   write(args: string[]): Promise<unknown> {
-    return this.run(this.writing, [SETTINGS, REVISION, HISTORY], args);
+    return this.run(this.writing, [this.settings, this.revision, this.changes], args);
   }
 
   history(): Promise<unknown> {
-    return this.run(this.telling, [HISTORY], []);
+    return this.run(this.telling, [this.changes], []);
   }
 
   /** Whether a call can be sent at once. */
@@ -50,12 +56,12 @@ export class ControlScripts {
   }
 
   announce(args: string[]): Promise<unknown> {
-    return this.run(this.announcing, [LIMITERS], args);
+    return this.run(this.announcing, [this.names], args);
   }
 
   /** What is noted of the limiters with these names; without names, of all. */
   limiters(names: string[] = [], deadlineUs: number = deadlineFromNow()): Promise<unknown> {
-    return this.run(this.naming, [LIMITERS], names, deadlineUs);
+    return this.run(this.naming, [this.names], names, deadlineUs);
   }
 
   private run(

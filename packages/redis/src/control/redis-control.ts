@@ -25,6 +25,7 @@ import { Transport } from '../calls/transport.js';
 import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
 import { keyHasher } from '../codec/keys.js';
+import { prefixFrom } from '../codec/prefix.js';
 import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
@@ -42,6 +43,8 @@ export interface RedisControlOptions {
    * The same secret as the store's `hashKeys`: then keys that are blocked, allowed or reset are stored as hashes too.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
+  /** The same as the store's `prefix`. Default `'spw:'`. */
+  readonly prefix?: string | undefined;
   /** Called once when Redis does not answer, and for each value in Redis that is not valid. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
@@ -126,9 +129,10 @@ class InRedis implements RedisControl {
   private readonly announced = new Map<string, Rule | undefined>();
   private readonly announcer: Announcer;
 
-  constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
+  constructor(client: RedisClient, options: RedisControlOptions) {
+    const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
-    this.scripts = new ControlScripts(new Transport(client));
+    this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
     this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
     const announced = () =>
