@@ -6,7 +6,7 @@ export type { IoredisClient } from './clients/ioredis.js';
 export type { NodeRedisCalls, NodeRedisClient, NodeRedisLike } from './clients/node-redis.js';
 export type { NodeRedisCluster } from './clients/node-redis-cluster.js';
 export { fromUpstash, type UpstashClient, type UpstashPipeline } from './clients/upstash.js';
-export type { DeclaredNumbers, KnownLimiter } from './control/known-limiter.js';
+export type { KnownLimiter } from './control/known-limiter.js';
 export {
   type RedisControl,
   type RedisControlOptions,

@@ -140,8 +140,12 @@ describe.skipIf(redisProgram === null)('as the user of docs/operations.md', () =
     const warn = vi.fn();
     const limiter = (options: object) =>
       createLimiter(
-        { name: 'api', limit: 1, window: '1m', onStoreError: 'deny' },
-        { store: redisStore(own, { logger: { warn }, ...options }), logger: false },
+        { name: 'api', limit: 1, window: '1m' },
+        {
+          store: redisStore(own, { logger: { warn }, ...options }),
+          logger: false,
+          onStoreError: 'deny',
+        },
       );
     expect(await limiter({ prefix }).consume('ada')).toMatchObject({ allowed: true });
     await limiter({ prefix }).reset('ada');

@@ -1,4 +1,4 @@
--- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases.ts does the same).
+-- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases/step.ts does the same).
 --
 -- Takes: `now`, `lifetime`, `call`, `format`, `reply`, `reply_size` (head.lua); `number` and the operations
 -- (shared.lua).

@@ -3,9 +3,10 @@
  * packages/redis/src/lua/bucket.lua does the same in Lua).
  */
 
-import { mulDiv } from '../base/exact.js';
-import type { BucketRule } from '../contract/rule.js';
-import type { Op, Receipt } from '../contract/store.js';
+import { mulDiv } from '../../base/exact.js';
+import type { Receipt } from '../../contract/answer.js';
+import type { BucketRule } from '../../contract/rule.js';
+import type { Op } from '../../contract/store.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If it is before now, the bucket is full.
@@ -102,7 +103,7 @@ function putBucket(
 ): boolean {
   clamp(rule, state, nowUs);
   if (receipt === undefined || cost === 0 || state.tatUs < nowUs) return false;
-  const refill = mulDiv(cost, rule.period, rule.den);
+  const refill = mulDiv(Math.min(cost, receipt.units), rule.period, rule.den);
   let giveUs = refill.whole;
   let giveNum = refill.rest;
   const leftUs = receipt.atUs - nowUs;

@@ -3,9 +3,10 @@
  * packages/redis/src/lua/window.lua does the same in Lua).
  */
 
-import { productAtMost } from '../base/exact.js';
-import type { WindowRule } from '../contract/rule.js';
-import type { Op, Receipt } from '../contract/store.js';
+import { productAtMost } from '../../base/exact.js';
+import type { Receipt } from '../../contract/answer.js';
+import type { WindowRule } from '../../contract/rule.js';
+import type { Op } from '../../contract/store.js';
 
 /** Counts of the newest window that was charged and of the window before it. */
 export interface WindowState {
@@ -35,8 +36,10 @@ export function stepWindow(
     return true;
   }
   if (op === 'put') {
-    if (receipt?.atUs !== state.startUs || cost === 0 || state.current === 0) return false;
-    state.current = Math.max(0, state.current - cost);
+    if (receipt?.atUs !== state.startUs || state.current === 0) return false;
+    const units = Math.min(cost, receipt.units);
+    if (units === 0) return false;
+    state.current = Math.max(0, state.current - units);
     state.dirty = true;
     return true;
   }
