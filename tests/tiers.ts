@@ -54,6 +54,7 @@ const USUAL = [
   'packages/redis/test/log-cost.test.ts',
   'packages/redis/test/log.test.ts',
   'packages/redis/test/other-server.test.ts',
+  'packages/redis/test/prefix.test.ts',
   'packages/redis/test/redis-store.test.ts',
   'packages/redis/test/replies.test.ts',
   'packages/redis/test/testing.test.ts',
