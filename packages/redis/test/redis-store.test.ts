@@ -1,5 +1,5 @@
 import type { Algorithm, Answer, Step } from '@spillway/core';
-import { makeRule, measure, systemClock } from '@spillway/core/store';
+import { makeLeasesRule, makeRule, measure, systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
 import { delay } from 'spillway-testkit';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
@@ -118,6 +118,14 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     for (const command of ['set', 'del', 'rpush', 'lset', 'ltrim', 'lrem', 'pexpire']) {
       expect(await calls(command), command).toBe(0);
     }
+  });
+
+  it('refuses a group for permits that are all held, also if the take names no lease', async () => {
+    const permits = { rule: makeLeasesRule(1, 60_000_000), limiter: 'in-flight' };
+    await store.apply([take('ada', { ...permits, lease: { id: 'a', critical: false } })]);
+    const answers = await store.apply([take('ada', permits), take('bob')]);
+    expect(answers.map(({ allowed }) => allowed)).toEqual([false, true]);
+    expect(await client.exists(nameOf('bob'))).toBe(0);
   });
 
   it('stores what its format says', async () => {

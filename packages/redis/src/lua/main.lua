@@ -1,9 +1,8 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
 -- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `TAKE`, `PUT` (shared.lua);
--- `bucket`, `window`, `log`, `leases` (the algorithms). Returns the reply.
+-- `makers` (script.ts): for the letter of each algorithm the function that makes its reader. Returns the reply.
 
-local makers = { g = bucket, w = window, l = log, p = leases }
 local readers = {}
 
 -- The function that reads a step of an algorithm from the arguments. Made when first needed: making all of them takes

@@ -1,4 +1,5 @@
--- Window counters, fixed and sliding (see docs/algorithms.md; packages/core/src/algorithms/window.ts does the same).
+-- Window counters, fixed and sliding (see docs/algorithms.md; packages/core/src/algorithms/window/step.ts does the
+-- same).
 --
 -- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `floor`,
 -- `max`, `min` and the operations (shared.lua). Gives: `window`.

@@ -1,4 +1,4 @@
--- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases.ts does the same).
+-- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases/step.ts does the same).
 --
 -- Takes: `now`, `lifetime`, `call`, `format`, `reply`, `reply_size` (head.lua); `number` and the operations
 -- (shared.lua).
@@ -98,7 +98,7 @@ local function leases()
       end
     elseif passes and step.id ~= '' and (op == RECORD or (op <= SHADOW and go)) then
       hold(step, key)
-    elseif step.cut and op <= SHADOW then
+    elseif step.cut and op <= SHADOW and step.id ~= '' then
       cut(step, key)
     end
     reply[reply_size + 1] = step.held * 2 + (passes and 1 or 0)
