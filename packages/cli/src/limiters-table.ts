@@ -1,6 +1,7 @@
 /** The table of announced limiters, for people. */
 
-import type { DeclaredNumbers, KnownLimiter } from '@spillway/redis';
+import type { DeclaredNumbers } from '@spillway/core/store';
+import type { KnownLimiter } from '@spillway/redis';
 import { table } from './output.js';
 import { plain } from './plain.js';
 

@@ -6,6 +6,7 @@ export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/e
 export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
+export type { Answer } from './contract/answer.js';
 export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './contract/control.js';
 export type { Decision, Numbers, Outcome, Policy, Reason } from './contract/decision.js';
 export type { Fault } from './contract/fault.js';
@@ -29,7 +30,7 @@ export type {
 } from './contract/observer.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm } from './contract/rule.js';
-export type { Answer, Step, Store, SyncStore } from './contract/store.js';
+export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,
   type MemoryControlOptions,

@@ -10,7 +10,7 @@ export {
 } from './clients/node-redis.js';
 export { fromNodeRedisCluster, type NodeRedisCluster } from './clients/node-redis-cluster.js';
 export { fromUpstash, type UpstashClient, type UpstashPipeline } from './clients/upstash.js';
-export type { DeclaredNumbers, KnownLimiter } from './control/known-limiter.js';
+export type { KnownLimiter } from './control/known-limiter.js';
 export {
   type RedisControl,
   type RedisControlOptions,

@@ -1,17 +1,14 @@
 /** Makes the decision from a store's answer: the same code for guards and for `createLimiter`. */
 
+import type { Answer } from '../contract/answer.js';
 import type { Decision, Policy, Reason } from '../contract/decision.js';
 import { capacityOf, type Rule } from '../contract/rule.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { measure } from './measure.js';
 
 /** The numbers of a rule as clients see them. */
 export function policyOf(name: string, rule: Rule): Policy {
-  const { limit } = rule;
-  const burst = capacityOf(rule);
-  return rule.machine === 'leases'
-    ? { name, unit: 'concurrent-requests', limit, windowMs: Infinity, burst }
-    : { name, unit: 'requests', limit, windowMs: rule.windowUs / 1000, burst };
+  return rule.logic.policy(name, rule);
 }
 
 /**

@@ -1,8 +1,9 @@
 /** What every store does with a group of steps before it reads any key. */
 
 import { SpillwayError, show } from '../base/errors.js';
+import type { Answer } from './answer.js';
 import { countOf, sameRule } from './rule.js';
-import type { Answer, Step } from './store.js';
+import type { Step } from './store.js';
 
 /** A group in which no count comes twice, and where each step of the caller finds its answer. */
 export interface UniqueGroup {
@@ -43,13 +44,13 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
 
 /** Two steps of one count that name a permit each and do not take one. */
 function staysApart(a: Step, b: Step): boolean {
-  return a.rule.machine === 'leases' && a.op !== 'take' && b.op !== 'take';
+  return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }
 
 function merge(first: Step, step: Step): Step {
   const { op, rule, limiter } = step;
   const differ = first.op !== op || !sameRule(first.rule, rule);
-  if (differ || op === 'put' || rule.machine === 'leases') {
+  if (differ || op === 'put' || !rule.logic.merges) {
     throw new SpillwayError(
       'SPW_GROUP_INVALID',
       `a group names one count of limiter ${show(limiter)} twice and ${

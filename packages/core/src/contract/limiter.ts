@@ -1,11 +1,12 @@
 /** What a guard runs: limiters that keep counts in a store, and those that know the answer themselves. */
 
+import type { Answer } from './answer.js';
 import type { LiveLimits } from './control.js';
 import type { Decision } from './decision.js';
 import type { Fault } from './fault.js';
 import type { Mode, OnStoreError } from './mode.js';
 import type { LimitRequest, Per } from './request.js';
-import type { Answer, Step } from './store.js';
+import type { Step } from './store.js';
 
 /** How a response ended, as an adapter tells it to {@link Admission.release}. */
 export interface ResponseEnd {

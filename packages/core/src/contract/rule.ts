@@ -1,8 +1,11 @@
 /** A rule as data: checked integers that any store, in any language, can run. */
 
-import { mulDiv } from '../base/exact.js';
+import type { Answer, Receipt } from './answer.js';
+import type { Numbers, Policy } from './decision.js';
 
 interface RuleBase {
+  /** The code of the rule's algorithm. Stores in other languages ignore it. */
+  readonly logic: Machine;
   /**
    * Names the count of this rule, together with the limiter's name and the key: see {@link countOf}. Made with the
    * rule.
@@ -80,99 +83,60 @@ export type Algorithm =
   | 'sliding-window-log'
   | 'sliding-window-counter';
 
-/** The longest time that a bucket may take to fill: 2^51 us, 71 years. It keeps every instant of a rule below 2^53. */
-const MAX_TOLERANCE_US: number = 2 ** 51;
-
-/** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
-export const MAX_LEASE_US: number = 86_400_000_000;
-
-/** The most units that the rule can admit at once. A higher cost never passes. */
-export function capacityOf(rule: Rule): number {
-  return rule.machine === 'bucket' ? rule.burst : rule.limit;
-}
-
 /**
- * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
- * `windowUs` from 1,000 to 400 days.
+ * All that differs between algorithms, apart from their steps. Each rule carries its own machine
+ * ({@link RuleBase.logic}), so that a program has the code only of the algorithms that it uses, and an algorithm that
+ * forgets one of these members does not compile. A machine is given only rules and answers of its own algorithm.
  */
-export function makeRule(
-  algorithm: Algorithm,
-  limit: number,
-  windowUs: number,
-  burst: number = limit,
-): RateRule {
-  switch (algorithm) {
-    case 'token-bucket':
-      return makeBucketRule(limit, windowUs, burst);
-    case 'sliding-window-log':
-      return makeLogRule(limit, windowUs);
-    default:
-      return makeWindowRule(limit, windowUs, algorithm !== 'fixed-window');
-  }
+export interface Machine {
+  /** Whether two rules that have the same limit and code have all other numbers in common too. */
+  same(rule: Rule, other: Rule): boolean;
+  /** The most units that the rule can admit at once. A higher cost never passes. */
+  capacity(rule: Rule): number;
+  /** The rule for a share of the limit; see {@link shareOf}. */
+  share(rule: Rule, share: number): Rule;
+  /** The same rule with room for nothing. */
+  closed(rule: Rule): Rule;
+  /** The numbers of the rule as clients see them. */
+  policy(name: string, rule: Rule): Policy;
+  /** The numbers of the rule as operators see them. */
+  declared(rule: Rule): DeclaredNumbers;
+  /** After so many microseconds without a step, a count is the same as that of a key that was never used. */
+  restUs(rule: Rule): number;
+  /** What follows from the store's answer to a step of `cost` units. */
+  measure(rule: Rule, answer: Answer, cost: number): Numbers;
+  /** What a later `put` needs to give back a grant of `units`. */
+  receipt(answer: Answer, units: number): Receipt;
+  /** Whether steps of one count are merged into one of their summed cost. Those that name something are not. */
+  readonly merges: boolean;
+  /** How a refusal is remembered; left out where what refuses may end at any moment. */
+  readonly refusals?: RefusalMemory;
 }
 
-function makeWindowRule(limit: number, windowUs: number, sliding: boolean): WindowRule {
-  const code = `${sliding ? 's' : 'f'}${windowUs.toString(36)}`;
-  return { machine: 'window', code, limit, windowUs, sliding };
+/** The numbers that a limiter was declared with. */
+export interface DeclaredNumbers {
+  /** The algorithm as users write it; `concurrency`: permits for requests in progress. */
+  readonly algorithm: string;
+  /** Units per window, or requests in progress at once. */
+  readonly limit: number;
+  readonly windowMs?: number;
+  /** Units at once, for a token bucket whose burst is not its limit. */
+  readonly burst?: number;
+  /** Of the requests in progress, how many may be requests that are not critical. */
+  readonly open?: number;
+  readonly leaseMs?: number;
 }
 
-function makeLogRule(limit: number, windowUs: number): LogRule {
-  return { machine: 'log', code: `l${windowUs.toString(36)}`, limit, windowUs };
-}
-
-function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
-  const divisor = gcd(limit, windowUs);
-  const den = limit / divisor;
-  const period = windowUs / divisor;
-  // Rounded once, here, and down: a smaller burst never admits more.
-  const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
-  const tolerance = mulDiv(burst, period, den);
-  // Rules with the same tolerance and the same denominator can read each other's state unchanged.
-  const fraction = den === 1 ? '' : `.${tolerance.rest.toString(36)}.${den.toString(36)}`;
-  return {
-    machine: 'bucket',
-    code: `b${tolerance.whole.toString(36)}${fraction}`,
-    limit,
-    windowUs,
-    burst,
-    den,
-    period,
-    tolUs: tolerance.whole,
-    tolNum: tolerance.rest,
-  };
-}
-
-/**
- * Makes the rule of a limit on requests in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
- * 0 to 1, counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
- * than (1 - reserve) x limit of them are in progress.
- */
-export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
-  // Calculated in millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
-  const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
-  return { machine: 'leases', code: 'p', limit, open, leaseUs };
-}
-
-/**
- * The rule for a share of the limit. A rate keeps its limit, and its window grows to window / share, rounded up: 5 per
- * minute at a share of 1/8 becomes 5 per 8 minutes, so that eight processes together admit no more than the limit.
- * Permits become limit x share, rounded down, but at least one.
- */
-export function shareOf(rule: Rule, share: number): Rule {
-  if (share === 1) return rule;
-  if (rule.machine === 'leases') {
-    const part = (permits: number) => Math.max(1, Math.floor(permits * share));
-    return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
-  }
-  const windowUs = Math.ceil(rule.windowUs / share);
-  switch (rule.machine) {
-    case 'bucket':
-      return makeBucketRule(rule.limit, windowUs, rule.burst);
-    case 'window':
-      return makeWindowRule(rule.limit, windowUs, rule.sliding);
-    case 'log':
-      return makeLogRule(rule.limit, windowUs);
-  }
+/** How the refusals of an algorithm are kept as a few numbers, and told again without the store. */
+export interface RefusalMemory {
+  /** For how many milliseconds the refusal of `cost` units is sure to hold; 0: not at all. */
+  holdsMs(numbers: Numbers, cost: number): number;
+  /** Whether a refusal of `kept` units tells about `cost` units. */
+  tells(cost: number, kept: number): boolean;
+  /** Writes the state in the answer: at most five numbers from `at` on. */
+  write(answer: Answer, numbers: Float64Array, at: number): void;
+  /** The refusal as the store would give it at `nowUs` by its own clock. */
+  read(rule: Rule, numbers: Float64Array, at: number, nowUs: number): Answer;
 }
 
 /**
@@ -186,26 +150,19 @@ export function countOf({ rule }: { readonly rule: Rule }): string {
 
 /** Whether two rules have all the same numbers. Then they also have the same count. */
 export function sameRule(a: Rule, b: Rule): boolean {
-  if (a.machine !== b.machine || a.limit !== b.limit || a.code !== b.code) return false;
-  switch (a.machine) {
-    case 'bucket': {
-      const { windowUs, burst, tolUs, tolNum } = b as BucketRule;
-      const isSameRate = a.windowUs === windowUs && a.burst === burst;
-      return isSameRate && a.tolUs === tolUs && a.tolNum === tolNum;
-    }
-    case 'window': {
-      const { windowUs, sliding } = b as WindowRule;
-      return a.windowUs === windowUs && a.sliding === sliding;
-    }
-    case 'log':
-      return a.windowUs === (b as LogRule).windowUs;
-    case 'leases': {
-      const { open, leaseUs } = b as LeasesRule;
-      return a.open === open && a.leaseUs === leaseUs;
-    }
-  }
+  return a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
 }
 
-function gcd(a: number, b: number): number {
-  return b === 0 ? a : gcd(b, a % b);
+/** The most units that the rule can admit at once. A higher cost never passes. */
+export function capacityOf(rule: Rule): number {
+  return rule.logic.capacity(rule);
+}
+
+/**
+ * The rule for a share of the limit. A rate keeps its limit, and its window grows to window / share, rounded up: 5 per
+ * minute at a share of 1/8 becomes 5 per 8 minutes, so that eight processes together admit no more than the limit.
+ * Permits become limit x share, rounded down, but at least one.
+ */
+export function shareOf(rule: Rule, share: number): Rule {
+  return share === 1 ? rule : rule.logic.share(rule, share);
 }

@@ -1,8 +1,9 @@
 /** A decision that remembers, where nobody sees it, how to give back what it charged. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
+import type { Answer } from '../contract/answer.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 
 /**
  * Made for every request that passes, so fields are set by name, not by `Object.assign`, and only once: `declare` keeps

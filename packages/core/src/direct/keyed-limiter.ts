@@ -14,12 +14,13 @@ import {
 } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { isLater, isThenable } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import { type Rule, shareOf } from '../contract/rule.js';
-import type { Answer, Op, Step, Store } from '../contract/store.js';
+import type { Op, Step, Store } from '../contract/store.js';
 import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
 import { voiceFor } from '../observe/voice.js';

@@ -1,13 +1,14 @@
 /** What a limiter decides; one that throws decides as if its store could not answer. */
 
 import { Junk } from '../base/junk.js';
+import type { Answer } from '../contract/answer.js';
 import type { KeyRuling } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 
 /** What a stored limiter makes of an answer. */
 export function decideStored<Raw>(

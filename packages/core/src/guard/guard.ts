@@ -2,10 +2,11 @@
 
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
+import type { Answer } from '../contract/answer.js';
 import type { Limiter, StoredLimiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { decideStored } from './deciding.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';

@@ -1,11 +1,12 @@
 /** One limiter's part in the decision on a request, while it is made. */
 
+import type { Answer } from '../contract/answer.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { Limiter, LimiterTurn } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 
 /** A turn once it is decided. */
 export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {

@@ -1,17 +1,19 @@
 /** What limits on requests in progress have in common: a permit for each, held under a lease in the store. */
 
 import { decide } from '../algorithms/decide.js';
+import { makeLeasesRule } from '../algorithms/leases/rule.js';
 import { checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { type HintOptions, hints } from '../base/hint.js';
 import { isThenable } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
-import { makeLeasesRule, type Rule } from '../contract/rule.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Rule } from '../contract/rule.js';
+import type { Step } from '../contract/store.js';
 import { type CallbackContext, keyFrom, limitFrom, read } from './callbacks.js';
 import { newLeaseId } from './lease-id.js';
 import {

@@ -6,6 +6,7 @@ import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost, checkName } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { isThenable } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type {
@@ -18,7 +19,7 @@ import type {
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
 import type { Algorithm, Rule } from '../contract/rule.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
 import {
   checkKeyOption,

@@ -1,9 +1,10 @@
 /** Validation of the numbers and names that users write, and the rule they make. */
 
+import { ALGORITHMS, makeRule } from '../algorithms/rules.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import { type Algorithm, makeRule, type RateRule } from '../contract/rule.js';
+import type { Algorithm, RateRule } from '../contract/rule.js';
 
 /** The numbers of a limit. */
 export interface RuleOptions {
@@ -16,13 +17,6 @@ export interface RuleOptions {
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
 }
-
-const ALGORITHMS: readonly Algorithm[] = [
-  'token-bucket',
-  'fixed-window',
-  'sliding-window-log',
-  'sliding-window-counter',
-];
 
 /**
  * Validates the numbers of a limit and makes their rule.

@@ -43,7 +43,7 @@ export class RuleVariants {
 
   /** The variant for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
   nobody(declared: Rule): RuleVariant {
-    this.closedVariant ??= variantOf(this.name, closed(declared), 1);
+    this.closedVariant ??= variantOf(this.name, declared.logic.closed(declared), 1);
     return this.closedVariant;
   }
 
@@ -82,16 +82,4 @@ export class RuleVariants {
 
 function variantOf(name: string, rule: Rule, localShare: number): RuleVariant {
   return { rule, local: shareOf(rule, localShare), policy: policyOf(name, rule) };
-}
-
-/** The same rule with room for nothing. */
-function closed(rule: Rule): Rule {
-  switch (rule.machine) {
-    case 'bucket':
-      return { ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 };
-    case 'leases':
-      return { ...rule, limit: 0, open: 0 };
-    default:
-      return { ...rule, limit: 0 };
-  }
 }

@@ -1,9 +1,10 @@
 /** Buckets by limiter, code and key: fingerprints in a flat table, and a small map that finds hot keys faster. */
 
-import { type BucketState, mayWrite, stepBucket } from '../algorithms/bucket.js';
+import { type BucketState, mayWrite, stepBucket } from '../algorithms/bucket/step.js';
 import { detached, type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
+import type { BucketAnswer } from '../contract/answer.js';
 import type { BucketRule } from '../contract/rule.js';
-import type { BucketAnswer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { BucketTable } from './bucket-table.js';
 import { ByCount } from './by-count.js';
 
@@ -97,8 +98,8 @@ export class BucketShelf {
   /**
    * Like {@link step}, for a take whose numbers are whole microseconds, as in nearly all takes: it changes the table
    * directly, which is a quarter faster. A bucket is charged in four places, which must do the same. If you change one,
-   * change all four: this method, stepBucket in core/src/algorithms/bucket.ts, and bucket.lua and takes.lua in
-   * packages/redis/src/lua.
+   * change all four: this method, stepBucket in core/src/algorithms/bucket/step.ts, and bucket.lua and takes.lua in
+   * packages/redis/src/algorithms/bucket.
    */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;

@@ -6,9 +6,10 @@ import {
   type LeasesView,
   noLeases,
   stepLeases,
-} from '../algorithms/leases.js';
+} from '../algorithms/leases/step.js';
+import type { LeasesAnswer } from '../contract/answer.js';
 import type { LeasesRule } from '../contract/rule.js';
-import type { LeasesAnswer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
 const NOBODY: LeasesView = { used: 0, critical: 0 };

@@ -1,9 +1,10 @@
 /** The logs of a memory store. */
 
-import { Entries } from '../algorithms/entries.js';
-import { type LogView, stepLog } from '../algorithms/log.js';
+import { Entries } from '../algorithms/log/entries.js';
+import { type LogView, stepLog } from '../algorithms/log/step.js';
+import type { LogAnswer } from '../contract/answer.js';
 import type { LogRule } from '../contract/rule.js';
-import type { LogAnswer, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
 class StoredLog extends Entries implements Expiring {

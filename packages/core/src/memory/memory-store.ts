@@ -3,19 +3,17 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import { spread, uniqueGroup } from '../contract/group.js';
-import { KnownCounts } from '../contract/known-counts.js';
-import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
 import type {
   Answer,
   BucketAnswer,
   LeasesAnswer,
   LogAnswer,
-  Step,
-  Store,
-  SyncStore,
   WindowAnswer,
-} from '../contract/store.js';
+} from '../contract/answer.js';
+import { spread, uniqueGroup } from '../contract/group.js';
+import { KnownCounts } from '../contract/known-counts.js';
+import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
+import type { Step, Store, SyncStore } from '../contract/store.js';
 import { asLook, COMMON, inCommon, OVERFLOW_COUNTS, Overflow, ofCommon } from './overflow.js';
 import { Shelves } from './shelves.js';
 

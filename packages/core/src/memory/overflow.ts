@@ -2,7 +2,8 @@
  * What a full memory store does with new keys: they share counts, so that they are limited too early, never too late.
  */
 
-import type { Answer, Step } from '../contract/store.js';
+import type { Answer } from '../contract/answer.js';
+import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
 /** How many counts new keys share when the store is full, for each code. */

@@ -1,8 +1,9 @@
 /** The windows of a memory store. */
 
-import { stepWindow, type WindowState } from '../algorithms/window.js';
+import { stepWindow, type WindowState } from '../algorithms/window/step.js';
+import type { WindowAnswer } from '../contract/answer.js';
 import type { WindowRule } from '../contract/rule.js';
-import type { Step, WindowAnswer } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './keyed-states.js';
 
 type StoredWindow = WindowState & Expiring;

@@ -5,7 +5,8 @@
 
 import { SpillwayError, show } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Answer } from '../contract/answer.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { oneStepStore } from '../memory/memory-store.js';
 
 /** The numbers in the answer of each machine. */

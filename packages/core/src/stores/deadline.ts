@@ -3,8 +3,9 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { after, afterIdly, afterPendingInput, isLater } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked; a group of more

@@ -2,8 +2,9 @@
 
 import { systemClock } from '../base/clock.js';
 import { isLater } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { Breaker } from './breaker.js';
 import { domainOf } from './domain.js';
 import { askParts, type Part, partsOf, place, refuses } from './parts.js';

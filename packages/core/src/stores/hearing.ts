@@ -1,7 +1,8 @@
 /** Store decorator: tells the breaker what came of each call. */
 
 import { isLater } from '../base/host.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Answer } from '../contract/answer.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { Breaker } from './breaker.js';
 import type { Asker } from './probe-step.js';
 

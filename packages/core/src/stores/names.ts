@@ -35,9 +35,8 @@ export class Names {
 }
 
 function numbers(rule: Rule): string {
-  const { machine, limit } = rule;
-  if (rule.machine === 'leases') {
-    return `${limit} at once (${rule.open} if not critical, leases of ${rule.leaseUs / 1000} ms)`;
-  }
-  return `${limit} per ${rule.windowUs / 1000} ms (${machine}, at once ${capacityOf(rule)})`;
+  const { limit, windowMs, open = limit, leaseMs, algorithm } = rule.logic.declared(rule);
+  return windowMs === undefined
+    ? `${limit} at once (${open} if not critical, leases of ${leaseMs} ms)`
+    : `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
 }

@@ -4,7 +4,8 @@
  */
 
 import { receiptFrom } from '../algorithms/receipt.js';
-import type { Answer, Step } from '../contract/store.js';
+import type { Answer } from '../contract/answer.js';
+import type { Step } from '../contract/store.js';
 
 /** The steps of a group that are asked together. */
 export interface Part<Name> {

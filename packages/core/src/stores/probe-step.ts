@@ -1,7 +1,8 @@
 /** What a store that did not answer is asked to find out whether it is back. */
 
-import { makeRule } from '../contract/rule.js';
-import type { Answer, Step } from '../contract/store.js';
+import { makeRule } from '../algorithms/rules.js';
+import type { Answer } from '../contract/answer.js';
+import type { Step } from '../contract/store.js';
 
 /** Whoever failed to reach the store: its question goes the same way. */
 export interface Asker {

@@ -3,8 +3,8 @@
  * many.
  */
 
-import type { Rule } from '../contract/rule.js';
-import type { Answer, BucketAnswer, LogAnswer, WindowAnswer } from '../contract/store.js';
+import type { Answer } from '../contract/answer.js';
+import type { RefusalMemory, Rule } from '../contract/rule.js';
 
 /** What is kept of a refusal. */
 interface Refusal {
@@ -20,7 +20,7 @@ interface Refusal {
   readonly untilUs: number;
 }
 
-/** Numbers of one refusal: until, the store's clock less ours, cost, and the three of its answer. */
+/** Numbers of one refusal: until, the store's clock less ours, cost, and at most five of its answer. */
 const WIDTH = 8;
 
 export class RefusalTable {
@@ -41,7 +41,7 @@ export class RefusalTable {
     this.numbers[at] = untilUs;
     this.numbers[at + 1] = answer.nowUs - learnedUs;
     this.numbers[at + 2] = cost;
-    this.write(at + 3, rule, answer);
+    rule.logic.refusals?.write(answer, this.numbers, at + 3);
     return place;
   }
 
@@ -87,41 +87,13 @@ export class RefusalTable {
     return this.numbers[place * WIDTH + 2] as number;
   }
 
-  /** The store's answer as it was, but for its clock, which is brought to `nowUs` of ours. */
+  /** The store's refusal, brought to `nowUs` of our clock. */
   answerAt(place: number, nowUs: number): Answer {
     const { numbers } = this;
     const at = place * WIDTH;
+    const rule = this.ruleOf(place);
     const storeUs = nowUs + (numbers[at + 1] as number);
-    const a = numbers[at + 3] as number;
-    const b = numbers[at + 4] as number;
-    const c = numbers[at + 5] as number;
-    switch (this.ruleOf(place).machine) {
-      case 'window':
-        return { allowed: false, nowUs: storeUs, startUs: a, current: b, previous: c };
-      case 'log':
-        return { allowed: false, nowUs: storeUs, used: a, freesUs: b, lastUs: c };
-      default:
-        return { allowed: false, nowUs: storeUs, tatUs: a, tatNum: b };
-    }
-  }
-
-  private write(at: number, rule: Rule, answer: Answer): void {
-    const { numbers } = this;
-    if (rule.machine === 'window') {
-      const { startUs, current, previous } = answer as WindowAnswer;
-      numbers[at] = startUs;
-      numbers[at + 1] = current;
-      numbers[at + 2] = previous;
-    } else if (rule.machine === 'log') {
-      const { used, freesUs, lastUs } = answer as LogAnswer;
-      numbers[at] = used;
-      numbers[at + 1] = freesUs;
-      numbers[at + 2] = lastUs;
-    } else {
-      const { tatUs, tatNum } = answer as BucketAnswer;
-      numbers[at] = tatUs;
-      numbers[at + 1] = tatNum;
-    }
+    return (rule.logic.refusals as RefusalMemory).read(rule, numbers, at + 3, storeUs);
   }
 
   private grow(): void {

@@ -1,11 +1,11 @@
 /** Refusals remembered until the moment they promised: who is refused is refused again without a call of the store. */
 
 import { measure } from '../algorithms/measure.js';
-import { stepWindow } from '../algorithms/window.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import type { Answer } from '../contract/answer.js';
 import { countOf, sameRule } from '../contract/rule.js';
-import type { Answer, Step, WindowAnswer } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { RefusalTable } from './refusal-table.js';
 
 /** How many refusals are remembered; the oldest make room. */
@@ -63,10 +63,8 @@ export class Refusals {
       this.drop(place);
       return undefined;
     }
-    // A log's answer is about one cost only: which entry must go is not told for another.
-    const cost = table.costOf(place);
-    const applies = rule.machine === 'log' ? step.cost === cost : step.cost >= cost;
-    return applies ? rolled(step, table.answerAt(place, nowUs)) : undefined;
+    const tells = rule.logic.refusals?.tells(step.cost, table.costOf(place));
+    return tells ? table.answerAt(place, nowUs) : undefined;
   }
 
   /**
@@ -75,21 +73,16 @@ export class Refusals {
    */
   learn(step: Step, answer: Answer, askedUs: number): void {
     this.sweep();
-    if (answer.failure || step.rule.machine === 'leases') return;
+    const { rule, cost } = step;
+    const { refusals } = rule.logic;
+    if (answer.failure || !refusals) return;
     if (step.op === 'record' || answer.allowed) this.forgetCount(step);
     if (step.op !== 'take' || answer.allowed || !step.binding || answer.provisional) return;
     // Decided, perhaps, before something was given back.
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
-    const { remaining, retryAfterMs, resetMs } = measure(step.rule, answer, step.cost);
-    if (!(retryAfterMs > 0)) return;
-    let validMs = retryAfterMs;
-    if (step.rule.machine === 'log') {
-      // Entries that end before this cost passes change what is left, and nobody told when they do.
-      if (step.cost > remaining + 1) return;
-      // A log that has run empty meanwhile says so, also to a cost that can never pass.
-      if (resetMs > 0) validMs = Math.min(retryAfterMs, resetMs);
-    }
-    this.keep(step, answer, askedUs + Math.min(Math.round(validMs * 1000), this.longestUs));
+    const holdsMs = refusals.holdsMs(measure(rule, answer, cost), cost);
+    if (!(holdsMs > 0)) return;
+    this.keep(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
   }
 
   /**
@@ -195,21 +188,6 @@ export class Refusals {
     this.seed ??= randomSeed();
     return shortened(key, this.seed);
   }
-}
-
-/** The answer in the window of its `nowUs`; all other state is the same as it was. */
-function rolled({ rule }: Step, answer: Answer): Answer {
-  if (rule.machine !== 'window') return answer;
-  const { nowUs, startUs, current, previous } = answer as WindowAnswer;
-  const state = { dirty: false, windowUs: rule.windowUs, startUs, current, previous };
-  stepWindow(rule, state, 'look', 1, nowUs, false);
-  return {
-    allowed: false,
-    nowUs,
-    startUs: state.startUs,
-    current: state.current,
-    previous: state.previous,
-  };
 }
 
 function slotOf({ limiter, key }: Step): number {

@@ -3,8 +3,9 @@
 import { receiptFrom } from '../algorithms/receipt.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
+import type { Answer } from '../contract/answer.js';
 import type { Rule } from '../contract/rule.js';
-import type { Answer, Op, Step, SyncStore } from '../contract/store.js';
+import type { Op, Step, SyncStore } from '../contract/store.js';
 import { forgivingMemory } from '../memory/memory-store.js';
 import { refuses } from './parts.js';
 

@@ -3,8 +3,9 @@
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { isLater } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import type { Rule } from '../contract/rule.js';
-import type { Answer, ApplyOptions, Step, Store } from '../contract/store.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { type OneStepStore, oneStepStore } from '../memory/memory-store.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';

@@ -1,21 +1,12 @@
 /** What processes announce about their limiters, and how it is written in Redis. */
 
-import type { Algorithm } from '@spillway/core';
-import { countOf, MAX_CODES, MAX_LIMITERS, type Rule } from '@spillway/core/store';
-
-/** The numbers that a limiter was declared with. */
-export interface DeclaredNumbers {
-  /** `concurrency`: permits for requests in progress. */
-  readonly algorithm: Algorithm | 'concurrency';
-  /** Units per window, or requests in progress at once. */
-  readonly limit: number;
-  readonly windowMs?: number;
-  /** Units at once, for a token bucket whose burst is not its limit. */
-  readonly burst?: number;
-  /** Of the requests in progress, how many may be requests that are not critical. */
-  readonly open?: number;
-  readonly leaseMs?: number;
-}
+import {
+  countOf,
+  type DeclaredNumbers,
+  MAX_CODES,
+  MAX_LIMITERS,
+  type Rule,
+} from '@spillway/core/store';
 
 /** A limiter that some process has announced. */
 export interface KnownLimiter {
@@ -54,7 +45,7 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
     const items: string[] = [];
     const add = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
     const [declared] = rules;
-    if (declared) add(JSON.stringify(numbersOf(declared)), restMsOf(declared));
+    if (declared) add(JSON.stringify(declared.logic.declared(declared)), restMsOf(declared));
     for (const rule of rules) add(countOf({ rule }), restMsOf(rule));
     // A limiter without a rule has something to note, too.
     if (isFollowed) add(FOLLOWED, 0);
@@ -100,22 +91,6 @@ function itemsOf(stored = ''): { readonly text: string; readonly untilMs: number
   return [...found].map(([, text = '', until]) => ({ text, untilMs: Number(until) }));
 }
 
-function numbersOf(rule: Rule): DeclaredNumbers {
-  const { limit } = rule;
-  if (rule.machine === 'leases') {
-    const open = rule.open === limit ? {} : { open: rule.open };
-    return { algorithm: 'concurrency', limit, ...open, leaseMs: rule.leaseUs / 1000 };
-  }
-  const windowMs = rule.windowUs / 1000;
-  if (rule.machine === 'log') return { algorithm: 'sliding-window-log', limit, windowMs };
-  if (rule.machine === 'window') {
-    const algorithm = rule.sliding ? 'sliding-window-counter' : 'fixed-window';
-    return { algorithm, limit, windowMs };
-  }
-  const burst = rule.burst === limit ? {} : { burst: rule.burst };
-  return { algorithm: 'token-bucket', limit, windowMs, ...burst };
-}
-
 /** Empty if the text is of a later release, or was written by somebody else. */
 function decodeNumbers(text: string): DeclaredNumbers[] {
   try {
@@ -130,14 +105,5 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
 
 /** After so long without a request, a count of the rule is the same as that of a key that was never used. */
 function restMsOf(rule: Rule): number {
-  switch (rule.machine) {
-    case 'bucket':
-      return Math.ceil((rule.tolUs + 1) / 1000);
-    case 'window':
-      return Math.ceil((2 * rule.windowUs) / 1000);
-    case 'log':
-      return Math.ceil(rule.windowUs / 1000);
-    case 'leases':
-      return Math.ceil(rule.leaseUs / 1000);
-  }
+  return Math.ceil(rule.logic.restUs(rule) / 1000);
 }

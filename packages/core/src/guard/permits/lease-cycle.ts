@@ -2,7 +2,8 @@
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, isLater } from '../../base/host.js';
-import type { Answer, Step } from '../../contract/store.js';
+import type { Answer } from '../../contract/answer.js';
+import type { Step } from '../../contract/store.js';
 import type { StoreClient } from '../../stores/store-client.js';
 import { LostReleases } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';

@@ -1,8 +1,9 @@
 /** The permits of requests in progress: held, renewed so that they do not expire, and given back once. */
 
 import { afterIdly, isLater } from '../../base/host.js';
+import type { Answer } from '../../contract/answer.js';
 import type { BreakerEvent } from '../../contract/observer.js';
-import type { Answer, Step } from '../../contract/store.js';
+import type { Step } from '../../contract/store.js';
 import type { StoreClient } from '../../stores/store-client.js';
 import { GIVE_BACK_US, hasFailed, LeaseCycle, MOST_STEPS, releaseOf } from './lease-cycle.js';
 

@@ -1,5 +1,5 @@
--- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/step.ts does
--- the same).
+-- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/step.ts does the
+-- same).
 --
 -- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number` and the
 -- operations (shared.lua). Gives: `bucket`.

@@ -1,10 +1,11 @@
 /**
  * The sliding window log: pure functions that change its entries (see docs/algorithms.md;
- * packages/redis/src/lua/log.lua does the same in Lua).
+ * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
-import type { LogRule } from '../contract/rule.js';
-import type { Op, Receipt } from '../contract/store.js';
+import type { Receipt } from '../../contract/answer.js';
+import type { LogRule } from '../../contract/rule.js';
+import type { Op } from '../../contract/store.js';
 import type { Entries } from './entries.js';
 
 /** What a step found: the numbers of its answer. */

@@ -1,10 +1,13 @@
 /**
- * Leases on permits: pure functions that change their state (see docs/algorithms.md; packages/redis/src/lua/leases.lua
- * does the same in Lua).
+ * Leases on permits: pure functions that change their state (see docs/algorithms.md;
+ * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
-import { type LeasesRule, MAX_LEASE_US } from '../contract/rule.js';
-import type { Lease, Op } from '../contract/store.js';
+import type { LeasesRule } from '../../contract/rule.js';
+import type { Lease, Op } from '../../contract/store.js';
+
+/** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
+export const MAX_LEASE_US: number = 86_400_000_000;
 
 interface Held {
   readonly expiresUs: number;

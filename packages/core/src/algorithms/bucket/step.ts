@@ -1,11 +1,12 @@
 /**
  * The token bucket, stored as one instant: pure functions that change its state (see docs/algorithms.md;
- * packages/redis/src/lua/bucket.lua does the same in Lua).
+ * packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
  */
 
-import { mulDiv } from '../base/exact.js';
-import type { BucketRule } from '../contract/rule.js';
-import type { Op, Receipt } from '../contract/store.js';
+import { mulDiv } from '../../base/exact.js';
+import type { Receipt } from '../../contract/answer.js';
+import type { BucketRule } from '../../contract/rule.js';
+import type { Op } from '../../contract/store.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If it is before now, the bucket is full.
@@ -22,7 +23,7 @@ export interface BucketState {
  * says so.
  *
  * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
- * takeWhole in core/src/memory/bucket-shelf.ts, and bucket.lua and takes.lua in redis/src/lua.
+ * takeWhole in core/src/memory/bucket-shelf.ts, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
   rule: BucketRule,

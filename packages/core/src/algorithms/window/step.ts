@@ -1,11 +1,12 @@
 /**
  * Window counters, fixed and sliding: pure functions that change their state (see docs/algorithms.md;
- * packages/redis/src/lua/window.lua does the same in Lua).
+ * packages/redis/src/algorithms/window/window.lua does the same in Lua).
  */
 
-import { productAtMost } from '../base/exact.js';
-import type { WindowRule } from '../contract/rule.js';
-import type { Op, Receipt } from '../contract/store.js';
+import { productAtMost } from '../../base/exact.js';
+import type { Receipt } from '../../contract/answer.js';
+import type { WindowRule } from '../../contract/rule.js';
+import type { Op } from '../../contract/store.js';
 
 /** Counts of the newest window that was charged and of the window before it. */
 export interface WindowState {

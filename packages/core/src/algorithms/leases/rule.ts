@@ -1,0 +1,42 @@
+/** The rule of a limit on requests in progress, and its machine. */
+
+import type { LeasesRule, Machine } from '../../contract/rule.js';
+import { measureLeases } from './measure.js';
+import { receiptOfPermit } from './receipt.js';
+
+const leasesMachine: Machine = {
+  same: (rule: LeasesRule, other: LeasesRule) =>
+    rule.open === other.open && rule.leaseUs === other.leaseUs,
+  capacity: ({ limit }: LeasesRule) => limit,
+  share(rule: LeasesRule, share): LeasesRule {
+    const part = (permits: number) => Math.max(1, Math.floor(permits * share));
+    return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
+  },
+  closed: (rule: LeasesRule) => ({ ...rule, limit: 0, open: 0 }),
+  policy: (name, { limit }: LeasesRule) => ({
+    name,
+    unit: 'concurrent-requests',
+    limit,
+    windowMs: Infinity,
+    burst: limit,
+  }),
+  declared({ limit, open, leaseUs }: LeasesRule) {
+    const reserved = open === limit ? {} : { open };
+    return { algorithm: 'concurrency', limit, ...reserved, leaseMs: leaseUs / 1000 };
+  },
+  restUs: ({ leaseUs }: LeasesRule) => leaseUs,
+  measure: measureLeases,
+  receipt: receiptOfPermit,
+  merges: false,
+};
+
+/**
+ * Makes the rule of a limit on requests in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
+ * 0 to 1, counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
+ * than (1 - reserve) x limit of them are in progress.
+ */
+export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
+  // Calculated in millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
+  const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
+  return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
+}

@@ -1,0 +1,7 @@
+/** The receipt of a grant of a window counter. */
+
+import type { Receipt, WindowAnswer } from '../../contract/answer.js';
+
+export function receiptOfWindow({ startUs }: WindowAnswer, units: number): Receipt {
+  return { atUs: startUs, num: 0, units };
+}
