@@ -3,7 +3,8 @@
 import type { Answer, Numbers, Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { Counts, machineOf, type Subject } from './oracle/counts.js';
-import { type MergedStep, mergedSteps, placesOf } from './oracle/group.js';
+import { type MergedStep, mergedSteps, type Outcome, outcomeOf, placesOf } from './oracle/group.js';
+import { smaller } from './oracle/machine.js';
 
 export type { Subject };
 
@@ -13,15 +14,18 @@ export interface Verdict extends Numbers {
   readonly allowed: boolean;
   /** Whether units were charged. */
   readonly charged: boolean;
+  /** In a group with branches: the branch that was charged, or 0. The same in every verdict of the group. */
+  readonly branch?: number;
   /** The state after the step, as a store's answer. */
   readonly answer: Answer;
 }
 
 /**
  * Calculates the answers to groups of steps. Steps of a group with the same operation on the same count become one step
- * with the summed cost. First all takes are judged, on the state before the group. Then every step acts, in order. If
- * the clock went back and left a state that the rule does not allow, a take cuts that state even if it charges nothing,
- * unless it could never charge anything. Apart from that, only steps that charge or give back change a state.
+ * with the summed cost. First all takes are judged, on the state before the group, and if some have branches, the first
+ * branch that passes is chosen. Then every step acts, in order. If the clock went back and left a state that the rule
+ * does not allow, a take cuts that state even if it charges nothing, unless it could never charge anything. Apart from
+ * that, only steps that charge or give back change a state.
  *
  * @example
  * ```ts run
@@ -46,10 +50,11 @@ export class Oracle {
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
     const merged = mergedSteps(steps);
-    const refused = merged.some(
+    const refusing = merged.filter(
       (one) => one.step.op === 'take' && one.binding && !this.passes(one, now),
     );
-    const verdicts = merged.map((one) => this.act(one, now, refused));
+    const outcome = outcomeOf(merged, refusing);
+    const verdicts = merged.map((one) => withBranch(this.act(one, now, outcome), outcome.branch));
     return placesOf(steps, merged).map((place) => verdicts[place] as Verdict);
   }
 
@@ -76,14 +81,15 @@ export class Oracle {
     );
   }
 
-  private act(merged: MergedStep, now: bigint, refused: boolean): Verdict {
+  private act(merged: MergedStep, now: bigint, outcome: Outcome): Verdict {
     const { step, cost } = merged;
     const { op, rule, receipt, lease } = step;
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
     const passes = this.passes(merged, now);
-    const charges = cost > 0n && (op === 'record' || (op === 'take' && passes && !refused));
+    const taken = op === 'take' && passes && isCharged(step, outcome);
+    const charges = cost > 0n && (op === 'record' || taken);
 
     let after: unknown;
     let allowed = passes;
@@ -93,8 +99,9 @@ export class Oracle {
           ? machine.charge(rule, view, now, cost, lease)
           : machine.record(rule, view, now, cost, lease);
     } else if (op === 'put') {
-      const named = cost > 0n && (receipt ?? lease);
-      after = named ? machine.put(rule, view, now, cost, receipt, lease) : undefined;
+      const given = smaller(cost, BigInt(receipt?.units ?? step.cost));
+      const named = given > 0n && (receipt ?? lease);
+      after = named ? machine.put(rule, view, now, given, receipt, lease) : undefined;
       allowed = after !== undefined;
     } else if (op === 'reset') {
       this.counts.keep(step, undefined);
@@ -105,6 +112,16 @@ export class Oracle {
     if (after !== undefined) this.counts.keep(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
+}
+
+/** Whether the takes are charged among which `step` stands: the common ones, or those of a branch. */
+function isCharged({ branch }: Step, outcome: Outcome): boolean {
+  return outcome.passes && (branch === undefined || branch === outcome.branch);
+}
+
+function withBranch(verdict: Verdict, branch: number | undefined): Verdict {
+  if (branch === undefined) return verdict;
+  return { ...verdict, branch, answer: { ...verdict.answer, branch } };
 }
 
 /** Whether the step is a take that could have charged something. */

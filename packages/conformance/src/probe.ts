@@ -1,6 +1,6 @@
 /** A store under test, with methods that read like the sentences of the checks. */
 
-import type { Answer, Numbers, Step } from '@spillway/core';
+import { type Answer, isSpillwayError, type Numbers, type Step } from '@spillway/core';
 import { measure, type Op, type Receipt, type Rule } from '@spillway/core/store';
 import type { Check, Harness, OpenStore } from './harness.js';
 import { mergedSteps, placesOf } from './oracle/group.js';
@@ -16,7 +16,7 @@ export interface Seen extends Numbers {
 }
 
 /** Parts of a step that checks rarely set. */
-type StepExtras = Partial<Pick<Step, 'binding' | 'receipt' | 'lease'>>;
+type StepExtras = Partial<Pick<Step, 'binding' | 'branch' | 'receipt' | 'lease'>>;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
@@ -84,6 +84,16 @@ export class Probe {
       const cost = Number(merged[places[at] as number]?.cost);
       return seen(rule, answers[at] as Answer, Math.min(cost, Number.MAX_SAFE_INTEGER));
     });
+  }
+
+  /** The code of the error with which the store rejects a group; `none` if it answers. */
+  async errorOf(steps: readonly Step[]): Promise<string> {
+    try {
+      await this.open.store.apply(steps);
+      return 'none';
+    } catch (error) {
+      return isSpillwayError(error) ? error.code : String(error);
+    }
   }
 
   async ask(op: Op, subject: Subject, cost = 1, extras?: StepExtras): Promise<Seen> {

@@ -1,7 +1,12 @@
-/** Runs a test over generated input and reports a failure so that a reader can repeat it. */
+/** Generated input: one of several values by weight, and a test over it that reports a failure so that it can be repeated. */
 
 import fc from 'fast-check';
 import type { Settings } from './harness.js';
+
+/** One of the values, each as often as its weight says. */
+export function weighted<T>(...choices: readonly (readonly [number, T])[]): fc.Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, value]) => ({ weight, arbitrary: fc.constant(value) })));
+}
 
 /**
  * Runs `body` over generated input and shrinks an input that fails.

@@ -2,11 +2,12 @@
 
 import type { Step } from '@spillway/core';
 import type { Receipt, Rule } from '@spillway/core/store';
+import { destination } from './moves.js';
 import { mergedSteps } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
 import { lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
-import { costOf, destination, type StepPick, type Trace } from './trace.js';
+import { costOf, givenOf, type StepPick, type Trace } from './trace.js';
 
 interface Grant {
   readonly subject: Subject;
@@ -54,9 +55,9 @@ class Replay {
   async run(): Promise<void> {
     const { rules, startUs, groups } = this.trace;
     await this.moveTo(startUs);
-    for (const { move, steps } of groups) {
+    for (const { move, branched, steps } of groups) {
       await this.moveTo(destination(move, rules, this.probe.nowUs, this.waitUs, this.resetUs));
-      await this.play(this.plan(steps));
+      await this.play(this.plan(branched ? steps : steps.map(withoutBranch)));
     }
   }
 
@@ -82,15 +83,18 @@ class Replay {
   }
 
   private planStep(picked: StepPick): Planned {
-    const { op, key, cost: pick, binding } = picked;
+    const { key, cost: pick, binding } = picked;
     const subject = { ...this.subject(picked), key: `key-${this.trace.meet ? key % 2 : key}` };
-    if (subject.rule.machine === 'leases') {
-      const extras = { binding, ...lease(picked.lease, picked.critical) };
+    const isLease = subject.rule.machine === 'leases';
+    const op = picked.op === 'put' && !isLease ? 'take' : picked.op;
+    const branch = op === 'take' && picked.branch > 0 ? { branch: picked.branch } : {};
+    if (isLease) {
+      const extras = { binding, ...branch, ...lease(picked.lease, picked.critical) };
       return { step: step(op, subject, pick === 'zero' ? 0 : 1, extras) };
     }
     const look = this.oracle.apply([step('look', subject)], this.probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
-    return { step: step(op === 'put' ? 'take' : op, subject, cost, { binding }) };
+    return { step: step(op, subject, cost, { binding, ...branch }) };
   }
 
   private subject({ rule }: StepPick): Subject {
@@ -101,7 +105,7 @@ class Replay {
     if (this.subject(pick).rule.machine === 'leases') return this.planStep(pick);
     const grant = this.grants.at(-1 - pick.grant);
     if (!grant) return this.planStep(pick);
-    return { step: step('put', grant.subject, grant.cost), grant };
+    return { step: step('put', grant.subject, givenOf(pick.given, grant.cost)), grant };
   }
 
   private async play(plans: readonly Planned[]): Promise<void> {
@@ -120,13 +124,17 @@ class Replay {
     this.steps += 1;
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
     const shadow = step.binding ? '' : ', shadow';
+    const branch = step.branch ? `, branch ${step.branch}` : '';
     const named = step.lease ? `, ${step.lease.id}${step.lease.critical ? ', critical' : ''}` : '';
     this.lines.push(
-      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${shadow}`,
+      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${branch}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
       if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
+    }
+    if (expected.branch !== got.answer.branch) {
+      this.fail('branch', expected.branch, got.answer.branch);
     }
     if (expected.charged && step.rule.machine !== 'leases') {
       this.grants.push({
@@ -156,6 +164,10 @@ class Replay {
       ].join('\n'),
     );
   }
+}
+
+function withoutBranch(pick: StepPick): StepPick {
+  return { ...pick, branch: 0 };
 }
 
 function hasMeaning(steps: readonly Step[]): boolean {

@@ -82,8 +82,13 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** A rule of any algorithm. */
-export const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
+const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
+
+/** Rules of any algorithms. */
+export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
+  minLength: 2,
+  maxLength: 4,
+});
 
 /** Rules that releases of one limiter may have. Some share a count, others must not. */
 export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(

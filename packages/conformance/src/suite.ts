@@ -1,5 +1,7 @@
 /** The whole suite for stores. */
 
+import { branchGroupChecks } from './checks/branch-groups.js';
+import { branchChecks } from './checks/branches.js';
 import { clockChecks } from './checks/clocks.js';
 import { countChecks } from './checks/counts.js';
 import { groupChecks } from './checks/groups.js';
@@ -7,6 +9,7 @@ import { keyChecks } from './checks/keys.js';
 import { leaseChecks } from './checks/leases.js';
 import { logChecks } from './checks/logs.js';
 import { operationChecks } from './checks/operations.js';
+import { partialPutChecks } from './checks/partial-puts.js';
 import { promiseChecks } from './checks/promises.js';
 import { replayChecks } from './checks/replays.js';
 import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
@@ -36,7 +39,10 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...promiseChecks(harness, settings),
     ...groupChecks(harness, settings),
     ...countChecks(harness),
+    ...branchChecks(harness),
+    ...branchGroupChecks(harness, settings),
     ...operationChecks(harness, settings),
+    ...partialPutChecks(harness),
     ...clockChecks(harness, settings),
     ...leaseChecks(harness, settings),
     ...logChecks(harness, settings),

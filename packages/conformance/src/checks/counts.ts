@@ -1,6 +1,6 @@
 /** Checks of rules of one limiter and key: which share a count, and what a group may do to one count. */
 
-import { type Algorithm, isSpillwayError, type Step } from '@spillway/core';
+import type { Algorithm, Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
@@ -123,19 +123,10 @@ async function refusesConflicts(probe: Probe): Promise<void> {
   const others = Array.from({ length: 20 }, () => step('look', probe.fresh(bucket(10, 1))));
   for (const group of [...groups, ...groups.map((group) => [...others, ...group])]) {
     const ops = group.slice(-2).map(({ op, rule }) => `${op} of ${describe(rule)}`);
-    expectEqual(`${ops.join(' with ')}: error`, 'SPW_GROUP_INVALID', await errorOf(probe, group));
+    expectEqual(`${ops.join(' with ')}: error`, 'SPW_GROUP_INVALID', await probe.errorOf(group));
   }
   expectEqual('units left', 10, (await probe.ask('look', subject)).remaining);
   expectEqual('permits left', 5, (await probe.ask('look', permits)).remaining);
-}
-
-async function errorOf(probe: Probe, group: readonly Step[]): Promise<string> {
-  try {
-    await probe.apply(group);
-    return 'none';
-  } catch (error) {
-    return isSpillwayError(error) ? error.code : String(error);
-  }
 }
 
 async function bindsIfAny(probe: Probe): Promise<void> {

@@ -8,7 +8,7 @@ import { Oracle, type Subject, type Verdict } from '../oracle.js';
 import { check, expectEqual, step } from '../probe.js';
 import { forAll } from '../property.js';
 import { replay } from '../replay.js';
-import { ALGORITHMS, anyRule, extremesOf, kinRules, leasesRules, rulesOf } from '../rules.js';
+import { ALGORITHMS, extremesOf, kinRules, leasesRules, rulesOf, severalRules } from '../rules.js';
 import { traces } from '../trace.js';
 
 export function replayChecks(harness: Harness, settings: Settings): Check[] {
@@ -16,24 +16,28 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
   return [
     ...ALGORITHMS.map((algorithm) =>
       check(`replays ${algorithm} traces exactly as the oracle`, harness, (probe) =>
-        forAll(traces(alone(rulesOf(algorithm)), 2), settings, (trace) => replay(probe, trace)),
+        forAll(traces(alone(rulesOf(algorithm)), { width: 2 }), settings, (trace) =>
+          replay(probe, trace),
+        ),
       ),
     ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
-      forAll(traces(alone(leasesRules), 2), settings, (trace) => replay(probe, trace)),
+      forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
     ),
     check('replays mixed groups of all algorithms exactly as the oracle', harness, (probe) =>
-      forAll(traces(mixed, 4), settings, (trace) => replay(probe, trace)),
+      forAll(traces(severalRules, { width: 4 }), settings, (trace) => replay(probe, trace)),
     ),
     check('replays rules that meet on one key exactly as the oracle', harness, (probe) =>
-      forAll(traces(kinRules, 4, true), settings, (trace) => replay(probe, trace)),
+      forAll(traces(kinRules, { width: 4, meet: true }), settings, (trace) => replay(probe, trace)),
     ),
     ...ALGORITHMS.map((algorithm) =>
       check(
         `is exact for a ${algorithm} of 1 ms or 400 days, of 1 or 10^9 units`,
         harness,
         (probe) =>
-          forAll(traces(alone(extremesOf(algorithm)), 2), few, (trace) => replay(probe, trace)),
+          forAll(traces(alone(extremesOf(algorithm)), { width: 2 }), few, (trace) =>
+            replay(probe, trace),
+          ),
       ),
     ),
     ...ALGORITHMS.map((algorithm) => changedLimit(algorithm, harness, few)),
@@ -43,8 +47,6 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
 function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);
 }
-
-const mixed = fc.array(anyRule, { minLength: 2, maxLength: 4 });
 
 /** Limits that divide the window, so that under each of them a bucket's instant is a whole number. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);

@@ -1,4 +1,4 @@
-/** The oracle's groups: which steps are merged into one, and which groups are not valid. */
+/** The oracle's groups: which steps are merged into one, which groups are not valid, and which branch is charged. */
 
 import { SpillwayError, type Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
@@ -25,12 +25,31 @@ function isSame(a: Step, b: Step): boolean {
   return a === b || (!isInOrder(a) && isOneCount(a, b));
 }
 
+/** What becomes of the takes of a group. */
+export interface Outcome {
+  readonly passes: boolean;
+  /** In a group with branches: the one that is charged, or 0. */
+  readonly branch?: number;
+}
+
+/** What becomes of a group whose binding takes `refusing` do not pass. */
+export function outcomeOf(merged: readonly MergedStep[], refusing: readonly MergedStep[]): Outcome {
+  const passes = (branch: number | undefined): boolean =>
+    refusing.every(({ step }) => step.branch !== branch);
+  const branches = merged.flatMap(({ step }) => step.branch ?? []).sort((a, b) => a - b);
+  if (branches.length === 0) return { passes: passes(undefined) };
+  const branch = passes(undefined) ? (branches.find(passes) ?? 0) : 0;
+  return { passes: branch > 0, branch };
+}
+
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged
+ * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, or a branch is
+ * no whole number from 1 on, or belongs to a step that is not a take
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
+  for (const step of steps) checkBranch(step);
   for (const [at, step] of steps.entries()) {
     for (const other of steps.slice(0, at)) if (isOneCount(other, step)) checkPair(other, step);
   }
@@ -47,10 +66,18 @@ export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]):
   return steps.map((step) => merged.findIndex((one) => isSame(one.step, step)));
 }
 
+function checkBranch({ op, limiter, branch }: Step): void {
+  if (branch === undefined || (op === 'take' && Number.isInteger(branch) && branch >= 1)) return;
+  throw new SpillwayError(
+    'SPW_GROUP_INVALID',
+    `a group asks ${op} of ${limiter} in branch ${branch}: only takes have one, from 1 on`,
+  );
+}
+
 function checkPair(a: Step, b: Step): void {
   if (isInOrder(a) && isInOrder(b)) return;
   const isOne = a.op === b.op && a.op !== 'put' && a.rule.machine !== 'leases';
-  if (isOne && numbers(a.rule) === numbers(b.rule)) return;
+  if (isOne && a.branch === b.branch && numbers(a.rule) === numbers(b.rule)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',
     `a group asks ${a.op} and ${b.op} of one count of ${a.limiter}, which cannot be merged`,

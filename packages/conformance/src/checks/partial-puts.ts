@@ -1,0 +1,169 @@
+/** Checks of partial puts: a `put` gives back as many units as it is asked for, but at most those of its receipt. */
+
+import type { Algorithm } from '@spillway/core';
+import { makeLeasesRule, makeRule } from '@spillway/core/store';
+import type { Check, Harness } from '../harness.js';
+import type { Subject } from '../oracle.js';
+import { check, expectEqual, expectSame, lease, type Probe, receiptOf } from '../probe.js';
+import { ALGORITHMS } from '../rules.js';
+
+const SECOND_US = 1_000_000;
+
+export function partialPutChecks(harness: Harness): Check[] {
+  return [
+    ...ALGORITHMS.flatMap((algorithm) => [
+      check(`gives back a grant in several puts (${algorithm})`, harness, (probe) =>
+        givesBackInTurns(probe, algorithm),
+      ),
+      check(`gives back at most what was granted (${algorithm})`, harness, (probe) =>
+        givesBackAtMost(probe, algorithm),
+      ),
+      check(`gives back some of a grant while it counts (${algorithm})`, harness, (probe) =>
+        givesBackUntilTheEnd(probe, algorithm),
+      ),
+    ]),
+    check('gives back to a bucket no more than has not refilled', harness, onlyNotRefilled),
+    check(
+      'gives back to a log what the receipt says, of more at one instant',
+      harness,
+      ofOneInstant,
+    ),
+    check('keeps the rest of an entry of a log in its place', harness, keepsTheRest),
+    check('gives back one permit whatever the cost of the put', harness, oneLease),
+  ];
+}
+
+/** Takes `cost` units. Returns what gives back some of them and checks the answer. */
+async function grantOf(probe: Probe, subject: Subject, cost: number) {
+  const { answer } = await probe.ask('take', subject, cost);
+  const receipt = receiptOf(answer, cost);
+  return async (units: number, allowed: boolean, remaining: number): Promise<void> => {
+    const put = await probe.ask('put', subject, units, { receipt });
+    const told = `put of ${units} with a receipt of ${cost}`;
+    expectEqual(`${told}: allowed`, allowed, put.allowed);
+    expectEqual(`${told}: remaining`, remaining, put.remaining);
+    const look = await probe.ask('look', subject, units);
+    expectEqual(`${told}: remaining afterwards`, remaining, look.remaining);
+    expectEqual(`${told}: retryAfterMs`, look.retryAfterMs, put.retryAfterMs);
+    expectEqual(`${told}: resetMs`, look.resetMs, put.resetMs);
+  };
+}
+
+async function givesBackInTurns(probe: Probe, algorithm: Algorithm): Promise<void> {
+  const rule = makeRule(algorithm, 10, SECOND_US);
+  const alone = probe.fresh(rule);
+  const putAlone = await grantOf(probe, alone, 5);
+  await putAlone(2, true, 7);
+  await putAlone(2, true, 9);
+  await putAlone(1, true, 10);
+  await putAlone(1, false, 10);
+
+  const shared = probe.fresh(rule);
+  const spared = probe.fresh(rule);
+  for (const subject of [shared, spared]) await probe.ask('take', subject, 3);
+  const put = await grantOf(probe, shared, 5);
+  await put(4, true, 6);
+  await put(1, true, 7);
+  for (const cost of [1, 7, 10]) {
+    const expected = await probe.ask('look', spared, cost);
+    const got = await probe.ask('look', shared, cost);
+    expectSame('compared with a key that was not charged', expected, got);
+  }
+}
+
+async function givesBackAtMost(probe: Probe, algorithm: Algorithm): Promise<void> {
+  const rule = makeRule(algorithm, 10, SECOND_US);
+  for (const asked of [4, 8, 10, 11, Number.MAX_SAFE_INTEGER]) {
+    const subject = probe.fresh(rule);
+    const put = await grantOf(probe, subject, 3);
+    await probe.ask('take', subject, 5);
+    await put(asked, true, 5);
+  }
+  // The receipt of a cost of 0: nothing was granted.
+  const subject = probe.fresh(rule);
+  await probe.ask('take', subject, 6);
+  const put = await grantOf(probe, subject, 0);
+  await put(3, false, 4);
+}
+
+/** When a grant of 5 counts no more, and how many of 10 units are then left if 2 were given back a moment before. */
+const ENDS: Readonly<Record<Algorithm, readonly [endUs: number, before: number, after: number]>> = {
+  'token-bucket': [500_000, 10, 10],
+  'fixed-window': [1_000_000, 7, 10],
+  'sliding-window-counter': [1_000_000, 7, 7],
+  'sliding-window-log': [1_000_000, 7, 10],
+};
+
+async function givesBackUntilTheEnd(probe: Probe, algorithm: Algorithm): Promise<void> {
+  const [endUs, before, after] = ENDS[algorithm];
+  const put = await grantOf(probe, probe.fresh(makeRule(algorithm, 10, SECOND_US)), 5);
+  await probe.pass(endUs - 1);
+  await put(2, true, before);
+  await probe.pass(1);
+  await put(2, false, after);
+}
+
+/** One unit refills in 100 ms. Of a grant of 5 after one of 3, two units count still at 600 ms. */
+async function onlyNotRefilled(probe: Probe): Promise<void> {
+  for (const [units, remaining] of [
+    [1, 7],
+    [2, 8],
+    [3, 8],
+    [5, 8],
+    [9, 8],
+  ] as const) {
+    const subject = probe.fresh(makeRule('token-bucket', 10, SECOND_US, 12));
+    await probe.ask('take', subject, 3);
+    const put = await grantOf(probe, subject, 5);
+    await probe.ask('take', subject, 4);
+    await probe.pass(600_000);
+    await put(units, true, remaining);
+  }
+}
+
+async function ofOneInstant(probe: Probe): Promise<void> {
+  const subject = probe.fresh(makeRule('sliding-window-log', 10, SECOND_US));
+  const putOfThree = await grantOf(probe, subject, 3);
+  const putOfFour = await grantOf(probe, subject, 4);
+  await putOfThree(5, true, 6);
+  await putOfFour(5, true, 10);
+  await putOfFour(5, false, 10);
+}
+
+async function keepsTheRest(probe: Probe): Promise<void> {
+  const subject = probe.fresh(makeRule('sliding-window-log', 10, SECOND_US));
+  await probe.ask('take', subject, 2);
+  await probe.pass(100_000);
+  const put = await grantOf(probe, subject, 5);
+  await probe.pass(100_000);
+  await probe.ask('take', subject, 3);
+  await put(2, true, 2);
+  await put(1, true, 3);
+  // 2 units are left of each of the first two entries, and 3 of the last.
+  for (const [cost, waitMs] of [
+    [4, 800],
+    [5, 800],
+    [6, 900],
+    [7, 900],
+    [8, 1000],
+  ] as const) {
+    const { retryAfterMs } = await probe.ask('look', subject, cost);
+    expectEqual(`wait for ${cost} units`, waitMs, retryAfterMs);
+  }
+  await probe.pass(900_000);
+  await put(9, false, 7);
+}
+
+async function oneLease(probe: Probe): Promise<void> {
+  const subject = probe.fresh(makeLeasesRule(3, 10 * SECOND_US));
+  for (const id of [1, 2, 3]) await probe.ask('take', subject, 1, lease(id));
+  const receipt = { atUs: 0, num: 0, units: 1 };
+  for (const [cost, allowed, left] of [
+    [5, true, 1],
+    [1, false, 1],
+  ] as const) {
+    const put = await probe.ask('put', subject, cost, { receipt, ...lease(1) });
+    expectEqual(`put of ${cost}: allowed`, allowed, put.allowed);
+    expectEqual(`put of ${cost}: permits left`, left, put.remaining);
+  }
+}
