@@ -18,6 +18,7 @@ export type {
   Receipt,
   WindowAnswer,
 } from './contract/answer.js';
+export { branchesOf, type Judgement, judgeGroup } from './contract/branches.js';
 export { spread, type UniqueGroup, uniqueGroup } from './contract/group.js';
 export { MAX_STEPS, tooLarge } from './contract/group-size.js';
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './contract/known-counts.js';
@@ -43,5 +44,6 @@ export type {
   StoreErrorPolicy,
   SyncStore,
 } from './contract/store.js';
+export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { askParts, type Part, partsOf } from './stores/parts.js';
+export { type Part, partsOf } from './stores/parts.js';

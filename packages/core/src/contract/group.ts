@@ -17,10 +17,12 @@ export interface UniqueGroup {
  * twice cannot pass the limit twice. Permits are never merged: steps that renew permits or give them back stay separate
  * and are done in order.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` names a count
- * twice, or a take of a permit is not the only step of its count.
+ * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation, numbers or branch, a `put` names
+ * a count twice, a take of a permit is not the only step of its count, or a branch is no integer from 1 to 2^53 - 1 or
+ * stands in a step that is no `take`.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
+  for (const step of steps) if (step.branch !== undefined) checkBranch(step, step.branch);
   if (!repeats(steps)) return { steps };
   const merged: Step[] = [];
   const places: number[] = [];
@@ -42,14 +44,23 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places };
 }
 
+function checkBranch({ op, limiter }: Step, branch: number): void {
+  if (op === 'take' && Number.isSafeInteger(branch) && branch >= 1) return;
+  const what = op === 'take' ? `no branch is called ${show(branch)}` : `a ${op} has no branch`;
+  throw new SpillwayError(
+    'SPW_GROUP_INVALID',
+    `${what}, in a step of limiter ${show(limiter)}: a take may have a branch 1, 2, ...`,
+  );
+}
+
 /** Two steps of one count that name a permit each and do not take one. */
 function staysApart(a: Step, b: Step): boolean {
   return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }
 
 function merge(first: Step, step: Step): Step {
-  const { op, rule, limiter } = step;
-  const differ = first.op !== op || !sameRule(first.rule, rule);
+  const { op, rule, limiter, branch } = step;
+  const differ = first.op !== op || first.branch !== branch || !sameRule(first.rule, rule);
   if (differ || op === 'put' || !rule.logic.merges) {
     throw new SpillwayError(
       'SPW_GROUP_INVALID',

@@ -1,7 +1,7 @@
 /** Writes groups of steps as arguments of the script. What many groups in a row have in common is sent once. */
 
 import type { Step } from '@spillway/core';
-import { sameRule } from '@spillway/core/store';
+import { branchesOf, sameRule } from '@spillway/core/store';
 import { OPS, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 
@@ -28,7 +28,8 @@ export class Encoder {
   private wordsOf(shape: readonly Step[]): readonly string[] {
     if (!sameShape(shape, this.lastShape)) {
       const words = [`${shape.length}`];
-      for (const step of shape) encodeStep(step, words);
+      const branches = branchesOf(shape);
+      for (const step of shape) encodeStep(step, placeOf(step, branches), words);
       this.lastShape = shape;
       this.lastWords = words;
     }
@@ -46,6 +47,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.op !== other.op ||
       one.cost !== other.cost ||
       one.binding !== other.binding ||
+      one.branch !== other.branch ||
       one.receipt !== other.receipt ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
@@ -56,10 +58,18 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   return true;
 }
 
-function encodeStep(step: Step, args: string[]): void {
+/**
+ * The place of a step's branch among those of the group, from 1 on; 0 if it is common. A branch without others is
+ * common: the group passes if all its steps do.
+ */
+function placeOf({ branch }: Step, branches: readonly number[]): number {
+  return branch === undefined || branches.length < 2 ? 0 : branches.indexOf(branch) + 1;
+}
+
+function encodeStep(step: Step, branch: number, args: string[]): void {
   const codec = codecOf(step.rule);
   const op = opOf(step);
-  args.push(codec.letter, `${op}`);
+  args.push(codec.letter, `${op + 10 * branch}`);
   codec.encode(step.rule, step, op, args);
 }
 
