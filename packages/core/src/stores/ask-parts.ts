@@ -1,4 +1,4 @@
-/** Decides a group whose steps lie in several parts of a store. What was taken is put back where one of them refuses. */
+/** Decides a group whose steps lie in several parts of a store. What was taken is put back where a part refuses. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/answer.js';
