@@ -2,11 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
+import { branchMutants } from './branch-mutants.js';
 import { countMutants } from './count-mutants.js';
 import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
+import { putMutants } from './put-mutants.js';
 
 /** Runs the checks whose names begin as told; resolves to the messages of those that fail. */
 async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<string[]> {
@@ -17,7 +19,14 @@ async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<strin
 }
 
 describe('a store is caught that', () => {
-  for (const mutant of [...mutants, ...countMutants, ...logMutants, ...naiveStores]) {
+  for (const mutant of [
+    ...mutants,
+    ...countMutants,
+    ...branchMutants,
+    ...putMutants,
+    ...logMutants,
+    ...naiveStores,
+  ]) {
     it(mutant.name, async () => {
       expect(await failures(mutant)).not.toEqual([]);
     });
@@ -39,12 +48,12 @@ describe('a failed replay', () => {
     const coarse = mutants.find(({ name }) => name === 'decides in whole milliseconds') as Mutant;
     const [message] = await failures({ ...coarse, caughtBy: 'replays sliding-window-log' });
     expect(message).toMatchInlineSnapshot(`
-      "Error: step 1, retryAfterMs: expected 1, got 0.999
+      "Error: step 1, retryAfterMs: expected 1, got 0.876
       rules:
-        limiter-90: sliding-window-log 1 per 1000 us
+        limiter-74: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000001  take 1 of limiter-90/key-0
-      (seed 20260101, run 1, shrunk 25 times)"
+        1. at 1767225600000124  take 1 of limiter-74/key-0
+      (seed 20260101, run 1, shrunk 22 times)"
     `);
   });
 });

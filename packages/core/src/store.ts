@@ -18,8 +18,14 @@ export type {
   Receipt,
   WindowAnswer,
 } from './contract/answer.js';
-export { branchesOf, type Judgement, judgeGroup } from './contract/branches.js';
-export { spread, type UniqueGroup, uniqueGroup } from './contract/group.js';
+export {
+  chargedBranch,
+  isCharged,
+  REFUSED,
+  spread,
+  type UniqueGroup,
+  uniqueGroup,
+} from './contract/group.js';
 export { MAX_STEPS, tooLarge } from './contract/group-size.js';
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './contract/known-counts.js';
 export type { DeclaredNumbers, Machine, RefusalMemory } from './contract/rule.js';
@@ -46,4 +52,4 @@ export type {
 } from './contract/store.js';
 export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { type Part, partsOf } from './stores/parts.js';
+export { branchesOf, type Part, partsOf } from './stores/parts.js';

@@ -75,8 +75,9 @@ async function givesBackAtMost(probe: Probe, algorithm: Algorithm): Promise<void
   const rule = makeRule(algorithm, 10, SECOND_US);
   for (const asked of [4, 8, 10, 11, Number.MAX_SAFE_INTEGER]) {
     const subject = probe.fresh(rule);
+    await probe.ask('take', subject, 3);
     const put = await grantOf(probe, subject, 3);
-    await probe.ask('take', subject, 5);
+    await probe.ask('take', subject, 2);
     await put(asked, true, 5);
   }
   // The receipt of a cost of 0: nothing was granted.

@@ -10,6 +10,8 @@ export interface UniqueGroup {
   readonly steps: readonly Step[];
   /** For each step of the caller the index of its merged step; undefined if nothing was merged. */
   readonly places?: readonly number[];
+  /** Whether some steps have a branch. */
+  readonly hasBranches: boolean;
 }
 
 /**
@@ -18,12 +20,12 @@ export interface UniqueGroup {
  * and are done in order.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation, numbers or branch, a `put` names
- * a count twice, a take of a permit is not the only step of its count, or a branch is no integer from 1 to 2^53 - 1 or
- * stands in a step that is no `take`.
+ * a count twice, a take of a permit is not the only step of its count, or a branch is not a whole number from 1 or not
+ * of a take.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
-  for (const step of steps) if (step.branch !== undefined) checkBranch(step, step.branch);
-  if (!repeats(steps)) return { steps };
+  const hasBranches = checkBranches(steps);
+  if (!repeats(steps)) return { steps, hasBranches };
   const merged: Step[] = [];
   const places: number[] = [];
   const seen = new Map<string, number>();
@@ -41,16 +43,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
       places.push(place);
     }
   }
-  return { steps: merged, places };
-}
-
-function checkBranch({ op, limiter }: Step, branch: number): void {
-  if (op === 'take' && Number.isSafeInteger(branch) && branch >= 1) return;
-  const what = op === 'take' ? `no branch is called ${show(branch)}` : `a ${op} has no branch`;
-  throw new SpillwayError(
-    'SPW_GROUP_INVALID',
-    `${what}, in a step of limiter ${show(limiter)}: a take may have a branch 1, 2, ...`,
-  );
+  return { steps: merged, places, hasBranches };
 }
 
 /** Two steps of one count that name a permit each and do not take one. */
@@ -59,8 +52,8 @@ function staysApart(a: Step, b: Step): boolean {
 }
 
 function merge(first: Step, step: Step): Step {
-  const { op, rule, limiter, branch } = step;
-  const differ = first.op !== op || first.branch !== branch || !sameRule(first.rule, rule);
+  const { op, rule, limiter } = step;
+  const differ = first.op !== op || first.branch !== step.branch || !sameRule(first.rule, rule);
   if (differ || op === 'put' || !rule.logic.merges) {
     throw new SpillwayError(
       'SPW_GROUP_INVALID',
@@ -91,7 +84,63 @@ function sameCount(a: Step, b: Step): boolean {
   return a.rule === b.rule || countOf(a) === countOf(b);
 }
 
-/** The answers in the order of the caller's steps. */
+/** Whether some steps have a branch. */
+function checkBranches(steps: readonly Step[]): boolean {
+  let some = false;
+  for (const { branch, op, limiter } of steps) {
+    if (branch === undefined) continue;
+    some = true;
+    if (op === 'take' && Number.isSafeInteger(branch) && branch >= 1) continue;
+    throw new SpillwayError(
+      'SPW_GROUP_INVALID',
+      `a group asks to ${op} in branch ${show(branch)} of limiter ${show(limiter)}: only takes have branches, from 1`,
+    );
+  }
+  return some;
+}
+
+/** The group is refused: no `take` is charged. */
+export const REFUSED = -1;
+
+/**
+ * What becomes of the takes of a group: the branch that is charged, 0 in a group without branches, or {@link REFUSED}.
+ *
+ * @param passes whether a step passes by itself, on the state before the group; asked of binding takes only
+ */
+export function chargedBranch(
+  { steps, hasBranches }: UniqueGroup,
+  passes: (step: Step, place: number) => boolean,
+): number {
+  let closed: Set<number> | undefined;
+  for (const [place, step] of steps.entries()) {
+    if (step.op !== 'take' || !step.binding || passes(step, place)) continue;
+    if (step.branch === undefined) return REFUSED;
+    closed = (closed ?? new Set()).add(step.branch);
+  }
+  if (!hasBranches) return 0;
+  let first = Infinity;
+  for (const { branch = Infinity } of steps) {
+    if (branch < first && !closed?.has(branch)) first = branch;
+  }
+  return first === Infinity ? REFUSED : first;
+}
+
+/** Whether a step may charge, in a group of which {@link chargedBranch} has answered `charged`. */
+export function isCharged({ branch }: Step, charged: number): boolean {
+  return charged !== REFUSED && (branch === undefined || branch === charged);
+}
+
+/** The answers in the order of the caller's steps. In a group with branches, they name the one that was charged. */
 export function spread(group: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
-  return group.places ? group.places.map((place) => answers[place] as Answer) : answers;
+  const { places, hasBranches } = group;
+  const all = hasBranches ? withBranch(group, answers) : answers;
+  return places ? places.map((place) => all[place] as Answer) : all;
+}
+
+function withBranch(group: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
+  const branch = Math.max(
+    0,
+    chargedBranch(group, (_, place) => answers[place]?.allowed === true),
+  );
+  return answers.map((answer) => ({ ...answer, branch }));
 }

@@ -10,7 +10,7 @@ import type {
   LogAnswer,
   WindowAnswer,
 } from '../contract/answer.js';
-import { spread, uniqueGroup } from '../contract/group.js';
+import { chargedBranch, isCharged, spread, uniqueGroup } from '../contract/group.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, LeasesRule, LogRule, Rule, WindowRule } from '../contract/rule.js';
 import type { Step, Store, SyncStore } from '../contract/store.js';
@@ -108,22 +108,21 @@ class Memory implements MemoryStore, OneStepStore {
   }
 
   apply(steps: readonly Step[]): readonly Answer[] {
-    return steps.length === 1 ? [this.applyOne(steps[0] as Step)] : this.applyGroup(steps);
+    const [step] = steps;
+    return steps.length === 1 && step?.branch === undefined
+      ? [this.applyOne(step as Step)]
+      : this.applyGroup(steps);
   }
 
   private applyGroup(steps: readonly Step[]): readonly Answer[] {
     const nowUs = this.clock.nowUs();
     const group = uniqueGroup(steps);
     const { uses } = this.overflow;
-    let passes = true;
-    for (const step of group.steps) {
-      if (step.op !== 'take' || !step.binding) continue;
-      if (!this.applyOne(step, nowUs, false).allowed) passes = false;
-    }
+    const charged = chargedBranch(group, (step) => this.applyOne(step, nowUs, false).allowed);
     this.overflow.uses = uses; // asked in advance: that is no decision
     return spread(
       group,
-      group.steps.map((step) => this.applyOne(step, nowUs, passes)),
+      group.steps.map((step) => this.applyOne(step, nowUs, isCharged(step, charged))),
     );
   }
 

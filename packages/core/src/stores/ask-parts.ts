@@ -2,9 +2,8 @@
 
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/answer.js';
-import { branchesOf } from '../contract/branches.js';
 import type { Step } from '../contract/store.js';
-import { asLook, ofBranch, type Part, place, refuses } from './parts.js';
+import { asLook, branchesOf, ofBranch, type Part, place, refuses } from './parts.js';
 
 /** `always`: it gives back, so that no deadline may keep it from being done. */
 type Ask<Name> = (

@@ -1,7 +1,7 @@
 /** The parts of a group whose steps lie in parts of a store that are asked apart, such as shards. */
 
 import type { Answer } from '../contract/answer.js';
-import { judgeGroup } from '../contract/branches.js';
+import { chargedBranch, REFUSED } from '../contract/group.js';
 import type { Step } from '../contract/store.js';
 
 /** The steps of a group that are asked together. */
@@ -27,6 +27,13 @@ export function partsOf<Name>(
     part.places.push(place);
   }
   return [...parts.values()];
+}
+
+/** The branches of a group, each once, in order. Empty in a group without branches. */
+export function branchesOf(steps: readonly Step[]): readonly number[] {
+  const branches = new Set<number>();
+  for (const { branch } of steps) if (branch !== undefined) branches.add(branch);
+  return [...branches].sort((a, b) => a - b);
 }
 
 /** What of the parts stands in one branch, or in none. */
@@ -60,5 +67,6 @@ export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: A
 
 /** Whether what was answered refuses the group. */
 export function refuses(steps: readonly Step[], answers: readonly Answer[]): boolean {
-  return !judgeGroup(steps, (_, i) => answers[i]?.allowed === true).passes;
+  const group = { steps, hasBranches: steps.some(({ branch }) => branch !== undefined) };
+  return chargedBranch(group, (_, i) => answers[i]?.allowed === true) === REFUSED;
 }

@@ -1,7 +1,6 @@
 /** Reads the script's reply, a flat list, and makes answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
-import { judgeGroup } from '@spillway/core/store';
 import type { ReplyNumbers } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 import { failedGroup, noReply } from '../failures.js';
@@ -62,7 +61,7 @@ class ReplyReader implements ReplyNumbers {
     }
     const answers: Answer[] = new Array(steps.length);
     for (let i = 0; i < steps.length; i += 1) answers[i] = this.answer(steps[i] as Step);
-    return steps.some(hasBranch) ? withBranch(steps, answers) : answers;
+    return answers;
   }
 
   private answer(step: Step): Answer {
@@ -92,14 +91,4 @@ class ReplyReader implements ReplyNumbers {
     if (!Number.isSafeInteger(value)) throw noReply();
     return value;
   }
-}
-
-function hasBranch({ branch }: Step): boolean {
-  return branch !== undefined;
-}
-
-/** The script does not say which branch it has charged: that follows from what passes. */
-function withBranch(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
-  const { branch = 0 } = judgeGroup(steps, (_, place) => answers[place]?.allowed === true);
-  return answers.map((answer) => ({ ...answer, branch }));
 }

@@ -103,7 +103,7 @@ function putBucket(
 ): boolean {
   clamp(rule, state, nowUs);
   if (receipt === undefined || cost === 0 || state.tatUs < nowUs) return false;
-  const refill = mulDiv(cost, rule.period, rule.den);
+  const refill = mulDiv(Math.min(cost, receipt.units), rule.period, rule.den);
   let giveUs = refill.whole;
   let giveNum = refill.rest;
   const leftUs = receipt.atUs - nowUs;

@@ -37,7 +37,7 @@ export function stepLog(
   let allowed = op === 'reset' || cost === 0 || used + cost <= rule.limit;
 
   if (op === 'put') {
-    allowed = cost > 0 && receipt !== undefined && put(rule, entries, receipt.atUs, cost, nowUs);
+    allowed = receipt !== undefined && put(rule, entries, receipt, cost, nowUs);
   } else if (cost > 0 && (op === 'record' || op === 'take')) {
     if (isAhead(rule, entries, nowUs)) gather(entries, used, nowUs);
     if (op === 'record' || (allowed && charge)) append(rule, entries, cost, nowUs, mayGrow);
@@ -72,14 +72,22 @@ function append(
   entries.drop(Math.max(0, entries.total - rule.limit)); // only after `record`
 }
 
-function put(rule: LogRule, entries: Entries, atUs: number, cost: number, nowUs: number): boolean {
+function put(
+  rule: LogRule,
+  entries: Entries,
+  { atUs, units }: Receipt,
+  cost: number,
+  nowUs: number,
+): boolean {
+  const given = Math.min(cost, units);
+  if (given === 0) return false;
   const sinceUs = nowUs - rule.windowUs;
   if (atUs <= sinceUs) return false;
   if (isAhead(rule, entries, nowUs)) {
     if (atUs !== nowUs) return false;
     gather(entries, entries.total - entries.unitsUntil(sinceUs), nowUs);
   }
-  if (entries.takeBack(atUs, cost) === 0) return false;
+  if (entries.takeBack(atUs, given) === 0) return false;
   entries.drop(entries.unitsUntil(sinceUs));
   return true;
 }

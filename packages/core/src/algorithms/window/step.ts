@@ -36,8 +36,10 @@ export function stepWindow(
     return true;
   }
   if (op === 'put') {
-    if (receipt?.atUs !== state.startUs || cost === 0 || state.current === 0) return false;
-    state.current = Math.max(0, state.current - cost);
+    if (receipt?.atUs !== state.startUs || state.current === 0) return false;
+    const units = Math.min(cost, receipt.units);
+    if (units === 0) return false;
+    state.current = Math.max(0, state.current - units);
     state.dirty = true;
     return true;
   }
