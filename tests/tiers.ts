@@ -60,6 +60,7 @@ const USUAL = [
   'packages/redis/test/replies.test.ts',
   'packages/redis/test/testing.test.ts',
   'packages/redis/test/upstash.test.ts',
+  'packages/redis/test/wording.test.ts',
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',
   'tests/conformance/same-on-both.test.ts',
@@ -74,6 +75,7 @@ const USUAL = [
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',
+  'tests/servers.test.ts',
 ] as const;
 
 /** Where test files stand. */

@@ -5,8 +5,8 @@ import { createLimiter, type Step } from '@spillway/core';
 import { type LogAnswer, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
-import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import { describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
+import { afterAll, beforeAll, expect, it, onTestFinished, test, vi } from 'vitest';
 import { redisControl, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { userFromDocs } from './rights.js';
@@ -58,13 +58,13 @@ async function useLongLog(client: Redis): Promise<void> {
   }
 }
 
-describe.skipIf(redisProgram === null)('as the user of docs/operations.md', () => {
+describeOnEachServer('as the user of docs/operations.md', (start) => {
   let server: RedisServer;
   let admin: Redis;
   let redis: Redis;
 
   beforeAll(async () => {
-    server = await startServer();
+    server = await start();
     admin = new Redis(server.port);
     const { name, rules, password } = userFromDocs();
     await admin.acl('SETUSER', name, ...rules);

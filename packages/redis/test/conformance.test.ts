@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { createClient } from 'redis';
 import { createClient as createClient5 } from 'redis5';
-import { redisUrl } from 'spillway-testkit/redis';
+import { describeOnEachServer, type RedisServer, redisUrl } from 'spillway-testkit/redis';
 import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { fromNodeRedis, fromUpstash, type IoredisClient, type RedisClient } from '../src/index.js';
@@ -88,3 +88,23 @@ for (const [at, { name, runs, connect }] of suites.entries()) {
     for (const { name, run } of storeConformance({ open }, { runs })) test(name, run);
   });
 }
+
+describeOnEachServer('the Redis store decides exactly', (start) => {
+  let server: RedisServer;
+  let redis: Redis;
+  beforeAll(async () => {
+    server = await start();
+    redis = new Redis(server.port);
+  });
+  afterAll(async () => {
+    redis?.disconnect();
+    await server?.kill();
+  });
+
+  const open = async () => {
+    await redis.flushall();
+    const clock = new ManualClock();
+    return { store: redisStoreAt(redis, clock), setTimeUs: (us: number) => clock.setUs(us) };
+  };
+  for (const { name, run } of storeConformance({ open }, { runs: 20 })) test(name, run);
+});
