@@ -54,5 +54,6 @@ export type {
 } from './contract/store.js';
 export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';
+export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { askParts, type Part, partsOf } from './stores/parts.js';
+export { branchesOf, type Part, partsOf } from './stores/parts.js';

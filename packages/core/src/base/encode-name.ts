@@ -13,12 +13,17 @@ export interface EncodeNameOptions {
    * more than 256 UTF-16 units, escaped already. Without it they stand in the name as they are.
    */
   readonly hash?: ((text: string) => string) | undefined;
+  /**
+   * Makes the text that stands for every key, for keys that nobody may read in the store. It begins with `#` and has no
+   * braces.
+   */
+  readonly hide?: ((key: string) => string) | undefined;
 }
 
 /**
  * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have the
- * same name. A key that is hashed begins with `#`; no other does. Names have no control characters and are valid
- * Unicode, so that any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
+ * same name. A key that is hashed or hidden begins with `#`; no other does. Names have no control characters and are
+ * valid Unicode, so that any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
  *
  * @example
  * ```ts run
@@ -32,9 +37,10 @@ export function encodeName(
   limiter: string,
   key: string,
   code: string,
-  { hash }: EncodeNameOptions = {},
+  { hash, hide }: EncodeNameOptions = {},
 ): string {
-  return `{${encodeText(key, hash)}}${encodeText(limiter, hash)}}${code}`;
+  const shown = hide ? hide(key) : encodeText(key, hash);
+  return `{${shown}}${encodeText(limiter, hash)}}${code}`;
 }
 
 /** Different texts give different results. The result has no braces and is never empty. */

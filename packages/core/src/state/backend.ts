@@ -22,8 +22,8 @@ export interface StateBackend {
    * Reads the texts under `names`, calls `decide` with them, and stores what it returns. All in one transaction: nobody
    * else decides about these names between this reading and this writing. Resolves when all is stored.
    *
-   * An error that it rejects with is the error of the call, and the breaker counts it. Where an error is about this call
-   * alone, reject with a `SpillwayError` with the code `SPW_STORE_ERROR`.
+   * An error that it rejects with is the error of the call, and the breaker counts it. Where an error is about this
+   * call alone, reject with a `SpillwayError` with the code `SPW_STORE_ERROR`.
    *
    * @param names each of them once, in ascending order: two transactions that lock in this order cannot wait for each
    * other
