@@ -15,6 +15,7 @@ export class GrantedDecision implements Decision {
   declare readonly outcome: Outcome;
   declare readonly reason: Reason | null;
   declare readonly cost: number;
+  declare readonly used: number;
   declare readonly remaining: number;
   declare readonly retryAfterMs: number;
   declare readonly resetMs: number;
@@ -29,6 +30,7 @@ export class GrantedDecision implements Decision {
     this.outcome = outcome;
     this.reason = null;
     this.cost = step.cost;
+    this.used = numbers.used;
     this.remaining = numbers.remaining;
     this.retryAfterMs = numbers.retryAfterMs;
     this.resetMs = numbers.resetMs;
