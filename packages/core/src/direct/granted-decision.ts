@@ -40,13 +40,16 @@ export class GrantedDecision implements Decision {
   }
 
   /**
-   * The step that gives back what was counted as `limiter`; undefined if it charged nothing, or was given back before.
+   * The step that gives back what was counted as `limiter`, or at most `cost` units of it; undefined if it charged
+   * nothing, or was given back before.
    */
-  static giveBack(decision: Decision, limiter: string): Step | undefined {
+  static giveBack(decision: Decision, limiter: string, cost?: number): Step | undefined {
     if (!(#step in decision)) return undefined;
-    const step = decision.#step;
-    if (step?.limiter !== limiter) return undefined;
+    const granted = decision.#step;
+    if (granted?.limiter !== limiter) return undefined;
     decision.#step = undefined;
-    return { ...step, op: 'put', receipt: receiptFrom(step.rule, decision.#answer, step.cost) };
+    const { branch: _, ...step } = granted;
+    const receipt = receiptFrom(step.rule, decision.#answer, step.cost);
+    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, step.cost), receipt };
   }
 }
