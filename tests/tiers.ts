@@ -5,6 +5,7 @@ const SLOW = [
   'packages/redis/test/conformance.test.ts',
   'packages/conformance/test/adapter.test.ts',
   'packages/cli/test/',
+  'packages/redis/test/branches-on-cluster.test.ts',
   'packages/redis/test/cluster.test.ts',
   'packages/redis/test/connection.test.ts',
   'packages/redis/test/control/cluster.test.ts',
@@ -46,6 +47,7 @@ const USUAL = [
   'packages/conformance/test/suite.test.ts',
   'packages/core/test/memory/long-keys.test.ts',
   'packages/redis/test/acl.test.ts',
+  'packages/redis/test/branches.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',
@@ -54,10 +56,12 @@ const USUAL = [
   'packages/redis/test/log-cost.test.ts',
   'packages/redis/test/log.test.ts',
   'packages/redis/test/other-server.test.ts',
+  'packages/redis/test/prefix.test.ts',
   'packages/redis/test/redis-store.test.ts',
   'packages/redis/test/replies.test.ts',
   'packages/redis/test/testing.test.ts',
   'packages/redis/test/upstash.test.ts',
+  'packages/redis/test/wording.test.ts',
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',
   'tests/conformance/same-on-both.test.ts',
@@ -72,6 +76,7 @@ const USUAL = [
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',
+  'tests/servers.test.ts',
 ] as const;
 
 /** Where test files stand. */

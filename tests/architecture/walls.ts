@@ -68,6 +68,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'host.ts': { floor: 0 },
       'failures.ts': { floor: 0 },
       lua: { floor: 0 },
+      algorithms: { floor: 0 },
       clients: { floor: 1 },
       codec: { floor: 1 },
       calls: { floor: 2 },

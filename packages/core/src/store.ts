@@ -50,5 +50,6 @@ export type {
   StoreErrorPolicy,
   SyncStore,
 } from './contract/store.js';
+export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { askParts, type Part, partsOf } from './stores/parts.js';
+export { branchesOf, type Part, partsOf } from './stores/parts.js';

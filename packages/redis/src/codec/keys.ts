@@ -7,6 +7,7 @@ import { hmac } from '@noble/hashes/hmac';
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { SpillwayError } from '@spillway/core';
+import { DEFAULT_PREFIX } from './prefix.js';
 
 /** Longer keys, in UTF-16 units, are hashed. */
 const LONGEST = 256;
@@ -22,16 +23,16 @@ const SPECIAL = /[{}%]|^#|\p{Surrogate}/gu;
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Names are `spw:{key}limiter}code`. With a secret, the HMAC of a key replaces the key.
+ * Names are `prefix{key}limiter}code`. With a secret, the HMAC of a key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-export function keyNamer(secret?: string | Uint8Array): KeyNamer {
+export function keyNamer(secret?: string | Uint8Array, prefix: string = DEFAULT_PREFIX): KeyNamer {
   if (secret === undefined) {
-    return (limiter, key, code) => `spw:{${encodeText(key)}}${encodeText(limiter)}}${code}`;
+    return (limiter, key, code) => `${prefix}{${encodeText(key)}}${encodeText(limiter)}}${code}`;
   }
   const hashed = keyHasher(secret);
-  return (limiter, key, code) => `spw:{${hashed(key)}}${encodeText(limiter)}}${code}`;
+  return (limiter, key, code) => `${prefix}{${hashed(key)}}${encodeText(limiter)}}${code}`;
 }
 
 /**

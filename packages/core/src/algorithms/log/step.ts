@@ -1,6 +1,6 @@
 /**
  * The sliding window log: pure functions that change its entries (see docs/algorithms.md;
- * packages/redis/src/lua/log.lua does the same in Lua).
+ * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
 import type { Receipt } from '../../contract/answer.js';
