@@ -41,6 +41,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       contract: { floor: 0, beside: ['base'] },
       algorithms: { floor: 1 },
       memory: { floor: 2 },
+      state: { floor: 2 },
       limits: { floor: 2 },
       shed: { floor: 2, beside: ['limits'] },
       control: { floor: 2, beside: ['limits'] },

@@ -47,7 +47,7 @@ export function stepLog(
 }
 
 /** Whether the clock went back by more than a window. Then all units that still count become one entry at `nowUs`. */
-function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
+export function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }
 
