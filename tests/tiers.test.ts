@@ -55,6 +55,16 @@ it('starts neither a Redis nor a process in what is quick', () => {
   expect(guilty).toEqual([]);
 });
 
+it('runs all that uses a server of Redis on every server, and nothing else there', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const [, told = ''] =
+    /&& vitest run --project usual --project slow (.+)$/.exec(scripts['test:redis']) ?? [];
+  const places = told.split(' ');
+  const users = FILES.filter((file) => importsOf(file).includes('spillway-testkit/redis'));
+  expect(users.filter((file) => !places.some((place) => file.startsWith(place)))).toEqual([]);
+  expect(places.filter((place) => !users.some((file) => file.startsWith(place)))).toEqual([]);
+});
+
 /** What a file imports from outside, and what the files beside it that it imports do. */
 function importsOf(file: string, seen = new Set<string>()): string[] {
   const path = [file, file.replace(/\.js$/, '.ts')].find((it) => existsSync(join(ROOT, it)));

@@ -5,7 +5,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort, type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import {
+  assignSlots,
+  freePort,
+  type RedisServer,
+  redisProgram,
+  startServer,
+} from 'spillway-testkit/redis';
 import { onTestFinished } from 'vitest';
 
 const FAST_REPLICA = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
@@ -83,7 +89,7 @@ export async function startClusterOfSix(): Promise<Failover> {
   }
   const nodes = servers.map(({ port }) => admin(port));
   const [first] = nodes as [Redis, ...Redis[]];
-  await assignSlots(nodes);
+  await assignSlots(nodes.slice(0, 3));
   for (const { port } of servers.slice(1)) await first.cluster('MEET', '127.0.0.1', port);
   for (const node of nodes) {
     await until(async () => (await node.cluster('INFO')).includes('cluster_known_nodes:6'));
@@ -152,15 +158,6 @@ export async function startShards(): Promise<Shards> {
     freezeFirst: () => servers[0]?.freeze(),
     thawFirst: () => servers[0]?.thaw(),
   };
-}
-
-/** A third of the slots for each of the first three. */
-async function assignSlots(nodes: readonly Redis[]): Promise<void> {
-  for (const [i, node] of nodes.slice(0, 3).entries()) {
-    const from = Math.ceil((i * SLOTS) / 3);
-    const to = Math.ceil(((i + 1) * SLOTS) / 3) - 1;
-    await node.call('CLUSTER', 'ADDSLOTSRANGE', `${from}`, `${to}`);
-  }
 }
 
 async function cutReplication(master: Redis): Promise<void> {

@@ -1,4 +1,4 @@
-/** Generated input: one of several values by weight, and a test over it that reports a failure so that it can be repeated. */
+/** Runs a test over generated input and reports a failure so that a reader can repeat it. Values chosen by weight. */
 
 import fc from 'fast-check';
 import type { Settings } from './harness.js';

@@ -97,18 +97,24 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, most of one unit and a few microseconds apart, so that a log has many entries. They are
- * not shrunk: it would take minutes.
+ * Traces of hundreds of groups, most of one unit or a few, and microseconds apart, so that a log has many entries. They
+ * are not shrunk: it would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({
     op: weighted<Op>([20, 'take'], [1, 'look'], [2, 'record'], [8, 'put']),
     rule: fc.constant(0),
     key: fc.constant(0),
-    cost: weighted<CostPick>([90, 'one'], [1, 'rest'], [1, 'above-rest'], [1, 'capacity'], [4, 1]),
+    cost: weighted<CostPick>(
+      [150, 'one'],
+      [75, 1],
+      [1, 'rest'],
+      [1, 'above-rest'],
+      [1, 'capacity'],
+    ),
     binding: fc.constant(true),
     grant: fc.nat(150),
-    given: givens,
+    given: weighted([4, 'whole'], [4, 'half'], [2, 'one'], [1, 'more']),
     branch: fc.constant(0),
     lease: fc.constant(0),
     critical: fc.constant(false),

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
+import { branchGroupMutants } from './branch-group-mutants.js';
 import { branchMutants } from './branch-mutants.js';
 import { countMutants } from './count-mutants.js';
 import { logMutants } from './log-mutants.js';
@@ -23,6 +24,7 @@ describe('a store is caught that', () => {
     ...mutants,
     ...countMutants,
     ...branchMutants,
+    ...branchGroupMutants,
     ...putMutants,
     ...logMutants,
     ...naiveStores,

@@ -92,6 +92,23 @@ describe('a put', () => {
     expect(left).toEqual([1, 3, 5]);
   });
 
+  it('gives back to a bucket in two puts as much as in one, if the second has the receipt of the rest', () => {
+    const limit: Subject = { ...first, rule: makeRule('token-bucket', 10, SECOND, 12) };
+    const left = [[5], [2, 3], [1, 4]].map((puts) => {
+      const oracle = new Oracle();
+      oracle.apply([step('take', limit, 5)], 0);
+      oracle.apply([step('take', limit, 4)], 0.3 * SECOND);
+      let rest = { atUs: 0.5 * SECOND, num: 0, units: 5 };
+      for (const cost of puts) {
+        oracle.apply([step('put', limit, cost, { receipt: rest })], 0.35 * SECOND);
+        rest = { ...rest, atUs: rest.atUs - 0.1 * SECOND * cost, units: rest.units - cost };
+      }
+      return oracle.apply([step('look', limit)], 0.35 * SECOND)[0]?.resetMs;
+    });
+    // 900 ms were owed, 350 have passed, and 150 of the grant of 5 had not refilled.
+    expect(left).toEqual([400, 400, 400]);
+  });
+
   it('lowers the entry of a log, which keeps its time', () => {
     const oracle = new Oracle();
     oracle.apply([step('take', second, 2)], 0);

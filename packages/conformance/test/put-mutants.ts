@@ -29,19 +29,19 @@ export const putMutants: readonly Mutant[] = [
   puts('gives back nothing where more is asked than was granted', AT_MOST, (step, units) =>
     step.cost > units ? withUnits(step, 0) : step,
   ),
-  puts('gives back nothing of a part', IN_TURNS, (step, units) =>
+  puts('gives back nothing where less is asked than was granted', IN_TURNS, (step, units) =>
     step.cost < units ? withUnits(step, 0) : step,
   ),
-  puts('gives back the whole for a part', IN_TURNS, (step, units) =>
+  puts('gives back the whole grant whatever is asked', IN_TURNS, (step, units) =>
     step.cost < units ? { ...step, cost: units } : step,
   ),
-  puts('gives back the whole for a part of a while ago', 'gives back some of', (step, units) =>
+  puts('gives back the whole grant a while later', 'gives back some of', (step, units) =>
     step.cost < units ? { ...step, cost: units } : step,
   ),
   puts('gives back a unit for a receipt of none', AT_MOST, (step, units) =>
     withUnits(step, Math.max(1, units)),
   ),
-  puts('removes an entry of a log for a part of it', 'keeps the rest of an entry', (step) =>
+  puts('removes an entry of a log whatever is asked', 'keeps the rest of an entry', (step) =>
     step.rule.machine === 'log' ? withUnits({ ...step, cost: 1e9 }, 1e9) : step,
   ),
   puts('gives back to a bucket what has refilled', 'gives back to a bucket no more', (step) =>
@@ -49,8 +49,10 @@ export const putMutants: readonly Mutant[] = [
       ? { ...step, receipt: { ...step.receipt, atUs: step.receipt.atUs + 1_000_000 } }
       : step,
   ),
-  puts('does not know parts (in a generated trace)', 'replays fixed-window', (step, units) =>
-    step.cost < units ? { ...step, cost: units } : step,
+  puts(
+    'gives back the whole grant whatever is asked (in a generated trace)',
+    'replays fixed-window',
+    (step, units) => (step.cost < units ? { ...step, cost: units } : step),
   ),
   steps('gives back no permit for a cost above 1', 'gives back one permit', (step) =>
     step.op === 'put' && step.rule.machine === 'leases' && step.cost > 1

@@ -26,6 +26,11 @@ const DENIED =
 /** The command in that message: Redis 7.2 and later always name it, others only for the call itself. */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
+/** Redis 6.2 puts the place before an error that a script met: `@user_script: 318: ` or `=(tail call): -1: `. */
+const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*-?([A-Z]+)(?= |$)/;
+/** Redis reads no long command of a client that is no user: `NOAUTH` is said to short ones only. */
+const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
+
 /**
  * Errors that every call to this server gets. They open the breaker, so that there is one report and requests do not
  * wait for nothing. `readonly` and `oom` are here too: such a server can still refuse, but it no longer counts, so its
@@ -48,8 +53,7 @@ const FOR_ALL: ReadonlySet<string> = new Set([
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
-  // Redis's own errors begin with a word in capitals. The rest of the text may contain keys.
-  const word = /^-?([A-Z]+)(?= |$)/.exec(messageOf(cause))?.[1];
+  const word = wordOf(messageOf(cause));
   if (word) return refusedCall(word, `the call to Redis failed: ${word}`, cause);
   const name = cause instanceof Error ? cause.name : 'unknown';
   const message = `the call to Redis was lost: ${name}`;
@@ -67,7 +71,7 @@ export function unsent(cause: unknown): SpillwayError {
 /** The script met an error while it decided one group. Other groups of the call were decided. */
 export function failedGroup(text: string): SpillwayError {
   if (DENIED.test(text)) return deniedCall(text);
-  const word = /^-?([A-Z]+)(?= |$)/.exec(text)?.[1] ?? '';
+  const word = wordOf(text) ?? '';
   return refusedCall(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
 }
 
@@ -92,6 +96,11 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before Redis could decide');
 }
 
+/** A call was sent, and nobody waits for its answer any more. It may have been run. */
+export function unanswered(): SpillwayError {
+  return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
+}
+
 /** Whether Redis does not know the script yet. Then nothing was run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
@@ -107,6 +116,11 @@ function deniedCall(text: string, cause?: unknown): SpillwayError {
     command === undefined ? 'run a command of the script, or touch a key' : `run '${command}'`;
   const message = `NOPERM: the Redis user may not ${what}; docs/operations.md lists the rights`;
   return refusedCall('NOPERM', message, cause);
+}
+
+/** The word in capitals that Redis's own errors begin with. The rest of the text may contain keys. */
+function wordOf(text: string): string | undefined {
+  return UNAUTHENTICATED.test(text) ? 'NOAUTH' : WORD.exec(text)?.[1];
 }
 
 /** An error with which Redis itself answered; without a word, an error of the script. */

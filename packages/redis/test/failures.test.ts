@@ -1,6 +1,6 @@
 import { concurrencyLimit, createGuard, rateLimit, type StoreCallEvent } from '@spillway/core';
 import { Redis } from 'ioredis';
-import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { take } from './steps.js';
@@ -34,6 +34,7 @@ describe('an error that Redis answers with', () => {
     ["READONLY You can't write against a read only replica.", 'readonly'],
     ["OOM command not allowed when used memory > 'maxmemory'.", 'oom'],
     ['NOAUTH Authentication required.', 'noauth'],
+    ['ERR Protocol error: unauthenticated multibulk length', 'noauth'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'noauth'],
     ['BUSY Redis is busy running a script.', 'busy'],
     ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is 'no'.", 'masterdown'],
@@ -100,6 +101,25 @@ describe('a right that the user lacks', () => {
   });
 });
 
+describe('an error that Redis 6.2 puts a place before', () => {
+  it.each([
+    "@user_script: 318: -READONLY You can't write against a read only replica.",
+    "=(tail call): -1: -READONLY You can't write against a read only replica.",
+    "=[C]: -1: -READONLY You can't write against a read only replica.",
+  ])('is told by its own word, within the script and for the whole call: %s', async (message) => {
+    const readonly = { code: 'SPW_STORE_UNAVAILABLE', kind: 'readonly' };
+    const inScript = { ...failing(undefined), evalsha: async () => [1, `!${message}`] };
+    expect(await errorOf(inScript)).toMatchObject(readonly);
+    const whole = `ERR Error running script (call to f_104a): @user_script:318: ${message}`;
+    expect(await errorOf(failing(new Error(whole)))).toMatchObject(readonly);
+  });
+
+  it('is an error of the script if it is none of Redis', async () => {
+    const whole = 'ERR Error running script (call to f_104a): @user_script:3: user_script:3: bad';
+    expect(await errorOf(failing(new Error(whole)))).toMatchObject({ kind: 'other' });
+  });
+});
+
 describe('a call that cannot be made', () => {
   it.each([
     new RangeError('Maximum call stack size exceeded'),
@@ -126,11 +146,11 @@ describe('a call that is lost', () => {
   );
 });
 
-describe.skipIf(redisProgram === null)('a Redis that', () => {
+describeOnEachServer('a Redis that', (start) => {
   let server: RedisServer;
   let admin: Redis;
   beforeAll(async () => {
-    server = await startServer();
+    server = await start();
     admin = new Redis(server.port);
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
-import { findRedis, startRedis } from './redis-process.js';
+import { findRedis, findServers, type ServerProgram, startRedis } from './redis-process.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -11,16 +11,21 @@ declare module 'vitest' {
     redisUrl: string | null;
     /** The server's program, for tests that start and kill servers of their own. */
     redisProgram: string | null;
+    /** All servers that can be had; the first is that of `redisProgram`. */
+    redisServers: readonly ServerProgram[];
   }
 }
 
 /**
- * A real Redis for the tests: REDIS_URL, else a server found on PATH and started on a free loopback port, else one
- * installed with apt (as root on a Debian-like system), else none, loudly.
+ * A real Redis for the tests: REDIS_URL, else the server of SPILLWAY_REDIS_SERVER or one found on PATH and started on a
+ * free loopback port, else one installed with apt (as root on a Debian-like system), else none, loudly.
  */
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const program = findRedis() ?? installServer();
+  const servers = program === null ? [] : findServers();
   project.provide('redisProgram', program);
+  project.provide('redisServers', servers);
+  console.info(`Servers: ${servers.map(({ name }) => name).join(', ') || 'none'}`);
   if (process.env['REDIS_URL']) {
     project.provide('redisUrl', process.env['REDIS_URL']);
     return undefined;

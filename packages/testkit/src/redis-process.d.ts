@@ -8,8 +8,25 @@ export interface RedisProcess {
   readonly stop: () => void;
 }
 
-/** The first of `redis-server` and `valkey-server` that can be run; null if there is none. */
+/** A server that tests run on: its name, such as `Valkey 8.1.1`, and its program. */
+export interface ServerProgram {
+  readonly name: string;
+  readonly program: string;
+}
+
+/**
+ * The program of `SPILLWAY_REDIS_SERVER`, else the first of `redis-server` and `valkey-server` on PATH; null if there
+ * is none.
+ *
+ * @throws Error if `SPILLWAY_REDIS_SERVER` is set, and is no server that can be run.
+ */
 export function findRedis(): string | null;
+
+/**
+ * Every server that can be had, that of {@link findRedis} first: after it those that `tools/servers.sh` brought. If
+ * `SPILLWAY_REDIS_SERVER` is set, that server alone.
+ */
+export function findServers(): ServerProgram[];
 
 /** A port on which nobody listens, nor on that of a cluster's bus, 10,000 above. */
 export function freePort(): Promise<number>;

@@ -1,14 +1,41 @@
 /** Starts Redis servers. Plain JavaScript, because the benchmarks run it with Node as it is. */
 
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** Where tools/servers.sh puts what it brings. */
+const CACHE = join(import.meta.dirname, '../../../node_modules/.cache/spillway/servers');
+
 export function findRedis() {
-  const runs = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
-  return ['redis-server', 'valkey-server'].find(runs) ?? null;
+  const told = process.env.SPILLWAY_REDIS_SERVER;
+  if (told === undefined) return ['redis-server', 'valkey-server'].find(versionOf) ?? null;
+  if (told && versionOf(told)) return told;
+  throw new Error(`SPILLWAY_REDIS_SERVER is no server that can be run: "${told}"`);
+}
+
+export function findServers() {
+  const first = findRedis();
+  const others = process.env.SPILLWAY_REDIS_SERVER === undefined ? cached() : [];
+  const programs = first === null ? others : [first, ...others];
+  const servers = programs.map((program) => ({ name: versionOf(program) ?? program, program }));
+  return servers.filter(({ name }, at) => servers.findIndex((it) => it.name === name) === at);
+}
+
+/** Such as `Redis 7.0.15` or `Valkey 8.1.1`; null for what is no server. */
+function versionOf(program) {
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  const said = /^(\w+) server v=(\S+)/.exec(stdout ?? '');
+  return said && `${said[1]} ${said[2]}`;
+}
+
+function cached() {
+  if (!existsSync(CACHE)) return [];
+  return readdirSync(CACHE)
+    .flatMap((folder) => ['redis-server', 'valkey-server'].map((name) => join(CACHE, folder, name)))
+    .filter((program) => existsSync(program));
 }
 
 export async function freePort() {

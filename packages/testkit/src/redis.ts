@@ -4,7 +4,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { inject, onTestFinished } from 'vitest';
+import { describe, inject, onTestFinished } from 'vitest';
 import { until } from './index.js';
 import { freePort, startRedis } from './redis-process.js';
 
@@ -16,6 +16,18 @@ export const redisUrl: string | null = inject('redisUrl');
 /** The program for servers of one's own; null where there is none. */
 export const redisProgram: string | null = inject('redisProgram');
 
+/** Describes something once for each server that can be had, by its name; where there is none, it is skipped. */
+export function describeOnEachServer(
+  what: string,
+  tests: (start: (...args: string[]) => Promise<RedisServer>) => void,
+): void {
+  const servers = inject('redisServers');
+  const some = servers.length > 0 ? servers : [{ name: 'no server here', program: '' }];
+  describe.skipIf(servers.length === 0).each(some)(`${what} ($name)`, ({ program }) => {
+    tests((...args) => RedisServer.start(undefined, args, program));
+  });
+}
+
 /** Registers what ends a server: `onTestFinished`, or what collects the ends for an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
@@ -23,11 +35,13 @@ export type WhenDone = (end: () => void) => void;
 export class RedisServer {
   readonly port: number;
   private readonly args: readonly string[];
+  private readonly program: string;
   private child: ChildProcess | undefined;
 
-  private constructor(port: number, args: readonly string[] = []) {
+  private constructor(port: number, args: readonly string[] = [], program = redisProgram ?? '') {
     this.port = port;
     this.args = args;
+    this.program = program;
   }
 
   /** Reserves an address; nothing is started. `whenDone` is the end of the test unless told otherwise. */
@@ -45,9 +59,13 @@ export class RedisServer {
   }
 
   /** See {@link startServer}. */
-  static async start(port: number | undefined, args: readonly string[]): Promise<RedisServer> {
-    const started = await startRedis(redisProgram ?? '', { port, args });
-    const server = new RedisServer(started.port, args);
+  static async start(
+    port: number | undefined,
+    args: readonly string[],
+    program = redisProgram ?? '',
+  ): Promise<RedisServer> {
+    const started = await startRedis(program, { port, args });
+    const server = new RedisServer(started.port, args, program);
     server.child = started.child;
     return server;
   }
@@ -58,8 +76,8 @@ export class RedisServer {
 
   /** Starts it again, empty. */
   async start(): Promise<void> {
-    const { port, args } = this;
-    this.child = (await startRedis(redisProgram ?? '', { port, args })).child;
+    const { port, args, program } = this;
+    this.child = (await startRedis(program, { port, args })).child;
   }
 
   /** Ends it without a word to its clients (`SIGKILL`), or in good order (`SIGTERM`). */
@@ -93,6 +111,16 @@ export function startServer(port?: number, ...args: string[]): Promise<RedisServ
 
 const SLOTS = 16_384;
 
+/** Shares all slots among masters of a cluster, in their order. One by one: Redis 6.2 knows no ranges of slots. */
+export async function assignSlots(masters: readonly Redis[]): Promise<void> {
+  for (const [i, master] of masters.entries()) {
+    const from = Math.ceil((i * SLOTS) / masters.length);
+    const to = Math.ceil(((i + 1) * SLOTS) / masters.length);
+    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
+    await master.cluster('ADDSLOTS', ...slots);
+  }
+}
+
 /** A cluster of three masters, each with a third of the slots. Whoever starts it kills the servers. */
 export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: Redis[] }> {
   const servers: RedisServer[] = [];
@@ -100,11 +128,8 @@ export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: R
     servers.push(await startServer(undefined, '--cluster-enabled', 'yes'));
   }
   const nodes = servers.map(({ port }) => new Redis(port));
-  for (const [i, node] of nodes.entries()) {
-    const from = Math.ceil((i * SLOTS) / 3);
-    const to = Math.ceil(((i + 1) * SLOTS) / 3);
-    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
-    await node.cluster('ADDSLOTS', ...slots);
+  await assignSlots(nodes);
+  for (const node of nodes) {
     for (const { port } of servers) await node.cluster('MEET', '127.0.0.1', port);
   }
   for (const node of nodes) {

@@ -1,4 +1,4 @@
-/** Checks of groups with branches: which are valid, which steps are merged, big ones, generated ones, promised waits. */
+/** Checks of groups with branches: which are valid, what is merged, big ones, generated ones, promised waits. */
 
 import type { Step } from '@spillway/core';
 import { capacityOf, makeRule, type RateRule } from '@spillway/core/store';
@@ -103,7 +103,7 @@ async function decidesBig(probe: Probe): Promise<void> {
   }
 }
 
-interface Part {
+interface Alternative {
   readonly rule: RateRule;
   /** How much of the capacity was used before, and how much of it is asked for: hundredths. */
   readonly used: number;
@@ -112,7 +112,7 @@ interface Part {
   readonly branch: number;
 }
 
-const alternatives: fc.Arbitrary<readonly Part[]> = fc.array(
+const alternatives: fc.Arbitrary<readonly Alternative[]> = fc.array(
   fc.record({
     rule: fc.oneof(...ALGORITHMS.map(smallRulesOf)),
     used: fc.integer({ min: 40, max: 100 }),
@@ -122,23 +122,23 @@ const alternatives: fc.Arbitrary<readonly Part[]> = fc.array(
   { minLength: 2, maxLength: 6, size: 'max' },
 );
 
-function shareOf({ rule }: Part, hundredths: number): number {
+function shareOf({ rule }: Alternative, hundredths: number): number {
   return Math.ceil((capacityOf(rule) * hundredths) / 100);
 }
 
-async function keepsItsPromise(probe: Probe, parts: readonly Part[]): Promise<void> {
+async function keepsItsPromise(probe: Probe, limits: readonly Alternative[]): Promise<void> {
   const steps: Step[] = [];
-  for (const part of parts) {
-    const subject = probe.fresh(part.rule);
-    await probe.ask('take', subject, shareOf(part, part.used));
-    const branch = part.branch > 0 ? { branch: part.branch } : {};
-    steps.push(step('take', subject, shareOf(part, part.asked), branch));
+  for (const limit of limits) {
+    const subject = probe.fresh(limit.rule);
+    await probe.ask('take', subject, shareOf(limit, limit.used));
+    const branch = limit.branch > 0 ? { branch: limit.branch } : {};
+    steps.push(step('take', subject, shareOf(limit, limit.asked), branch));
   }
   if (steps.every(({ branch }) => branch === undefined)) return;
   const answers = await probe.apply(steps);
   const { waitMs, branch } = promiseOf(steps, answers);
   if (answers[0]?.answer.branch !== 0 || waitMs === Number.POSITIVE_INFINITY) return;
-  const told = parts.map((part) => `branch ${part.branch}: ${describe(part.rule)}`).join('; ');
+  const told = limits.map((limit) => `branch ${limit.branch}: ${describe(limit.rule)}`).join('; ');
   const refusedUs = probe.nowUs;
   for (const [us, expected] of [
     [refusedUs + Math.round(waitMs * 1000) - 1, 0],

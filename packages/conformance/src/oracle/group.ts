@@ -45,8 +45,8 @@ export function outcomeOf(merged: readonly MergedStep[], refusing: readonly Merg
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, or a branch is
- * no whole number from 1 on, or belongs to a step that is not a take
+ * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, or a branch
+ * is no whole number from 1 on, or belongs to a step that is not a take
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkBranch(step);

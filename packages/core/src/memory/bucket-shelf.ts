@@ -99,7 +99,7 @@ export class BucketShelf {
    * Like {@link step}, for a take whose numbers are whole microseconds, as in nearly all takes: it changes the table
    * directly, which is a quarter faster. A bucket is charged in four places, which must do the same. If you change one,
    * change all four: this method, stepBucket in core/src/algorithms/bucket/step.ts, and bucket.lua and takes.lua in
-   * packages/redis/src/lua.
+   * packages/redis/src/algorithms/bucket.
    */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;

@@ -5,9 +5,10 @@ import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import { askParts } from './ask-parts.js';
 import type { Breaker } from './breaker.js';
 import { domainOf } from './domain.js';
-import { askParts, type Part, partsOf, place, refuses } from './parts.js';
+import { asLook, type Part, partsOf, place, refuses } from './parts.js';
 import type { Host } from './probe.js';
 import type { StandIn } from './stand-in.js';
 
@@ -134,24 +135,17 @@ class FallbackStore implements AnsweringStore {
       ),
     );
     const up = parts.filter((_, i) => !barred[i]);
+    // A group that is refused anyway takes nothing.
     const answers = await askParts(
       refused ? up.map(asLook) : up,
       (own, _, always) => this.store.apply(own, always ? undefined : within),
       standInFor,
     );
-    for (const at of answersOfDown.keys()) answers[at] ??= answersOfDown[at] as Answer;
-    return this.standIn.follow(steps, answers);
+    const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);
+    return this.standIn.follow(steps, all);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
     return this.standIn.answer(steps, error, true);
   }
-}
-
-/** A group that is refused anyway takes nothing. */
-function asLook(part: Part<string>): Part<string> {
-  const steps = part.steps.map(
-    (step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step),
-  );
-  return { ...part, steps };
 }

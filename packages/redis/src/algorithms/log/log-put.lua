@@ -103,7 +103,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
   end
 
   return function(step, key)
-    local units = min(step.cost, step.units)
+    local units = min(step.give, step.units)
     local keep = units == step.units and WIDTH or 0 -- an entry without units is removed
     step.used = step.used - units
     if step.used == 0 then

@@ -98,7 +98,7 @@ local function leases()
       end
     elseif passes and step.id ~= '' and (op == RECORD or (op <= SHADOW and go)) then
       hold(step, key)
-    elseif step.cut and op <= SHADOW then
+    elseif step.cut and op <= SHADOW and step.id ~= '' then
       cut(step, key)
     end
     reply[reply_size + 1] = step.held * 2 + (passes and 1 or 0)

@@ -1,6 +1,6 @@
 -- The most common groups, decided without making a function: one take of one bucket each. It does what bucket.lua does;
 -- making the functions of bucket.lua takes as long as a decision. Stops at the first group of another kind: main.lua
--- decides that one and all after it.
+-- decides that one and all after it. A group of one step has no branches in its call, so each operation is one digit.
 --
 -- Takes: `now`, `lifetime`, `match`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`.
 -- Gives nothing; returns the reply if all groups are done.

@@ -1,5 +1,5 @@
--- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log/step.ts does the same;
--- docs/adr/0012 says why it is stored so).
+-- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log/step.ts does the same; docs/adr/0012
+-- says why it is stored so).
 --
 -- Takes: `now`, `lifetime`, `call`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`, `min` and the
 -- operations (shared.lua); `log_put` (log-put.lua). Gives: `log`.
@@ -288,10 +288,13 @@ local function log()
   end
 
   return function(op)
-    local cost, limit, length = number(), number(), number()
+    local cost, limit, length, at, give = number(), number(), number(), 0, 0
+    if op == PUT then
+      at, give = number(), number()
+    end
     return {
       op = op, judge = judge, apply = apply, passes = false,
-      cost = cost, limit = limit, window = length, at = op == PUT and number() or 0,
+      cost = cost, limit = limit, window = length, at = at, give = give,
       used = 0, last = 0, cut = false,
     }
   end

@@ -1,0 +1,58 @@
+/** Which servers the tests run on. */
+
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { describeOnEachServer } from 'spillway-testkit/redis';
+import { findRedis, findServers } from 'spillway-testkit/redis-process';
+import { expect, it, onTestFinished, vi } from 'vitest';
+
+const VARIABLE = 'SPILLWAY_REDIS_SERVER';
+
+function tell(program: string | undefined): void {
+  vi.stubEnv(VARIABLE, program);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
+
+it.each(['', '/nowhere/redis-server', process.execPath])(
+  'fails where SPILLWAY_REDIS_SERVER is "%s", which is no server',
+  (program) => {
+    tell(program);
+    expect(findRedis).toThrow(`${VARIABLE} is no server that can be run: "${program}"`);
+    expect(findServers).toThrow(VARIABLE);
+  },
+);
+
+it('takes the server of SPILLWAY_REDIS_SERVER and no other', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-servers-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const program = join(folder, 'any-name');
+  writeFileSync(program, '#!/bin/sh\necho "Valkey server v=8.99.1 sha=0"\n', { mode: 0o755 });
+  tell(program);
+  expect(findRedis()).toBe(program);
+  expect(findServers()).toEqual([{ name: 'Valkey 8.99.1', program }]);
+});
+
+it('without it takes each server once, that of PATH first', () => {
+  tell(undefined);
+  const servers = findServers();
+  expect(servers[0]?.program ?? null).toBe(findRedis());
+  expect(new Set(servers.map(({ name }) => name)).size).toBe(servers.length);
+  for (const { program } of servers.slice(1)) expect(existsSync(program)).toBe(true);
+});
+
+describeOnEachServer('is the server that it is called', (start) => {
+  it('by its own word', async () => {
+    const server = await start();
+    const client = new Redis(server.port);
+    onTestFinished(async () => {
+      client.disconnect();
+      await server.kill();
+    });
+    const info = await client.info('server');
+    const version = /^(?:valkey|redis)_version:(.+?)\r?$/gm;
+    const said = [...info.matchAll(version)].map(([, number]) => number);
+    expect(expect.getState().currentTestName).toContain(said.at(-1));
+  });
+});
