@@ -69,6 +69,13 @@ describe('the memory store', () => {
     expect(admitted).toBe(1_024 * 5);
   });
 
+  it('tells each decision on a shared count once, those of a group too', () => {
+    const store = memoryStore({ clock: new ManualClock(), maxEntries: 1 });
+    store.apply([take('first')]);
+    store.apply([take('a'), take('b'), take('c')]);
+    expect(store.overflowed).toBe(3);
+  });
+
   it.each([
     'token-bucket',
     'fixed-window',
