@@ -4,7 +4,7 @@ export { refillTime } from './algorithms/bucket/measure.js';
 export { makeLeasesRule } from './algorithms/leases/rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/step.js';
 export { measure } from './algorithms/measure.js';
-export { receiptFrom } from './algorithms/receipt.js';
+export { givenBack, receiptFrom } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { durationBetween, positiveInteger } from './base/checks.js';
