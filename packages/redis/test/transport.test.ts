@@ -273,6 +273,30 @@ describe('a server that does not know the script', () => {
     }
   });
 
+  it('is not sent the text if its node of a cluster of node-redis is away by then', async () => {
+    const texts: string[] = [];
+    const client = { isReady: true };
+    const calls = {
+      evalSha: async () => {
+        client.isReady = false;
+        throw new Error('NOSCRIPT No matching script.');
+      },
+      eval: async (text: string) => texts.push(text),
+    };
+    const cluster = {
+      isOpen: true,
+      isReady: true,
+      masters: [{}],
+      slots: new Array(16_384).fill({ master: { client } }),
+      withTypeMapping: () => calls,
+      once: () => undefined,
+      removeListener: () => undefined,
+    };
+    const asked = redisStore(cluster).apply([take('ada')]);
+    await expect(asked).rejects.toMatchObject({ code: 'SPW_STORE_UNAVAILABLE' });
+    expect(texts).toEqual([]);
+  });
+
   it('is not sent the text if the connection is lost meanwhile', async () => {
     const client = Object.assign(new FakeClient(), { state: 'ready' });
     client.evalsha = async () => {
