@@ -9,7 +9,9 @@ import { readLog } from './log/texts.js';
 import type { StoredCount } from './stored-count.js';
 import { readWindow } from './window/texts.js';
 
-const READERS: Readonly<Record<Rule['machine'], (text: string | undefined) => StoredCount>> = {
+type Read = (text: string | undefined, rule: Rule) => StoredCount;
+
+const READERS: Readonly<Record<Rule['machine'], Read>> = {
   bucket: readBucket,
   window: readWindow,
   log: readLog,
@@ -31,7 +33,7 @@ export interface StateText {
  * @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours
  */
 export function readCount({ rule, op }: Step, text: string | undefined): StoredCount {
-  return READERS[rule.machine](op === 'reset' ? undefined : text);
+  return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
 }
 
 /** What to store of a count at `nowUs`; undefined if it is the same as that of a key that was never used. */
