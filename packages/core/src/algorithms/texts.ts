@@ -7,10 +7,12 @@ import { readBucket } from './bucket/texts.js';
 import { readLeases } from './leases/texts.js';
 import { readLog } from './log/texts.js';
 import type { StoredCount } from './stored-count.js';
+import { readQueue } from './queue/texts.js';
 import { readWindow } from './window/texts.js';
 
 const READERS: Readonly<Record<Rule['machine'], (text: string | undefined) => StoredCount>> = {
   bucket: readBucket,
+  queue: readQueue,
   window: readWindow,
   log: readLog,
   leases: readLeases,
