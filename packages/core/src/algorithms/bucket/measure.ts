@@ -37,8 +37,11 @@ export function measureParts(
     roomUs -= 1;
     roomNum += den;
   }
+  const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
   return {
-    remaining: roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period),
+    // Exact: the tolerance is `burst` times the refill time of a unit.
+    used: rule.burst - remaining,
+    remaining,
     retryAfterMs:
       cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs + waitUs, roomNum) / 1000,
     resetMs: (debtUs + (debtNum > 0 ? 1 : 0)) / 1000,
@@ -51,8 +54,10 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
   const roomUs = rule.tolUs - debtUs;
   const waitUs = cost * period - roomUs;
+  const remaining = roomUs < 0 ? 0 : Math.floor(roomUs / period);
   return {
-    remaining: roomUs < 0 ? 0 : Math.floor(roomUs / period),
+    used: rule.burst - remaining,
+    remaining,
     retryAfterMs: waitUs > 0 ? waitUs / 1000 : 0,
     resetMs: debtUs / 1000,
   };

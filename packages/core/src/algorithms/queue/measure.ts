@@ -1,5 +1,6 @@
 /** The numbers of a decision about a bucket that waits. */
 
+import { mulAddDiv } from '../../base/exact.js';
 import type { QueueAnswer } from '../../contract/answer.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { QueueRule } from '../../contract/rule.js';
@@ -7,7 +8,11 @@ import { measureParts } from '../bucket/measure.js';
 
 /** `remaining` is what passes without waiting; `retryAfterMs` is until the cost passes, though it may have to wait. */
 export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
-  return measureParts(rule, answer, cost, rule.waitUs);
+  const { den, period, waitUs } = rule;
+  const { tatUs, tatNum, nowUs } = answer;
+  // Rounded up. More than the burst while units are waited for.
+  const used = mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
+  return { ...measureParts(rule, answer, cost, waitUs), used };
 }
 
 /**
