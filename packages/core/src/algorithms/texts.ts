@@ -6,8 +6,8 @@ import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/texts.js';
 import { readLeases } from './leases/texts.js';
 import { readLog } from './log/texts.js';
-import type { StoredCount } from './stored-count.js';
 import { readQueue } from './queue/texts.js';
+import type { StoredCount } from './stored-count.js';
 import { readWindow } from './window/texts.js';
 
 const READERS: Readonly<Record<Rule['machine'], (text: string | undefined) => StoredCount>> = {

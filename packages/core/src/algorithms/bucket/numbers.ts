@@ -25,10 +25,7 @@ export function bucketNumbers(
 /** Whether two buckets of the same limit have all other numbers in common too. */
 export function sameNumbers(a: BucketNumbers, b: BucketNumbers): boolean {
   return (
-    a.windowUs === b.windowUs &&
-    a.burst === b.burst &&
-    a.tolUs === b.tolUs &&
-    a.tolNum === b.tolNum
+    a.windowUs === b.windowUs && a.burst === b.burst && a.tolUs === b.tolUs && a.tolNum === b.tolNum
   );
 }
 

@@ -5,14 +5,15 @@ import { measureBucket } from './measure.js';
 import { bucketNumbers, policyOfBucket, sameNumbers } from './numbers.js';
 import { receiptOfBucket } from './receipt.js';
 import { bucketRefusals } from './refusal.js';
+import { BucketShelf } from './shelf.js';
 
 const bucketMachine: Machine = {
-  same: sameNumbers,
+  same: (rule: BucketRule, other: BucketRule) => sameNumbers(rule, other),
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
     makeBucketRule(limit, Math.ceil(windowUs / share), burst),
   closed: (rule: BucketRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
-  policy: policyOfBucket,
+  policy: (name, rule: BucketRule) => policyOfBucket(name, rule),
   declared({ limit, windowUs, burst }: BucketRule) {
     const numbers = { algorithm: 'token-bucket', limit, windowMs: windowUs / 1000 };
     return burst === limit ? numbers : { ...numbers, burst };
@@ -21,6 +22,7 @@ const bucketMachine: Machine = {
   measure: measureBucket,
   receipt: receiptOfBucket,
   merges: true,
+  shelf: () => new BucketShelf(),
   refusals: bucketRefusals,
 };
 

@@ -23,7 +23,7 @@ export interface BucketState {
  * says so.
  *
  * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
- * takeWhole in core/src/memory/bucket-shelf.ts, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
+ * takeWhole in core/src/algorithms/bucket/shelf.ts, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
   rule: BucketRule,

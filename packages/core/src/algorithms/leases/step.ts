@@ -27,7 +27,7 @@ export interface LeasesState {
 }
 
 /** How many permits are held. */
-export interface LeasesView {
+interface LeasesView {
   used: number;
   critical: number;
 }

@@ -11,7 +11,7 @@ export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number)
   const { den, period, waitUs } = rule;
   const { tatUs, tatNum, nowUs } = answer;
   // Rounded up. More than the burst while units are waited for.
-  const used = mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
+  const used = mulAddDiv(Math.max(0, tatUs - nowUs), den, tatNum + period - 1, period);
   return { ...measureParts(rule, answer, cost, waitUs), used };
 }
 

@@ -5,6 +5,7 @@ import type { Machine, QueueRule } from '../../contract/rule.js';
 import { bucketNumbers, policyOfBucket, sameNumbers } from '../bucket/numbers.js';
 import { receiptOfBucket } from '../bucket/receipt.js';
 import { measureQueue } from './measure.js';
+import { QueueShelf } from './shelf.js';
 import { MAX_HOLD_US } from './step.js';
 
 const queueMachine: Machine = {
@@ -14,7 +15,7 @@ const queueMachine: Machine = {
   share: ({ limit, windowUs, burst, waitUs }: QueueRule, share) =>
     makeShaperRule(limit, Math.ceil(windowUs / share), burst, waitUs),
   closed: (rule: QueueRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
-  policy: policyOfBucket,
+  policy: (name, rule: QueueRule) => policyOfBucket(name, rule),
   declared: ({ limit, windowUs, burst, waitUs }: QueueRule) => ({
     algorithm: 'shaper',
     limit,
@@ -27,6 +28,7 @@ const queueMachine: Machine = {
   receipt: receiptOfBucket,
   // Its refusals are not remembered: whoever gives back the last slot may end one at any moment.
   merges: true,
+  shelf: () => new QueueShelf(),
 };
 
 /**

@@ -5,13 +5,11 @@
 
 import { mulDiv } from '../../base/exact.js';
 import type { QueueAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
-import type { Step } from '../../contract/store.js';
 
 /** The longest pause: 24 hours. A pause that ends later was begun before the clock went back. */
 export const MAX_HOLD_US: number = 86_400_000_000;
-
-type QueueStep = Pick<Step, 'op' | 'cost' | 'receipt' | 'holdUs'>;
 
 /** An instant as a bucket has it, and what later steps, under other rules, must know of it. */
 export interface QueueState {
@@ -37,34 +35,27 @@ export function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
 
-/** Applies a step to `state`, in place, and answers it; see {@link stepBucket} for `charge`. */
+/** Does to `state`, in place, what `ask` asks, and answers it; see {@link stepBucket} for `charge`. */
 export function stepQueue(
-  rule: QueueRule,
+  ask: Ask<QueueRule>,
   state: QueueState,
-  step: QueueStep,
   nowUs: number,
   charge: boolean,
 ): QueueAnswer {
-  const allowed = change(rule, state, step, nowUs, charge);
+  const allowed = change(ask, state, nowUs, charge);
   const { us, num, pauseUs } = state;
   const pausedUntilUs = pauseUs > nowUs ? pauseUs : 0;
   return { allowed, nowUs, tatUs: us, tatNum: num, pausedUntilUs };
 }
 
-function change(
-  rule: QueueRule,
-  state: QueueState,
-  step: QueueStep,
-  nowUs: number,
-  charge: boolean,
-): boolean {
-  const { op, cost, holdUs = 0 } = step;
+function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: boolean): boolean {
+  const { op, rule, cost, holdUs = 0 } = ask;
   if (op === 'reset') {
     Object.assign(state, { ...noQueue(), us: nowUs, dirty: true });
     return true;
   }
   const wasAhead = view(rule, state, nowUs);
-  if (op === 'put') return put(rule, state, step, nowUs);
+  if (op === 'put') return put(ask, state, nowUs);
   if (op === 'hold') {
     if (holdUs > 0) hold(rule, state, nowUs + Math.min(holdUs, MAX_HOLD_US));
     return true;
@@ -72,13 +63,14 @@ function change(
   if (cost === 0) return true;
 
   const latestUs = nowUs + rule.tolUs + rule.waitUs;
-  const refill = mulDiv(Math.min(cost, rule.burst), rule.period, rule.den);
+  const refill = mulDiv(cost, rule.period, rule.den);
   const after = plus(state, refill.whole, refill.rest, rule.den);
   const passes = cost <= rule.burst && !isLater(after, latestUs, rule.tolNum);
-  if (op === 'take' && !(passes && charge)) state.dirty = wasAhead; // a repaired state is stored all the same
+  if (op === 'take' && !(passes && charge))
+    state.dirty = wasAhead; // a repaired state is stored all the same
   else if (op !== 'look') {
-    if (passes) setTo(state, after.us, after.num);
-    else raise(state, latestUs, rule.tolNum);
+    if (isLater(after, latestUs, rule.tolNum)) raise(state, latestUs, rule.tolNum);
+    else setTo(state, after.us, after.num);
     keep(rule, state);
   }
   return passes;
@@ -111,12 +103,7 @@ function cut(state: QueueState, nowUs: number): boolean {
 }
 
 /** Only the unit that was taken last is given back: others may have been told to wait for those before it. */
-function put(
-  rule: QueueRule,
-  state: QueueState,
-  { cost, receipt }: QueueStep,
-  nowUs: number,
-): boolean {
+function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
   const units = Math.min(cost, receipt?.units ?? 0);
   if (units === 0 || receipt?.atUs !== state.us || receipt.num !== state.num) return false;
   if (!isLater(state, nowUs, 0)) return false;
@@ -150,9 +137,7 @@ interface Instant {
 
 function plus({ us, num }: Instant, moreUs: number, moreNum: number, den: number): Instant {
   const sum = num + moreNum;
-  return sum < den
-    ? { us: us + moreUs, num: sum }
-    : { us: us + moreUs + 1, num: sum - den };
+  return sum < den ? { us: us + moreUs, num: sum } : { us: us + moreUs + 1, num: sum - den };
 }
 
 function isLater(instant: Instant, us: number, num: number): boolean {

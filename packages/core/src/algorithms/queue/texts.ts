@@ -4,6 +4,7 @@
  */
 
 import type { QueueAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount } from '../stored-count.js';
@@ -35,7 +36,7 @@ class StoredQueue implements StoredCount {
 
   step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
     const { state } = this;
-    const answer = stepQueue(step.rule as QueueRule, state, step, nowUs, charge);
+    const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
     if (state.dirty) this.changed = true;
     return answer;
   }

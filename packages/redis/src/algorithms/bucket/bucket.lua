@@ -5,7 +5,7 @@
 -- operations (shared.lua). Gives: `bucket`.
 --
 -- A bucket is charged in four places, which must do the same. If you change one, change all four: this file, takes.lua,
--- packages/core/src/algorithms/bucket/step.ts, and takeWhole in packages/core/src/memory/bucket-shelf.ts.
+-- packages/core/src/algorithms/bucket/step.ts, and takeWhole in packages/core/src/algorithms/bucket/shelf.ts.
 --
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
 -- and a numerator. The denominator is the rule's; the name of the key contains it. Redis keeps a plain integer in one

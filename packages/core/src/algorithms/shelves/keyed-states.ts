@@ -1,6 +1,6 @@
 /** States kept by limiter, code and key in plain maps: windows, logs and leases. */
 
-import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 
 /** What every kept state must tell: when it will be the same as no state. */

@@ -4,7 +4,7 @@
  * way.
  */
 
-import type { BucketState } from '../algorithms/bucket/step.js';
+import type { BucketState } from './step.js';
 
 /** Slots of a table, all in one buffer: [fingerprint lo, fingerprint hi | instant], with the fractions apart. */
 interface Slots {

@@ -1,17 +1,19 @@
-/** The logs of a memory store. */
+/** The logs of a store in memory, with a count of all their entries. */
 
-import { Entries } from '../algorithms/log/entries.js';
-import { type LogView, stepLog } from '../algorithms/log/step.js';
-import type { LogAnswer } from '../contract/answer.js';
-import type { LogRule } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
-import { type Expiring, KeyedStates } from './keyed-states.js';
+import type { LogAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { LogRule } from '../../contract/rule.js';
+import type { Shelf } from '../../contract/shelf.js';
+import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
+import { Entries } from './entries.js';
+import { type LogView, stepLog } from './step.js';
 
 class StoredLog extends Entries implements Expiring {
   expiresUs = 0;
 }
 
-export class LogShelf {
+export class LogShelf implements Shelf<LogRule, StoredLog> {
+  readonly grows = true;
   private readonly states = new KeyedStates<StoredLog>();
   private readonly view: LogView = { used: 0, freesUs: 0, lastUs: 0 };
   private entries = 0;
@@ -21,22 +23,22 @@ export class LogShelf {
     return this.entries;
   }
 
-  get({ limiter, rule }: Step, key: string): StoredLog | undefined {
+  find({ limiter, rule, key }: Ask<LogRule>): StoredLog | undefined {
     return this.states.get(limiter, rule.code, key);
   }
 
-  /**
-   * Applies `step` to the log under `key`, which was found as `stored`. If there is none, begins with `other`, and
-   * keeps the result if the step charges. `mayGrow` as for {@link stepLog}.
-   */
+  stepKept(ask: Ask<LogRule>, nowUs: number, charge: boolean): LogAnswer | undefined {
+    const stored = this.find(ask);
+    return stored && this.step(ask, nowUs, charge, true, stored);
+  }
+
+  /** A log that begins with `other` is kept only if the step charges. */
   step(
-    { limiter, op, cost, receipt }: Step,
-    rule: LogRule,
-    key: string,
+    { limiter, key, rule, op, cost, receipt }: Ask<LogRule>,
     nowUs: number,
     charge: boolean,
     mayGrow: boolean,
-    stored: StoredLog | undefined,
+    stored?: StoredLog,
     other?: StoredLog,
   ): LogAnswer {
     const state = stored ?? new StoredLog();
@@ -52,6 +54,10 @@ export class LogShelf {
     }
     const { used, freesUs, lastUs } = this.view;
     return { allowed, nowUs, used, freesUs, lastUs };
+  }
+
+  restsAt({ windowUs }: LogRule, { lastUs }: LogAnswer): number {
+    return lastUs + windowUs;
   }
 
   reclaim(nowUs: number): void {

@@ -1,12 +1,13 @@
 /** Buckets by limiter, code and key: fingerprints in a flat table, and a small map that finds hot keys faster. */
 
-import { type BucketState, mayWrite, stepBucket } from '../algorithms/bucket/step.js';
-import { detached, type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
-import type { BucketAnswer } from '../contract/answer.js';
-import type { BucketRule } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
-import { BucketTable } from './bucket-table.js';
-import { ByCount } from './by-count.js';
+import { detached, type Fingerprint, fingerprint, randomSeed } from '../../base/fingerprint.js';
+import type { BucketAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { BucketRule } from '../../contract/rule.js';
+import type { Shelf } from '../../contract/shelf.js';
+import { ByCount } from '../shelves/by-count.js';
+import { type BucketState, mayWrite, stepBucket } from './step.js';
+import { BucketTable } from './table.js';
 
 /** The map in front holds at most so many keys, of at most so many characters: about 2 MB. */
 const HOT_KEYS = 16_384;
@@ -24,7 +25,8 @@ interface Limiter {
  * A limiter and code have a fingerprint, and a key has one, made with another seed. The exclusive or of the two
  * identifies the bucket. It is as hard to find two that are equal as with one fingerprint of both texts.
  */
-export class BucketShelf {
+export class BucketShelf implements Shelf<BucketRule, BucketState> {
+  readonly grows = false;
   private readonly table = new BucketTable();
   private readonly limiters = new ByCount<Limiter>(
     (name, code) => this.makeLimiter(name, code),
@@ -40,16 +42,21 @@ export class BucketShelf {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The identity that `find` looked for last; `add` uses it.
+  // What was looked for last, and where it is; `step` uses it.
   private lo = 0;
   private hi = 0;
+  private slot = -1;
 
   get size(): number {
     return this.table.size;
   }
 
-  /** The slot of a key, -1 if there is none. Valid until the next call of `find` or `add`. */
-  find(limiterName: string, rule: BucketRule, key: string, nowUs: number): number {
+  find({ limiter, rule, key }: Ask<BucketRule>, nowUs: number): BucketState | undefined {
+    return this.load(this.slotOf(limiter, rule, key, nowUs));
+  }
+
+  /** The slot of a key, -1 if there is none. Valid until the next call of another method than {@link load}. */
+  slotOf(limiterName: string, rule: BucketRule, key: string, nowUs: number): number {
     if (this.epoch !== this.table.generation) this.forgetHot();
     let limiter = this.last;
     if (rule !== this.lastRule || limiter === undefined || limiter.name !== limiterName) {
@@ -59,32 +66,32 @@ export class BucketShelf {
     return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
-  /**
-   * Applies a step to the key that {@link find} has just looked for, at the slot that it returned. Without a slot, the
-   * step begins with the bucket in `other` at `otherSlot`, if that is a slot, and stores here what it changes.
-   */
+  /** The bucket at `slot`, which {@link slotOf} has just returned. */
+  load(slot: number): BucketState | undefined {
+    this.slot = slot;
+    if (slot < 0) return undefined;
+    this.table.load(slot, this.state);
+    return this.state;
+  }
+
   step(
-    { op, cost, receipt }: Step,
-    rule: BucketRule,
-    slot: number,
+    { op, rule, cost, receipt }: Ask<BucketRule>,
     nowUs: number,
     charge: boolean,
-    other: BucketShelf = this,
-    otherSlot = -1,
+    _mayGrow: boolean,
+    stored?: BucketState,
+    other?: BucketState,
   ): BucketAnswer {
     const { state } = this;
-    const from = slot < 0 ? otherSlot : slot;
-    if (from < 0) {
-      state.tatUs = 0;
-      state.tatNum = 0;
-    } else {
-      (slot < 0 ? other : this).table.load(from, state);
+    if (!stored) {
+      state.tatUs = other ? other.tatUs : 0;
+      state.tatNum = other ? other.tatNum : 0;
     }
     const { tatUs, tatNum } = state;
     const allowed = stepBucket(rule, state, op, cost, nowUs, charge, receipt);
     const changed = state.tatUs !== tatUs || state.tatNum !== tatNum;
     if (changed && mayWrite(op, cost, allowed)) {
-      const at = slot < 0 ? this.table.add(this.lo, this.hi, nowUs) : slot;
+      const at = stored ? this.slot : this.table.add(this.lo, this.hi, nowUs);
       this.table.store(at, state);
     }
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
@@ -111,6 +118,10 @@ export class BucketShelf {
     return { allowed, nowUs, tatUs, tatNum: 0 };
   }
 
+  restsAt(_: BucketRule, { tatUs }: BucketAnswer): number {
+    return tatUs + 1;
+  }
+
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
   }
@@ -120,7 +131,7 @@ export class BucketShelf {
     return (this.identify(key).hi >>> 0) % counts;
   }
 
-  // Apart from `find`, which is short enough to be inlined without them.
+  // Apart from `slotOf`, which is short enough to be inlined without them.
   private turnTo(limiterName: string, rule: BucketRule): Limiter {
     const limiter = this.limiters.findOrMake(limiterName, rule.code);
     this.last = limiter;
