@@ -60,6 +60,8 @@ const USUAL = [
   'packages/redis/test/prefix.test.ts',
   'packages/redis/test/redis-store.test.ts',
   'packages/redis/test/replies.test.ts',
+  'packages/redis/test/rolling-second.test.ts',
+  'packages/redis/test/several-limits.test.ts',
   'packages/redis/test/testing.test.ts',
   'packages/redis/test/upstash.test.ts',
   'packages/redis/test/wording.test.ts',

@@ -17,8 +17,8 @@ export interface StoredCount {
 }
 
 /**
- * Whether a step changes what must be stored. A step that charges, gives back or resets does, and so does a take that
- * is not charged if it `repairs` a state that the clock has made impossible.
+ * Whether a step changes what must be stored. A step that charges, gives back or resets does. So does a take that is
+ * not charged, if it `repairs` a state that is impossible because the clock went back.
  *
  * @param acts whether the step passes by itself, or acts in any case
  */

@@ -54,8 +54,8 @@ export interface SteppedText {
 /**
  * Applies a step to the text of its count. For stores that do not go through `stateStore`.
  *
- * A log keeps at most 10,000 entries in its text. Beyond that, new units join the newest entry and expire with it:
- * later than they should, never earlier.
+ * A log keeps at most 10,000 entries in its text. Beyond that, new units join the newest entry, and all of that entry
+ * expires with the newest unit: later than it should, never earlier.
  *
  * @param text what is stored under the name of the count; undefined if nothing is
  * @param nowUs the store's clock, in whole microseconds since the epoch

@@ -19,11 +19,11 @@ export type Decide = (texts: readonly (string | undefined)[], nowUs: number) => 
 /** A database that keeps a text under each name. Only `transact` is required. */
 export interface StateBackend {
   /**
-   * Reads the texts under `names`, calls `decide` with them, and stores what it returns: all in one transaction, so
-   * that nobody else reads these names between this reading and this writing. Resolves when all is stored.
+   * Reads the texts under `names`, calls `decide` with them, and stores what it returns. All in one transaction: nobody
+   * else decides about these names between this reading and this writing. Resolves when all is stored.
    *
-   * An error that it rejects with is the error of the call, and counts for the breaker: use it where the database did
-   * not answer. What concerns this call alone is a `SpillwayError` with the code `SPW_STORE_ERROR`.
+   * An error that it rejects with is the error of the call, and the breaker counts it. Where an error is about this
+   * call alone, reject with a `SpillwayError` with the code `SPW_STORE_ERROR`.
    *
    * @param names each of them once, in ascending order: two transactions that lock in this order cannot wait for each
    * other

@@ -2,7 +2,7 @@
 
 import { checkHas, checkObject } from '../base/check-shapes.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import { encodeName } from '../base/encode-name.js';
+import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
 import { spread, uniqueGroup } from '../contract/group.js';
@@ -11,7 +11,7 @@ import { KnownCounts } from '../contract/known-counts.js';
 import { countOf, type Rule } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { StateBackend } from './backend.js';
-import { Decision, type NamedStep } from './decision.js';
+import { type NamedStep, TextGroup } from './text-group.js';
 
 /**
  * Keeps counts in any database: the algorithms run in this process, between the reading and the writing of one
@@ -56,7 +56,7 @@ class StateStore implements Store {
   readonly domainOf?: (step: Step) => string;
   private readonly backend: StateBackend;
   private readonly known = new KnownCounts();
-  private readonly naming: { readonly hash?: (text: string) => string };
+  private readonly naming: EncodeNameOptions;
 
   constructor(backend: StateBackend) {
     const { label, testClock, refusalsLastUs } = backend;
@@ -64,8 +64,8 @@ class StateStore implements Store {
     if (label !== undefined) this.label = label;
     if (testClock) this.testClock = testClock;
     if (refusalsLastUs !== undefined) this.refusalsLastUs = refusalsLastUs;
-    if (backend.domainOf) this.domainOf = (step) => backend.domainOf?.(step) ?? '';
-    this.naming = backend.hash ? { hash: (text) => backend.hash?.(text) ?? text } : {};
+    if (backend.domainOf) this.domainOf = backend.domainOf.bind(backend);
+    this.naming = { hash: backend.hash?.bind(backend) };
   }
 
   register(limiter: string, rule: Rule): void {
@@ -78,28 +78,26 @@ class StateStore implements Store {
     const isLate = lateness(steps, options);
     if (isLate()) throw tooLate();
     const group = uniqueGroup(steps);
-    const decision = new Decision(
-      group,
-      group.steps.map((step) => this.named(step)),
-    );
-    let outcome: readonly Answer[] | Error = new SpillwayError(
-      'SPW_STORE_ERROR',
-      'the backend has ended the transaction without a decision: transact must call decide',
-    );
-    await this.backend.transact(decision.names, (texts, nowUs) => {
-      // Not thrown: an error in here is about this call, and backends wrap what is thrown in a transaction.
+    const named = group.steps.map((step) => this.named(step));
+    const texts = new TextGroup(group, named);
+    let last = (): readonly Answer[] => {
+      throw undecided();
+    };
+    await this.backend.transact(texts.names, (stored, nowUs) => {
+      // Not thrown in here: this error is about the call, and backends may wrap what is thrown in a transaction.
       try {
         if (isLate()) throw tooLate();
-        const { answers, changes } = decision.on(texts, nowUs);
-        outcome = answers;
+        const { answers, changes } = texts.decide(stored, nowUs);
+        last = () => answers;
         return changes;
       } catch (error) {
-        outcome = error as Error;
+        last = () => {
+          throw error;
+        };
         return new Map();
       }
     });
-    if (outcome instanceof Error) throw outcome;
-    return spread(group, outcome);
+    return spread(group, last());
   }
 
   /** A reset forgets the key in all counts of its limiter. */
@@ -122,6 +120,13 @@ function lateness(steps: readonly Step[], options: ApplyOptions | undefined): ()
   const deadlineUs = options?.deadlineUs ?? Infinity;
   if (deadlineUs === Infinity || steps.every(({ op }) => op === 'put')) return () => false;
   return () => systemClock.nowUs() > deadlineUs;
+}
+
+function undecided(): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_ERROR',
+    'the backend has ended the transaction without a decision: transact must call decide',
+  );
 }
 
 function tooLate(): SpillwayError {

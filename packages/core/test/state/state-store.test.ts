@@ -78,6 +78,18 @@ describe('a transaction', () => {
     expect([...backend.rows.keys()]).toEqual([nameOf('bob')]);
   });
 
+  it('writes no text again that only time has made another', async () => {
+    const { backend, store } = setUp();
+    const window = makeRule('sliding-window-counter', 2, 60_000_000);
+    backend.rows.set(nameOf('ada', window), `${NOW - 60_000_000}:2:0`); // its window is over
+    backend.rows.set(nameOf('bob'), `${NOW + 3_600_000_000}`); // the clock went back
+    const asked = [step('take', 'ada', window, { cost: 2 }), step('look', 'bob')];
+    expect(await store.apply(asked)).toMatchObject([{ previous: 2, allowed: false }, {}]);
+    expect(backend.changed).toEqual([]);
+    await store.apply([step('take', 'bob')]);
+    expect(backend.changed).toEqual([nameOf('bob')]); // repaired
+  });
+
   it('is not begun for no steps, for more than 1,000, or for a group that is not valid', async () => {
     const { backend, store } = setUp();
     expect(await store.apply([])).toEqual([]);

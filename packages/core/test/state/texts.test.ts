@@ -124,6 +124,13 @@ describe('the same text comes back', () => {
     }
   });
 
+  it('from a step of permits that names none', () => {
+    const text = '1[["x",5,0]]'; // expired: it would be gone if this were written
+    for (const op of ['take', 'record', 'put'] as const) {
+      expect(stepText(text, step(op, leases), NOW, true).text).toBe(text);
+    }
+  });
+
   it('from a take that passes where nothing may be charged', () => {
     for (const rule of [bucket, fixed, sliding, log, leases]) {
       const stepped = stepText(undefined, step('take', rule, 1, held), NOW, false);

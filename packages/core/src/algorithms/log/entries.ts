@@ -29,16 +29,6 @@ export class Entries {
     return this.total > 0 ? (this.times[this.times.length - 1] as number) : -Infinity;
   }
 
-  /** The instants that have units, oldest first, each with its units. */
-  *[Symbol.iterator](): Generator<readonly [us: number, units: number]> {
-    let before = this.dropped;
-    for (let index = this.head; index < this.times.length; index += 1) {
-      const sum = this.sumOf(index + 1);
-      if (sum > before) yield [this.times[index] as number, sum - before];
-      before = Math.max(before, sum);
-    }
-  }
-
   /** Units at or before `us`. */
   unitsUntil(us: number): number {
     const index = this.indexAfter(us);

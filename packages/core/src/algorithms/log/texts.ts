@@ -74,11 +74,16 @@ class StoredLog implements StoredCount {
   }
 
   text(): string {
+    const { entries } = this;
     let text = '1';
     let before = 0;
-    for (const [us, units] of this.entries) {
-      text += ` ${us - before}:${units}`;
+    let told = 0;
+    while (told < entries.total) {
+      const us = entries.instantOf(told + 1);
+      const until = entries.unitsUntil(us);
+      text += ` ${us - before}:${until - told}`;
       before = us;
+      told = until;
     }
     return text;
   }

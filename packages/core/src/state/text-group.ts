@@ -1,4 +1,4 @@
-/** Decides one group on the texts of its counts. */
+/** A group of steps, decided on the texts of its counts. */
 
 import type { StoredCount } from '../algorithms/stored-count.js';
 import { readCount, stateOf } from '../algorithms/texts.js';
@@ -16,9 +16,14 @@ export interface NamedStep {
   readonly others: readonly NamedStep[];
 }
 
+interface Decided {
+  readonly answers: readonly Answer[];
+  readonly changes: StateChanges;
+}
+
 type Texts = ReadonlyMap<string, string | undefined>;
 
-export class Decision {
+export class TextGroup {
   /** Of all counts that the group reads or writes: each once, in ascending order. */
   readonly names: readonly string[];
   private readonly group: UniqueGroup;
@@ -37,10 +42,7 @@ export class Decision {
    *
    * @throws SpillwayError `SPW_STORE_ERROR` if a text is not one of ours, or what a backend gives is not what it must
    */
-  on(
-    texts: readonly (string | undefined)[],
-    nowUs: number,
-  ): { readonly answers: readonly Answer[]; readonly changes: StateChanges } {
+  decide(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = this.storedIn(texts);
     if (!Number.isSafeInteger(nowUs) || nowUs < 0) {
       throw broken(`the time in whole microseconds as a number, got ${show(nowUs)}`);

@@ -2,10 +2,10 @@
 
 import { createLimiter, memoryStore, type Store } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
-import { redisStoreAt } from '@spillway/redis/testing';
 import { Redis } from 'ioredis';
 import { redisUrl } from 'spillway-testkit/redis';
 import { afterAll, expect, it } from 'vitest';
+import { redisStoreAt } from '../src/testing.js';
 
 /** Seconds since the epoch, as they were published. Clocks here count whole microseconds. */
 const EVENTS = [
