@@ -48,9 +48,8 @@ export interface ReplyNumbers {
   count(): number;
 }
 
-/** The units that a step takes or gives back, or the microseconds for which it holds. A `put` gives back no more than was granted. */
-export function unitsOf({ op, cost, receipt, lease, holdUs = 0 }: Step): number {
-  if (op === 'hold') return holdUs;
+/** The units that a step takes or gives back. A `put` gives back no more than was granted. */
+export function unitsOf({ op, cost, receipt, lease }: Step): number {
   if (op !== 'put') return cost;
   if (receipt) return Math.min(cost, receipt.units);
   return lease ? cost : 0;
