@@ -71,6 +71,7 @@ const USUAL = [
   'tests/conformance/same-on-both.test.ts',
   'tests/conformance/state.test.ts',
   'tests/issues/a-late-release-is-a-release.test.ts',
+  'tests/issues/a-receipt-without-units.test.ts',
   'tests/issues/a-renewal-lends-no-deadline.test.ts',
   'tests/issues/limiters-without-number.test.ts',
   'tests/issues/no-map-grows-with-what-clients-send.test.ts',

@@ -29,9 +29,12 @@ export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number)
  *
  * const rule = makeShaperRule(4, 1_000_000, 1, 30_000_000);
  * const take: Step = { op: 'take', limiter: 'calls', key: 'ada', rule, cost: 1, binding: true };
- * const [first, second] = memoryStore().apply([take, { ...take, key: 'bob' }]) as QueueAnswer[];
+ * const store = memoryStore();
+ * const [first] = store.apply([take]) as readonly [QueueAnswer];
+ * const [second] = store.apply([take]) as readonly [QueueAnswer];
  * delayOf(rule, first); // 0
- * delayOf(rule, second, 1); // 250
+ * delayOf(rule, second); // 250
+ * delayOf(rule, second, 1); // 500, for the next one
  * ```
  */
 export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {
