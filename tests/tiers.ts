@@ -61,6 +61,7 @@ const USUAL = [
   'packages/redis/test/redis-store.test.ts',
   'packages/redis/test/replies.test.ts',
   'packages/redis/test/rolling-second.test.ts',
+  'packages/redis/test/queues.test.ts',
   'packages/redis/test/several-limits.test.ts',
   'packages/redis/test/testing.test.ts',
   'packages/redis/test/upstash.test.ts',

@@ -11,6 +11,7 @@ export const OPS: Readonly<Record<Op | 'shadow', number>> = {
   look: 4,
   put: 5,
   reset: 6,
+  hold: 7,
 };
 
 /** How the steps of one algorithm are written into a call, how their answers are read, and the Lua between. */
