@@ -16,6 +16,10 @@ export interface Verdict extends Numbers {
   readonly charged: boolean;
   /** In a group with branches: the branch that was charged, or 0. The same in every verdict of the group. */
   readonly branch?: number;
+  /** How long who was charged last is to wait, in milliseconds; NaN under a rule that lets nobody wait. */
+  readonly delayMs: number;
+  /** The end of the pause, in microseconds since the epoch, 0 if there is none; NaN as above. */
+  readonly pausedUntilUs: number;
   /** The state after the step, as a store's answer. */
   readonly answer: Answer;
 }
@@ -103,6 +107,9 @@ export class Oracle {
       const named = given > 0n && (receipt ?? lease);
       after = named ? machine.put(rule, view, now, given, receipt, lease) : undefined;
       allowed = after !== undefined;
+    } else if (op === 'hold') {
+      allowed = true;
+      if (step.holdUs) after = machine.hold?.(rule, view, now, BigInt(step.holdUs));
     } else if (op === 'reset') {
       this.counts.keep(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
@@ -138,7 +145,9 @@ function verdict(
   charged: boolean,
 ): Verdict {
   const machine = machineOf(rule);
-  const { used, remaining, retryUs, resetUs } = machine.numbers(rule, view, now, cost, allowed);
+  const numbers = machine.numbers(rule, view, now, cost, allowed);
+  const { used, remaining, retryUs, resetUs, delayUs } = numbers;
+  const answer = { allowed, ...machine.answer(rule, view, Number(now), retryUs) } as Answer;
   return {
     allowed,
     charged,
@@ -147,6 +156,8 @@ function verdict(
     retryAfterMs:
       retryUs === null ? Number.POSITIVE_INFINITY : Number(retryUs ?? Number.NaN) / 1000,
     resetMs: Number(resetUs ?? Number.NaN) / 1000,
-    answer: { allowed, ...machine.answer(rule, view, Number(now), retryUs) } as Answer,
+    delayMs: Number(delayUs ?? Number.NaN) / 1000,
+    pausedUntilUs: 'pausedUntilUs' in answer ? answer.pausedUntilUs : Number.NaN,
+    answer,
   };
 }

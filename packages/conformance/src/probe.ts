@@ -1,10 +1,10 @@
 /** A store under test, with methods that read like the sentences of the checks. */
 
 import { type Answer, isSpillwayError, type Numbers, type Step } from '@spillway/core';
-import { measure, type Op, type Receipt, type Rule } from '@spillway/core/store';
+import { delayOf, measure, type Op, type Receipt, type Rule } from '@spillway/core/store';
 import type { Check, Harness, OpenStore } from './harness.js';
 import { mergedSteps, placesOf } from './oracle/group.js';
-import type { Subject } from './oracle.js';
+import type { Subject, Verdict } from './oracle.js';
 
 /** 2026-01-01T00:00:00Z, the time at which checks start. */
 const START_US = 1_767_225_600_000_000;
@@ -12,14 +12,25 @@ const START_US = 1_767_225_600_000_000;
 /** An answer with its numbers. */
 export interface Seen extends Numbers {
   readonly allowed: boolean;
+  /** As {@link Verdict} has them. */
+  readonly delayMs: number;
+  readonly pausedUntilUs: number;
   readonly answer: Answer;
 }
 
 /** What is compared of two answers. */
-export const FIELDS = ['allowed', 'used', 'remaining', 'retryAfterMs', 'resetMs'] as const;
+export const FIELDS = [
+  'allowed',
+  'used',
+  'remaining',
+  'retryAfterMs',
+  'resetMs',
+  'delayMs',
+  'pausedUntilUs',
+] as const;
 
 /** Parts of a step that checks rarely set. */
-type StepExtras = Partial<Pick<Step, 'binding' | 'branch' | 'receipt' | 'lease'>>;
+type StepExtras = Partial<Pick<Step, 'binding' | 'branch' | 'receipt' | 'holdUs' | 'lease'>>;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
@@ -34,7 +45,14 @@ export function lease(id: string | number, critical = false): StepExtras {
 
 /** The numbers of an answer, calculated as every user of a store does. */
 function seen(rule: Rule, answer: Answer, cost: number): Seen {
-  return { allowed: answer.allowed, answer, ...measure(rule, answer, cost) };
+  const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
+  return {
+    allowed: answer.allowed,
+    answer,
+    ...measure(rule, answer, cost),
+    delayMs: waits ? delayOf(rule, answer) : Number.NaN,
+    pausedUntilUs: waits ? answer.pausedUntilUs : Number.NaN,
+  };
 }
 
 /** The receipt of the grant in an answer, for a later `put` of at most `units`. */

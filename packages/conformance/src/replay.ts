@@ -7,7 +7,7 @@ import { mergedSteps } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
 import { FIELDS, lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
-import { costOf, givenOf, type StepPick, type Trace } from './trace.js';
+import { costOf, givenOf, heldOf, type StepPick, type Trace } from './trace.js';
 
 interface Grant {
   readonly subject: Subject;
@@ -84,7 +84,10 @@ class Replay {
     const { key, cost: pick, binding } = picked;
     const subject = { ...this.subject(picked), key: `key-${this.trace.meet ? key % 2 : key}` };
     const isLease = subject.rule.machine === 'leases';
-    const op = picked.op === 'put' && !isLease ? 'take' : picked.op;
+    if (picked.op === 'hold' && subject.rule.machine === 'queue') {
+      return { step: step('hold', subject, 0, { holdUs: heldOf(picked.hold, subject.rule) }) };
+    }
+    const op = picked.op === 'hold' || (picked.op === 'put' && !isLease) ? 'take' : picked.op;
     const branch = op === 'take' && picked.branch > 0 ? { branch: picked.branch } : {};
     if (isLease) {
       const extras = { binding, ...branch, ...lease(picked.lease, picked.critical) };
@@ -123,9 +126,10 @@ class Replay {
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
     const shadow = step.binding ? '' : ', shadow';
     const branch = step.branch ? `, branch ${step.branch}` : '';
+    const held = step.holdUs ? ` for ${step.holdUs} us` : '';
     const named = step.lease ? `, ${step.lease.id}${step.lease.critical ? ', critical' : ''}` : '';
     this.lines.push(
-      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${branch}${shadow}`,
+      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${branch}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {

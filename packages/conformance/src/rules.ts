@@ -5,6 +5,8 @@ import {
   type LeasesRule,
   makeLeasesRule,
   makeRule,
+  makeShaperRule,
+  type QueueRule,
   type RateRule,
   type Rule,
 } from '@spillway/core/store';
@@ -82,7 +84,36 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), leasesRules);
+/** Buckets that wait: not at all, for a while, or for as long as may be. */
+export const queueRules: fc.Arbitrary<QueueRule> = fc
+  .tuple(
+    quotas,
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constant(1) },
+      { weight: 3, arbitrary: fc.integer({ min: 1, max: 30 }) },
+      { weight: 1, arbitrary: fc.constant(1_000_000_000) },
+    ),
+    fc.oneof(
+      { weight: 3, arbitrary: fc.integer({ min: 0, max: 30_000_000 }) },
+      { weight: 1, arbitrary: fc.constantFrom(0, 1, DAYS_400_US) },
+    ),
+  )
+  .map(([[limit, windowUs], burst, waitUs]) => makeShaperRule(limit, windowUs, burst, waitUs));
+
+/** What one shaper may be changed to while its jobs wait. All share one count. */
+export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
+  fc
+    .tuple(
+      fc.constantFrom(1, 2, 4, 7, 14),
+      fc.constantFrom(1_000_000, 2_000_000, 7_000_003),
+      fc.constantFrom(1, 1, 2, 5),
+      fc.constantFrom(0, 500_000, 3_000_001, 30_000_000),
+    )
+    .map(([limit, windowUs, burst, waitUs]) => makeShaperRule(limit, windowUs, burst, waitUs)),
+  { minLength: 2, maxLength: 4 },
+);
+
+const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), queueRules, leasesRules);
 
 /** Rules of any algorithms. */
 export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
@@ -114,6 +145,12 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
         )
         .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve)),
     },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(fc.constantFrom(1, 2, 7), fc.constantFrom(1, 5), fc.constantFrom(0, 2_000_000))
+        .map(([limit, burst, waitUs]) => makeShaperRule(limit, 1_000_000, burst, waitUs)),
+    },
   ),
   { minLength: 2, maxLength: 5 },
 );
@@ -141,9 +178,11 @@ export function describe(rule: Rule): string {
   }
   const algorithm = {
     bucket: 'token-bucket',
+    queue: 'shaper',
     window: rule.machine === 'window' && rule.sliding ? 'sliding-window-counter' : 'fixed-window',
     log: 'sliding-window-log',
   }[rule.machine];
-  const burst = rule.machine === 'bucket' ? `, burst ${rule.burst}` : '';
-  return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}`;
+  const burst = 'burst' in rule ? `, burst ${rule.burst}` : '';
+  const wait = rule.machine === 'queue' ? `, waits ${rule.waitUs} us` : '';
+  return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}${wait}`;
 }

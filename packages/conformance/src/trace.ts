@@ -1,9 +1,10 @@
 /** Generated traces as data: what happens when, in terms that reach the limits of any rule. */
 
-import { capacityOf, type Op, type Rule } from '@spillway/core/store';
+import { capacityOf, MAX_HOLD_US, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { type Move, moves, nearMoves } from './moves.js';
 import { weighted } from './property.js';
+import { periodUs } from './rules.js';
 
 /** How many units to ask for: a number is a percentage of the capacity, `rest` is what remains. */
 type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
@@ -20,6 +21,8 @@ export interface StepPick {
   /** With `put`: which earlier grant, counted from the newest. */
   readonly grant: number;
   readonly given: GivenPick;
+  /** With `hold`: for how long, in eighths of the rule's period; 0 for one microsecond, 9 for more than a day. */
+  readonly hold: number;
   /** With `take`: its branch, if the group has branches; 0 for none. */
   readonly branch: number;
   /** With leases: which of a few leases, often one that is held. */
@@ -57,13 +60,14 @@ const costs: fc.Arbitrary<CostPick> = fc.oneof(
 const givens = weighted<GivenPick>([6, 'whole'], [3, 'one'], [3, 'half'], [1, 'more'], [1, 'huge']);
 
 const steps: fc.Arbitrary<StepPick> = fc.record({
-  op: weighted<Op>([20, 'take'], [3, 'look'], [3, 'record'], [4, 'put'], [1, 'reset']),
+  op: weighted<Op>([20, 'take'], [3, 'look'], [3, 'record'], [4, 'put'], [1, 'hold'], [1, 'reset']),
   rule: fc.nat(7),
   key: fc.nat(2),
   cost: costs,
   binding: weighted([6, true], [1, false]),
   grant: fc.nat(3),
   given: givens,
+  hold: weighted([1, 0], [3, 1], [2, 5], [1, 8], [1, 9]),
   branch: weighted([2, 0], [3, 1], [3, 2], [2, 7]),
   lease: fc.nat(9),
   critical: weighted([3, false], [1, true]),
@@ -115,6 +119,7 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
     binding: fc.constant(true),
     grant: fc.nat(150),
     given: weighted([4, 'whole'], [4, 'half'], [2, 'one'], [1, 'more']),
+    hold: fc.constant(0),
     branch: fc.constant(0),
     lease: fc.constant(0),
     critical: fc.constant(false),
@@ -155,6 +160,12 @@ export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
     default:
       return Math.ceil((capacity * pick) / 100);
   }
+}
+
+/** For how long a pick holds, in microseconds. */
+export function heldOf(pick: number, rule: Rule): number {
+  if (pick === 9) return MAX_HOLD_US + 1;
+  return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);
 }
 
 /** How many units of a grant of `granted` units a pick gives back, or asks to give back. */

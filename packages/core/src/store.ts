@@ -4,7 +4,10 @@ export { refillTime } from './algorithms/bucket/measure.js';
 export { makeLeasesRule } from './algorithms/leases/rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/step.js';
 export { measure } from './algorithms/measure.js';
-export { receiptFrom } from './algorithms/receipt.js';
+export { delayOf } from './algorithms/queue/measure.js';
+export { makeShaperRule } from './algorithms/queue/rule.js';
+export { MAX_HOLD_US } from './algorithms/queue/step.js';
+export { givenBack, receiptFrom } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { durationBetween, positiveInteger } from './base/checks.js';
@@ -17,6 +20,7 @@ export type {
   BucketAnswer,
   LeasesAnswer,
   LogAnswer,
+  QueueAnswer,
   Receipt,
   WindowAnswer,
 } from './contract/answer.js';
@@ -33,11 +37,13 @@ export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './contract/known-counts.js
 export type { DeclaredNumbers, Machine, RefusalMemory } from './contract/rule.js';
 export {
   type Algorithm,
+  type BucketNumbers,
   type BucketRule,
   capacityOf,
   countOf,
   type LeasesRule,
   type LogRule,
+  type QueueRule,
   type RateRule,
   type Rule,
   sameRule,

@@ -8,7 +8,16 @@ import { Oracle, type Subject, type Verdict } from '../oracle.js';
 import { check, expectEqual, FIELDS, step } from '../probe.js';
 import { forAll } from '../property.js';
 import { replay } from '../replay.js';
-import { ALGORITHMS, extremesOf, kinRules, leasesRules, rulesOf, severalRules } from '../rules.js';
+import {
+  ALGORITHMS,
+  changedQueueRules,
+  extremesOf,
+  kinRules,
+  leasesRules,
+  queueRules,
+  rulesOf,
+  severalRules,
+} from '../rules.js';
 import { traces } from '../trace.js';
 
 export function replayChecks(harness: Harness, settings: Settings): Check[] {
@@ -23,6 +32,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays traces of a bucket that waits exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(queueRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays live changes of a bucket that waits exactly as the oracle', harness, (probe) =>
+      forAll(traces(changedQueueRules, { width: 2, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
     ),
     check('replays mixed groups of all algorithms exactly as the oracle', harness, (probe) =>
       forAll(traces(severalRules, { width: 4 }), settings, (trace) => replay(probe, trace)),

@@ -1,8 +1,10 @@
 /** The oracle's token bucket: one exact instant at which the bucket is full again. */
 
-import type { BucketRule } from '@spillway/core/store';
+import type { BucketRule, QueueRule } from '@spillway/core/store';
 import { Fraction, gcd, greater, lesser, ZERO } from './fraction.js';
 import { larger, type Machine } from './machine.js';
+
+type Numbers = BucketRule | QueueRule;
 
 interface BucketState {
   /** When the bucket is full again, in microseconds since the epoch. */
@@ -10,25 +12,25 @@ interface BucketState {
 }
 
 /** T: microseconds in which one unit refills. */
-function unit(rule: BucketRule): Fraction {
+export function unit(rule: Numbers): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
 /** B x T: how far the instant may lie ahead of now. */
-function tolerance(rule: BucketRule): Fraction {
+export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }
 
-function debt(view: BucketState, now: bigint): Fraction {
+export function debt(view: BucketState, now: bigint): Fraction {
   return greater(view.tat.minus(Fraction.of(now)), ZERO);
 }
 
-function refill(rule: BucketRule, cost: bigint): Fraction {
+export function refill(rule: Numbers, cost: bigint): Fraction {
   return unit(rule).times(Fraction.of(cost));
 }
 
 /** The denominator over which stores keep fractions: limit / gcd(limit, window). */
-function denominator(rule: BucketRule): bigint {
+export function denominator(rule: Numbers): bigint {
   const limit = BigInt(rule.limit);
   return limit / gcd(limit, BigInt(rule.windowUs));
 }

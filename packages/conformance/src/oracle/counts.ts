@@ -6,6 +6,7 @@ import { bucketMachine } from './bucket.js';
 import { leasesMachine } from './leases.js';
 import { logMachine } from './log.js';
 import type { Machine } from './machine.js';
+import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
 /** A count: a limiter, a key, and a rule that uses the count. */
@@ -13,6 +14,7 @@ export type Subject = Pick<Step, 'limiter' | 'key' | 'rule'>;
 
 const machines = {
   bucket: bucketMachine,
+  queue: queueMachine,
   window: windowMachine,
   log: logMachine,
   leases: leasesMachine,

@@ -45,11 +45,11 @@ export function outcomeOf(merged: readonly MergedStep[], refusing: readonly Merg
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, or a branch
- * is no whole number from 1 on, or belongs to a step that is not a take
+ * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, a branch is
+ * no whole number from 1 on, or belongs to a step that is not a take, or a hold is of a rule that lets nobody wait
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
-  for (const step of steps) checkBranch(step);
+  for (const step of steps) checkStep(step);
   for (const [at, step] of steps.entries()) {
     for (const other of steps.slice(0, at)) if (isOneCount(other, step)) checkPair(other, step);
   }
@@ -66,7 +66,10 @@ export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]):
   return steps.map((step) => merged.findIndex((one) => isSame(one.step, step)));
 }
 
-function checkBranch({ op, limiter, branch }: Step): void {
+function checkStep({ op, limiter, branch, rule }: Step): void {
+  if (op === 'hold' && rule.machine !== 'queue') {
+    throw new SpillwayError('SPW_GROUP_INVALID', `a group asks hold of ${limiter}: nobody waits`);
+  }
   if (branch === undefined || (op === 'take' && Number.isInteger(branch) && branch >= 1)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',
@@ -76,7 +79,7 @@ function checkBranch({ op, limiter, branch }: Step): void {
 
 function checkPair(a: Step, b: Step): void {
   if (isInOrder(a) && isInOrder(b)) return;
-  const isOne = a.op === b.op && a.op !== 'put' && a.rule.machine !== 'leases';
+  const isOne = a.op === b.op && a.op !== 'put' && a.op !== 'hold' && a.rule.machine !== 'leases';
   if (isOne && a.branch === b.branch && numbers(a.rule) === numbers(b.rule)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',

@@ -10,6 +10,8 @@ interface ExactNumbers {
   /** Null if the cost can never pass. */
   readonly retryUs: bigint | null | undefined;
   readonly resetUs: bigint | undefined;
+  /** How long who was charged last is to wait; only of rules that let somebody wait. */
+  readonly delayUs?: bigint;
 }
 
 /** One algorithm, exactly as docs/algorithms.md defines it. A `view` is the state as the rule sees it at `now`. */
@@ -43,6 +45,8 @@ export interface Machine<R extends Rule, S> {
     receipt: Receipt | undefined,
     lease?: Lease,
   ): S | undefined;
+  /** The state after a `hold`; only of rules that let somebody wait. */
+  hold?(rule: R, view: S, now: bigint, holdUs: bigint): S;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store's answer. */
   answer(

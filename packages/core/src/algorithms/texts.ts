@@ -6,6 +6,7 @@ import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/texts.js';
 import { readLeases } from './leases/texts.js';
 import { readLog } from './log/texts.js';
+import { readQueue } from './queue/texts.js';
 import type { StoredCount } from './stored-count.js';
 import { readWindow } from './window/texts.js';
 
@@ -13,6 +14,7 @@ type Read = (text: string | undefined, rule: Rule) => StoredCount;
 
 const READERS: Readonly<Record<Rule['machine'], Read>> = {
   bucket: readBucket,
+  queue: readQueue,
   window: readWindow,
   log: readLog,
   leases: readLeases,

@@ -3,13 +3,13 @@
 /** What a `put` gives back. `atUs` names the grant, in a way that depends on the rule's algorithm. */
 export interface Receipt {
   /**
-   * - `bucket`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
+   * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: start of the window that was charged ({@link WindowAnswer.startUs});
    * - `log`: time of the entry that was added ({@link LogAnswer.lastUs});
    * - `leases`: 0, for a permit is named by {@link Step.lease}.
    */
   readonly atUs: number;
-  /** `bucket`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
+  /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
   readonly num: number;
   /** The cost that was granted. A `put` gives back at most so many units, and may give back fewer. */
   readonly units: number;
@@ -47,6 +47,15 @@ export interface BucketAnswer extends AnswerBase {
   readonly tatNum: number;
 }
 
+/**
+ * State of a bucket that waits, after the step. It stands at most the tolerance ahead of now, or further if the unit
+ * that was taken last is still waited for.
+ */
+export interface QueueAnswer extends BucketAnswer {
+  /** The end of a pause, in microseconds since the epoch; 0 if there is none now. */
+  readonly pausedUntilUs: number;
+}
+
 /** State of a window counter after the step. `startUs` may be after `nowUs` if the clock went back. */
 export interface WindowAnswer extends AnswerBase {
   readonly startUs: number;
@@ -73,4 +82,4 @@ export interface LeasesAnswer extends AnswerBase {
   readonly critical: number;
 }
 
-export type Answer = BucketAnswer | WindowAnswer | LogAnswer | LeasesAnswer;
+export type Answer = BucketAnswer | QueueAnswer | WindowAnswer | LogAnswer | LeasesAnswer;

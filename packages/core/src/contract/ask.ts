@@ -9,9 +9,10 @@ import type { Receipt } from './answer.js';
  * - `record`: charges the cost even if it does not pass, but at most what the limit holds. Answers what `take` would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back what an earlier grant charged, as far as it still counts.
+ * - `hold`: with a `queue` rule only. Begins a pause in which nothing starts, or lengthens it; never shortens it.
  * - `reset`: forgets the key in every count of its limiter that the store knows of: see {@link Store.register}.
  */
-export type Op = 'take' | 'record' | 'look' | 'put' | 'reset';
+export type Op = 'take' | 'record' | 'look' | 'put' | 'hold' | 'reset';
 
 /** With a `leases` rule: the permit that a step is about. */
 export interface Lease {
@@ -32,6 +33,8 @@ export interface Ask<Rule> {
   readonly cost: number;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
+  /** For `hold`: how long the pause lasts from now, in whole microseconds; at most 24 hours, 0 for none. */
+  readonly holdUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to give back (`put`). Without it a step only
    * looks.

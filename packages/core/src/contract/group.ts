@@ -20,11 +20,11 @@ export interface UniqueGroup {
  * and are done in order.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation, numbers or branch, a `put` names
- * a count twice, a take of a permit is not the only step of its count, or a branch is not a whole number from 1 or not
- * of a take.
+ * or `hold` names a count twice, a take of a permit is not the only step of its count, a branch is not a whole number
+ * from 1 or not of a take, or a `hold` is of a rule that does not wait.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
-  const hasBranches = checkBranches(steps);
+  const hasBranches = checkSteps(steps);
   if (!repeats(steps)) return { steps, hasBranches };
   const merged: Step[] = [];
   const places: number[] = [];
@@ -54,7 +54,7 @@ function staysApart(a: Step, b: Step): boolean {
 function merge(first: Step, step: Step): Step {
   const { op, rule, limiter } = step;
   const differ = first.op !== op || first.branch !== step.branch || !sameRule(first.rule, rule);
-  if (differ || op === 'put' || !rule.logic.merges) {
+  if (differ || op === 'put' || op === 'hold' || !rule.logic.merges) {
     throw new SpillwayError(
       'SPW_GROUP_INVALID',
       `a group names one count of limiter ${show(limiter)} twice and ${
@@ -85,9 +85,15 @@ function sameCount(a: Step, b: Step): boolean {
 }
 
 /** Whether some steps have a branch. */
-function checkBranches(steps: readonly Step[]): boolean {
+function checkSteps(steps: readonly Step[]): boolean {
   let some = false;
-  for (const { branch, op, limiter } of steps) {
+  for (const { branch, op, limiter, rule } of steps) {
+    if (op === 'hold' && rule.machine !== 'queue') {
+      throw new SpillwayError(
+        'SPW_GROUP_INVALID',
+        `a group asks to hold limiter ${show(limiter)}, whose rule lets nobody wait`,
+      );
+    }
     if (branch === undefined) continue;
     some = true;
     if (op === 'take' && Number.isSafeInteger(branch) && branch >= 1) continue;

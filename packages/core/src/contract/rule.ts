@@ -14,13 +14,8 @@ interface RuleBase {
   readonly code: string;
 }
 
-/**
- * The token bucket, stored as one instant (the generic cell rate algorithm, ITU-T I.371): the instant at which the
- * bucket will be full again. One unit takes `windowUs / limit` microseconds to refill. The rule keeps that fraction
- * exactly, as `period / den`.
- */
-export interface BucketRule extends RuleBase {
-  readonly machine: 'bucket';
+/** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
+export interface BucketNumbers {
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
   /** Window in microseconds. */
@@ -38,6 +33,30 @@ export interface BucketRule extends RuleBase {
   readonly tolUs: number;
   /** The rest of the tolerance, a numerator over `den`. */
   readonly tolNum: number;
+}
+
+/**
+ * The token bucket, stored as one instant (the generic cell rate algorithm, ITU-T I.371): the instant at which the
+ * bucket will be full again.
+ */
+export interface BucketRule extends RuleBase, BucketNumbers {
+  readonly machine: 'bucket';
+}
+
+/**
+ * A bucket whose units may wait: one that is not there yet is promised, and its taker is told how long to wait for it.
+ * All such rules of one limiter share one count, so that a queue goes on when its numbers are changed.
+ */
+export interface QueueRule extends RuleBase, BucketNumbers {
+  readonly machine: 'queue';
+  /** How long a taker may be told to wait, in microseconds: 0 to 400 days. */
+  readonly waitUs: number;
+  /** The tolerance and `waitUs` together, rounded up: the bucket never stands further ahead of now, or of a pause. */
+  readonly spanUs: number;
+  /** The time that all but one of `burst` units take to refill, in whole microseconds, rounded down. */
+  readonly leadUs: number;
+  /** The rest of that time, a numerator over `den`. */
+  readonly leadNum: number;
 }
 
 /**
@@ -75,7 +94,7 @@ export interface LeasesRule extends RuleBase {
 /** A rule about how many units pass over time. */
 export type RateRule = BucketRule | WindowRule | LogRule;
 
-export type Rule = RateRule | LeasesRule;
+export type Rule = RateRule | QueueRule | LeasesRule;
 
 /** The algorithms by the names that users write. */
 export type Algorithm =
@@ -128,12 +147,14 @@ export interface DeclaredNumbers {
   /** Of the requests in progress, how many may be requests that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;
+  /** How long a unit may be waited for, for a shaper. */
+  readonly maxWaitMs?: number;
 }
 
 /** How the refusals of an algorithm are kept as a few numbers, and told again without the store. */
 export interface RefusalMemory {
   /** For how many milliseconds the refusal of `cost` units is sure to hold; 0: not at all. */
-  holdsMs(numbers: Numbers, cost: number): number;
+  holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a refusal of `kept` units tells about `cost` units. */
   tells(cost: number, kept: number): boolean;
   /** Writes the state in the answer: at most five numbers from `at` on. */
@@ -145,7 +166,7 @@ export interface RefusalMemory {
 /**
  * The code that names the count of a rule, together with limiter and key. Rules of one limiter share a count only if
  * each can read the other's state unchanged: buckets with the same tolerance in time and the same denominator, windows
- * and logs with the same window, and all permits.
+ * and logs with the same window, all buckets that wait, and all permits.
  */
 export function countOf({ rule }: { readonly rule: Rule }): string {
   return rule.code;

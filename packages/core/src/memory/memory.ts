@@ -47,7 +47,7 @@ export class Memory implements SyncStore {
 
   apply(steps: readonly Step[]): readonly Answer[] {
     const [step] = steps;
-    return steps.length === 1 && step?.branch === undefined
+    return steps.length === 1 && step?.branch === undefined && step?.op !== 'hold'
       ? [this.applyOne(step as Step)]
       : this.applyGroup(steps);
   }

@@ -12,6 +12,7 @@ import { oneStepStore } from '../memory/memory-store.js';
 /** The numbers in the answer of each machine. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
+  queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
   window: ['nowUs', 'startUs', 'current', 'previous'],
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],

@@ -49,6 +49,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.binding !== other.binding ||
       one.branch !== other.branch ||
       one.receipt !== other.receipt ||
+      one.holdUs !== other.holdUs ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
     ) {
@@ -84,8 +85,9 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
   }
 }
 
-/** Steps that write nothing: a cost of 0 passes, and a `put` without a grant gives nothing back. */
+/** Steps that write nothing: a cost of 0 passes, a `put` without a grant gives nothing back, a `hold` for 0 is none. */
 export function onlyLooks(step: Step): boolean {
+  if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 

@@ -3,23 +3,29 @@
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer } from '../../contract/answer.js';
 import type { Numbers } from '../../contract/decision.js';
-import type { BucketRule } from '../../contract/rule.js';
+import type { BucketNumbers, BucketRule } from '../../contract/rule.js';
 
 export function measureBucket(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   return rule.den === 1 && cost <= rule.burst
     ? measureWhole(rule, answer, cost)
-    : measureParts(rule, answer, cost);
+    : measureParts(rule, answer, cost, 0);
 }
 
 /** The time that `cost` units take to refill, as whole microseconds and a numerator over `rule.den`. */
-export function refillTime(rule: BucketRule, cost: number): { us: number; num: number } {
+export function refillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   // A cost above the burst never passes. One microsecond more than the tolerance says so without large numbers.
   if (cost > rule.burst) return { us: rule.tolUs + 1, num: 0 };
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return { us: whole, num: rest };
 }
 
-function measureParts(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
+/** Of a bucket of any numbers. `waitUs`: how much longer its units may be waited for than until they have refilled. */
+export function measureParts(
+  rule: BucketNumbers,
+  answer: BucketAnswer,
+  cost: number,
+  waitUs: number,
+): Numbers {
   const { den } = rule;
   const full = answer.tatUs < answer.nowUs;
   const debtUs = full ? 0 : answer.tatUs - answer.nowUs;
@@ -36,7 +42,8 @@ function measureParts(rule: BucketRule, answer: BucketAnswer, cost: number): Num
     // Exact: the tolerance is `burst` times the refill time of a unit.
     used: rule.burst - remaining,
     remaining,
-    retryAfterMs: cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs, roomNum) / 1000,
+    retryAfterMs:
+      cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs + waitUs, roomNum) / 1000,
     resetMs: (debtUs + (debtNum > 0 ? 1 : 0)) / 1000,
   };
 }
@@ -57,7 +64,7 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
 }
 
 /** Microseconds, rounded up, until the room in the bucket is as large as the refill time of `cost`. */
-function waitForRefill(rule: BucketRule, cost: number, roomUs: number, roomNum: number): number {
+function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;
   const num = refill.num - roomNum;

@@ -1,0 +1,128 @@
+/** The oracle's bucket that waits: an exact instant, how far ahead it may be, and the end of a pause. */
+
+import type { QueueRule } from '@spillway/core/store';
+import { debt, denominator, refill, tolerance, unit } from './bucket.js';
+import { Fraction, greater, lesser, ZERO } from './fraction.js';
+import { larger, type Machine, smaller } from './machine.js';
+
+interface QueueState {
+  /** When the bucket is full again, in microseconds since the epoch. */
+  readonly tat: Fraction;
+  /** The denominator of the rule that set it. */
+  readonly den: bigint;
+  /** How far ahead of now, or of the pause, `tat` may be: the most of all rules that charged. */
+  readonly span: bigint;
+  /** The end of the pause, 0 if there was none. */
+  readonly pause: bigint;
+}
+
+const DAY_US = 86_400_000_000n;
+
+function span(rule: QueueRule): bigint {
+  return tolerance(rule).plus(Fraction.of(rule.waitUs)).ceil();
+}
+
+/** How far ahead of now a charge may bring the instant. */
+function reach(rule: QueueRule): Fraction {
+  return tolerance(rule).plus(Fraction.of(rule.waitUs));
+}
+
+/** Where the instant is at least while a pause lasts: after it, units come one by one. */
+function afterPause(rule: QueueRule, pause: bigint): Fraction {
+  return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
+}
+
+/** Whether the state is that of a key that was never used. */
+function rests(state: QueueState, now: bigint): boolean {
+  return state.tat.atMost(Fraction.of(now)) && state.pause <= now;
+}
+
+/** An instant over another denominator is rounded up to a whole microsecond. */
+function readBy(rule: QueueRule, state: QueueState): QueueState {
+  const den = denominator(rule);
+  return state.den === den ? state : { ...state, den, tat: Fraction.of(state.tat.ceil()) };
+}
+
+function cut(state: QueueState, now: bigint): QueueState {
+  const pause = smaller(state.pause, now + DAY_US);
+  const latest = Fraction.of(larger(now, pause) + state.span);
+  return { ...state, pause, tat: lesser(state.tat, latest) };
+}
+
+function raised(rule: QueueRule, state: QueueState, now: bigint): QueueState {
+  if (state.pause <= now) return state;
+  return { ...state, tat: greater(state.tat, afterPause(rule, state.pause)) };
+}
+
+function charged(rule: QueueRule, view: QueueState, tat: Fraction): QueueState {
+  return { ...view, tat, span: larger(view.span, span(rule)) };
+}
+
+export const queueMachine: Machine<QueueRule, QueueState> = {
+  shares: () => true,
+
+  view(rule, state, now) {
+    if (state && !rests(state, now)) return raised(rule, cut(readBy(rule, state), now), now);
+    return { tat: Fraction.of(now), den: denominator(rule), span: 0n, pause: 0n };
+  },
+
+  impossible(rule, state, now) {
+    if (rests(state, now)) return false;
+    const read = readBy(rule, state);
+    const able = cut(read, now);
+    return able.pause < read.pause || !read.tat.atMost(able.tat);
+  },
+
+  passes(rule, view, now, cost) {
+    const after = view.tat.plus(refill(rule, cost));
+    return cost <= BigInt(rule.burst) && after.atMost(Fraction.of(now).plus(reach(rule)));
+  },
+
+  charge(rule, view, _now, cost) {
+    return charged(rule, view, view.tat.plus(refill(rule, cost)));
+  },
+
+  record(rule, view, now, cost) {
+    const after = lesser(view.tat.plus(refill(rule, cost)), Fraction.of(now).plus(reach(rule)));
+    return charged(rule, view, greater(view.tat, after));
+  },
+
+  put(rule, view, now, cost, receipt) {
+    if (!receipt) return undefined;
+    const after = Fraction.of(receipt.atUs).plus(Fraction.of(receipt.num, denominator(rule)));
+    const isTail = after.atMost(view.tat) && view.tat.atMost(after);
+    if (!isTail || view.tat.atMost(Fraction.of(now))) return undefined;
+    const tat = greater(view.tat.minus(refill(rule, cost)), Fraction.of(now));
+    return raised(rule, { ...view, tat }, now);
+  },
+
+  hold(rule, view, now, holdUs) {
+    const pause = larger(view.pause, now + smaller(holdUs, DAY_US));
+    return charged(rule, { ...view, pause }, greater(view.tat, afterPause(rule, pause)));
+  },
+
+  numbers(rule, view, now, cost) {
+    const owed = debt(view, now);
+    const room = tolerance(rule).minus(owed);
+    const missing = refill(rule, cost).minus(room);
+    const retry = missing.minus(Fraction.of(rule.waitUs)).ceil();
+    return {
+      used: owed.over(unit(rule)).ceil(),
+      remaining: larger(room.over(unit(rule)).floor(), 0n),
+      retryUs: cost > BigInt(rule.burst) ? null : larger(retry, 0n),
+      resetUs: owed.ceil(),
+      delayUs: greater(owed.minus(tolerance(rule)), ZERO).ceil(),
+    };
+  },
+
+  answer(rule, view, nowUs) {
+    const tatUs = view.tat.floor();
+    const rest = view.tat.minus(Fraction.of(tatUs)).times(Fraction.of(denominator(rule)));
+    const pausedUntilUs = view.pause > BigInt(nowUs) ? Number(view.pause) : 0;
+    return { nowUs, tatUs: Number(tatUs), tatNum: Number(rest.ceil()), pausedUntilUs };
+  },
+
+  forgettable(_rule, state, now, earlier) {
+    return rests(state, now) || (state.pause <= now && state.pause > earlier);
+  },
+};

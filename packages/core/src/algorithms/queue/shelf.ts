@@ -1,0 +1,79 @@
+/** The buckets that wait, of a store in memory. */
+
+import type { QueueAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { QueueRule } from '../../contract/rule.js';
+import type { Shelf } from '../../contract/shelf.js';
+import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
+import { noQueue, type QueueState, restOf, stepQueue } from './step.js';
+
+type StoredQueue = QueueState & Expiring;
+
+export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
+  readonly grows = false;
+  private readonly states = new KeyedStates<StoredQueue>();
+
+  get size(): number {
+    return this.states.size;
+  }
+
+  find({ limiter, rule, key }: Ask<QueueRule>): StoredQueue | undefined {
+    return this.states.get(limiter, rule.code, key);
+  }
+
+  stepKept(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
+    const stored = this.find(ask);
+    return stored && this.step(ask, nowUs, charge, true, stored);
+  }
+
+  step(
+    ask: Ask<QueueRule>,
+    nowUs: number,
+    charge: boolean,
+    _mayGrow: boolean,
+    stored?: StoredQueue,
+    other?: StoredQueue,
+  ): QueueAnswer {
+    const state = noQueue();
+    // A copy, because looking and refusing must not change the stored state.
+    copy(stored ?? other ?? state, state);
+    const answer = stepQueue(ask, state, nowUs, charge);
+    if (state.dirty) this.keep(ask, stored, state, nowUs);
+    return answer;
+  }
+
+  restsAt(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
+    return Math.max(tatUs + 1, pausedUntilUs);
+  }
+
+  reclaim(nowUs: number): void {
+    this.states.reclaim(nowUs, () => undefined);
+  }
+
+  private keep(
+    { limiter, rule, key }: Ask<QueueRule>,
+    stored: StoredQueue | undefined,
+    state: QueueState,
+    nowUs: number,
+  ): void {
+    const expiresUs = restOf(state);
+    if (expiresUs <= nowUs) this.states.delete(limiter, rule.code, key);
+    else if (stored) {
+      copy(state, stored);
+      stored.expiresUs = expiresUs;
+    } else {
+      const { us, num, den, spanUs, pauseUs } = state;
+      const fresh = { dirty: false, us, num, den, spanUs, pauseUs, expiresUs };
+      this.states.set(limiter, rule.code, key, fresh);
+    }
+  }
+}
+
+/** Field by field: with a spread or Object.assign it would take several times as long. */
+function copy(from: QueueState, to: QueueState): void {
+  to.us = from.us;
+  to.num = from.num;
+  to.den = from.den;
+  to.spanUs = from.spanUs;
+  to.pauseUs = from.pauseUs;
+}

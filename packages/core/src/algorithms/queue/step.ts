@@ -1,0 +1,154 @@
+/**
+ * The bucket that waits: pure functions that change its state (see docs/algorithms.md;
+ * packages/redis/src/algorithms/queue/queue.lua does the same in Lua).
+ */
+
+import { mulDiv } from '../../base/exact.js';
+import type { QueueAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { QueueRule } from '../../contract/rule.js';
+
+/** The longest pause: 24 hours. A pause that ends later was begun before the clock went back. */
+export const MAX_HOLD_US: number = 86_400_000_000;
+
+/** An instant as a bucket has it, and what later steps, under other rules, must know of it. */
+export interface QueueState {
+  /** True if the caller must store this state. */
+  dirty: boolean;
+  /** The instant at which the bucket is full again: `us + num / den`. */
+  us: number;
+  num: number;
+  den: number;
+  /** The longest `spanUs` of the rules that charged it: no clock that runs on leaves the instant further ahead. */
+  spanUs: number;
+  /** The end of the pause, perhaps past; 0 if there was none. */
+  pauseUs: number;
+}
+
+/** The state of a key that was never used. */
+export function noQueue(): QueueState {
+  return { dirty: false, us: 0, num: 0, den: 1, spanUs: 0, pauseUs: 0 };
+}
+
+/** From this instant on the state is the same as that of a key that was never used. */
+export function restOf({ us, num, pauseUs }: QueueState): number {
+  return Math.max(num > 0 ? us + 1 : us, pauseUs);
+}
+
+/** Does to `state`, in place, what `ask` asks, and answers it; see {@link stepBucket} for `charge`. */
+export function stepQueue(
+  ask: Ask<QueueRule>,
+  state: QueueState,
+  nowUs: number,
+  charge: boolean,
+): QueueAnswer {
+  const allowed = change(ask, state, nowUs, charge);
+  const { us, num, pauseUs } = state;
+  const pausedUntilUs = pauseUs > nowUs ? pauseUs : 0;
+  return { allowed, nowUs, tatUs: us, tatNum: num, pausedUntilUs };
+}
+
+function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: boolean): boolean {
+  const { op, rule, cost, holdUs = 0 } = ask;
+  if (op === 'reset') {
+    Object.assign(state, { ...noQueue(), us: nowUs, dirty: true });
+    return true;
+  }
+  const wasAhead = view(rule, state, nowUs);
+  if (op === 'put') return put(ask, state, nowUs);
+  if (op === 'hold') {
+    if (holdUs > 0) hold(rule, state, nowUs + Math.min(holdUs, MAX_HOLD_US));
+    return true;
+  }
+  if (cost === 0) return true;
+
+  const latestUs = nowUs + rule.tolUs + rule.waitUs;
+  const refill = mulDiv(cost, rule.period, rule.den);
+  const after = plus(state, refill.whole, refill.rest, rule.den);
+  const passes = cost <= rule.burst && !isLater(after, latestUs, rule.tolNum);
+  if (op === 'take' && !(passes && charge))
+    state.dirty = wasAhead; // a repaired state is stored all the same
+  else if (op !== 'look') {
+    if (isLater(after, latestUs, rule.tolNum)) raise(state, latestUs, rule.tolNum);
+    else setTo(state, after.us, after.num);
+    keep(rule, state);
+  }
+  return passes;
+}
+
+/**
+ * Makes `state` what the rule sees: an instant that is not past, over its own denominator, and not inside a pause.
+ * Returns whether the clock has made it impossible.
+ */
+function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
+  if (restOf(state) <= nowUs) Object.assign(state, { ...noQueue(), us: nowUs });
+  if (state.den !== rule.den) {
+    // Rounded up, so that a rule with other fractions never starts a unit too early.
+    if (state.num > 0) setTo(state, state.us + 1, 0);
+    state.den = rule.den;
+  }
+  const wasAhead = cut(state, nowUs);
+  if (state.pauseUs > nowUs) raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
+  return wasAhead;
+}
+
+/** After the clock went back, the pause and the instant may be further ahead than any rule has put them. */
+function cut(state: QueueState, nowUs: number): boolean {
+  const { pauseUs } = state;
+  state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);
+  const latestUs = Math.max(nowUs, state.pauseUs) + state.spanUs;
+  const isAhead = isLater(state, latestUs, 0);
+  if (isAhead) setTo(state, latestUs, 0);
+  return isAhead || state.pauseUs < pauseUs;
+}
+
+/** Only the unit that was taken last is given back: others may have been told to wait for those before it. */
+function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
+  const units = Math.min(cost, receipt?.units ?? 0);
+  if (units === 0 || receipt?.atUs !== state.us || receipt.num !== state.num) return false;
+  if (!isLater(state, nowUs, 0)) return false;
+  const refill = mulDiv(units, rule.period, rule.den);
+  const borrows = state.num < refill.rest;
+  const us = state.us - refill.whole - (borrows ? 1 : 0);
+  const num = state.num - refill.rest + (borrows ? rule.den : 0);
+  if (us < nowUs) setTo(state, nowUs, 0);
+  else setTo(state, us, num);
+  if (state.pauseUs > nowUs) raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
+  state.dirty = true;
+  return true;
+}
+
+/** When the pause is over, units come one by one: the bucket then lacks all but one of its burst. */
+function hold(rule: QueueRule, state: QueueState, untilUs: number): void {
+  state.pauseUs = Math.max(state.pauseUs, untilUs);
+  raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
+  keep(rule, state);
+}
+
+function keep(rule: QueueRule, state: QueueState): void {
+  state.spanUs = Math.max(state.spanUs, rule.spanUs);
+  state.dirty = true;
+}
+
+interface Instant {
+  readonly us: number;
+  readonly num: number;
+}
+
+function plus({ us, num }: Instant, moreUs: number, moreNum: number, den: number): Instant {
+  const sum = num + moreNum;
+  return sum < den ? { us: us + moreUs, num: sum } : { us: us + moreUs + 1, num: sum - den };
+}
+
+function isLater(instant: Instant, us: number, num: number): boolean {
+  return instant.us > us || (instant.us === us && instant.num > num);
+}
+
+function raise(state: QueueState, us: number, num: number): void {
+  if (!isLater(state, us, num)) setTo(state, us, num);
+}
+
+function setTo(state: QueueState, us: number, num: number): void {
+  state.us = us;
+  state.num = num;
+}

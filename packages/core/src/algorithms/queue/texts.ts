@@ -1,0 +1,56 @@
+/**
+ * A bucket that waits as a text, the same as in Redis: `us:span`, then `:pause` if there was one, then `:num:den` if
+ * the instant is not a whole number of microseconds; without a pause, that is then 0.
+ */
+
+import type { QueueAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { QueueRule } from '../../contract/rule.js';
+import type { Step } from '../../contract/store.js';
+import { numbersOf, type StoredCount } from '../stored-count.js';
+import { noQueue, type QueueState, restOf, stepQueue } from './step.js';
+
+const FORM = /^(\d+):(\d+)(?::(\d+)(?::(\d+):(\d+))?)?$/;
+
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+export function readQueue(text: string | undefined): StoredCount {
+  return new StoredQueue(text === undefined ? noQueue() : queueOf(text));
+}
+
+function queueOf(text: string): QueueState {
+  const [us = 0, spanUs = 0, pauseUs = 0, num = 0, den = 0] = numbersOf(text, FORM);
+  return { dirty: false, us, num, den: Math.max(den, 1), spanUs, pauseUs };
+}
+
+class StoredQueue implements StoredCount {
+  changed = false;
+  private state: QueueState;
+
+  constructor(state: QueueState) {
+    this.state = state;
+  }
+
+  get expiresUs(): number {
+    return restOf(this.state);
+  }
+
+  step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
+    // A copy: what one rule only sees, another must not find, nor the same one when it charges after it has judged.
+    const state = { ...this.state };
+    const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
+    if (state.dirty) {
+      this.state = { ...state, dirty: false };
+      this.changed = true;
+    }
+    return answer;
+  }
+
+  text(): string {
+    return textOf(this.state);
+  }
+}
+
+function textOf({ us, num, den, spanUs, pauseUs }: QueueState): string {
+  if (num > 0) return `${us}:${spanUs}:${pauseUs}:${num}:${den}`;
+  return pauseUs > 0 ? `${us}:${spanUs}:${pauseUs}` : `${us}:${spanUs}`;
+}
