@@ -57,6 +57,37 @@ describe('consumeFirst', () => {
     expect(apply).toHaveBeenCalledTimes(2);
   });
 
+  it('tells of the first of those that pass soonest', () => {
+    const { store } = setUp();
+    const windows = createLimiters(
+      { window: { limit: 3, window: '1m', algorithm: 'fixed-window' } },
+      { store },
+    );
+    windows.record({ window: 'x' }, { cost: 3 });
+    windows.record({ window: 'y' }, { cost: 2 });
+    const refused = windows.consumeFirst([{ window: 'x' }, { window: 'y' }], { cost: 2 });
+    expect(refused).toMatchObject({ alternative: -1, decisions: { window: { used: 3 } } });
+  });
+
+  it('tells of an alternative whose wait is known, rather than of one whose store is down', async () => {
+    const { store: memory, fill } = setUp();
+    fill('y');
+    const store: Store = {
+      sync: false,
+      domainOf: ({ key }) => key,
+      apply: async (steps) => {
+        if (steps.some(({ key }) => key === 'x')) throw new Error('down');
+        return memory.apply(steps);
+      },
+    };
+    const options = { store, onStoreError: 'deny', breaker: false, logger: false } as const;
+    const limiters = createLimiters({ carrier: rules.carrier }, options);
+    expect(await limiters.consumeFirst([{ carrier: 'x' }, { carrier: 'y' }])).toMatchObject({
+      alternative: -1,
+      binding: { outcome: 'denied', retryAfterMs: 1000 },
+    });
+  });
+
   it('tells of the alternative that passes soonest if none does, and charges nothing', () => {
     const { clock, limiters, fill, used } = setUp();
     fill('x');
