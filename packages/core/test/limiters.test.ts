@@ -194,6 +194,14 @@ describe('refund of several limits', () => {
     expect(limiters.refund(structuredClone(limiters.consume(keys)))).toBe(false);
   });
 
+  it('gives back nothing of a limit that passed in a group that was refused', () => {
+    const { limiters } = setUp();
+    limiters.consume({ customer: 'c1' });
+    limiters.consume({ carrier: 'x' }, { cost: 3 });
+    expect(limiters.refund(limiters.consume(keys))).toBe(false);
+    expect(limiters.peek(keys).decisions.customer.used).toBe(1);
+  });
+
   it('gives back nothing that other limits charged', () => {
     const { limiters } = setUp();
     expect(limiters.refund(setUp().limiters.peek(keys))).toBe(false);
