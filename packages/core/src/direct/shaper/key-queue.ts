@@ -2,16 +2,12 @@
 
 import type { QueueRule } from '../../contract/rule.js';
 import type { Job } from './job.js';
+import { AHEAD_US, Known } from './known.js';
 import { Line } from './line.js';
 import { LocalPace } from './local-pace.js';
-import { Moment } from './moment.js';
+import { Refill } from './refill.js';
 import type { Heard, Slot, Slots } from './slots.js';
-
-/** What is known of a key from an answer that was asked for so long before a slot, or later, holds for the slot. */
-const AHEAD_US = 50_000;
-
-/** After a refusal, or without an answer, an accepted job asks for another slot at the earliest so much later. */
-const LEAST_PAUSE_US = 50_000;
+import { SpareSlots } from './spare-slots.js';
 
 /** By so much a slot may seem too far away, because the clock of a store is known by its answers only. */
 const SLACK_US = 1_000_000;
@@ -27,9 +23,12 @@ export interface KeyQueueHost {
 }
 
 export class KeyQueue {
-  private readonly key: string;
+  readonly key: string;
+  readonly rule: QueueRule;
+  readonly slots: Slots;
+  readonly line: Line = new Line();
+  readonly known: Known = new Known();
   private readonly host: KeyQueueHost;
-  private readonly line = new Line();
   private readonly localPace: LocalPace;
   /** How much later than its slot a job may start. */
   private readonly latestUs: number;
@@ -37,20 +36,18 @@ export class KeyQueue {
   private readonly applicants = new Set<Job>();
   /** How many of them, aborted ones too, the store has not answered. */
   private asked = 0;
-  /** When the newest of the answers was asked. */
-  private seenUs = -Infinity;
-  private pausedUntil: Moment | undefined;
+  private readonly spare: SpareSlots;
   private isLooking = false;
-  private isRefilling = false;
-  /** Not before is another slot asked for. */
-  private refillUs = -Infinity;
-  private isReturning = false;
-  private returning = Promise.resolve();
+  private readonly refill: Refill;
 
   constructor(key: string, host: KeyQueueHost) {
     this.key = key;
     this.host = host;
-    const { rule } = host;
+    const { rule, slots } = host;
+    this.rule = rule;
+    this.slots = slots;
+    this.spare = new SpareSlots(this.line, slots, () => this.turn());
+    this.refill = new Refill(this);
     this.localPace = new LocalPace(rule);
     this.latestUs = Math.max(AHEAD_US, rule.windowUs / rule.limit);
   }
@@ -62,7 +59,7 @@ export class KeyQueue {
 
   /** Whether it knows nothing that a new queue would not. */
   isAtRest(nowUs: number): boolean {
-    const isBusy = this.asked > 0 || this.isLooking || this.isRefilling || this.isReturning;
+    const isBusy = this.asked > 0 || this.isLooking || this.refill.isBusy || this.spare.isBusy;
     const isEmpty = this.length === 0 && this.line.first === undefined;
     return isEmpty && !isBusy && this.localPace.isOver(nowUs);
   }
@@ -70,16 +67,16 @@ export class KeyQueue {
   /** When {@link turn} has something to do; Infinity if only an answer can bring it. */
   dueUs(): number {
     const { first, length } = this.line;
-    const refillUs = this.isRefilling || this.line.missing() === 0 ? Infinity : this.refillUs;
+    const refillUs = this.refill.dueUs();
     if (!first) return refillUs;
     const { localUs } = first.at;
-    if (length === 0 || this.isSeen(first)) return Math.min(localUs, refillUs);
+    if (length === 0 || this.known.isSeen(first)) return Math.min(localUs, refillUs);
     return this.isLooking ? refillUs : Math.min(localUs - AHEAD_US, refillUs);
   }
 
   /** Accepts a job if there is a slot for it. `refuse` is told what the store has answered if there is none. */
   apply(job: Job, refuse: (heard: Heard) => void): void {
-    this.giveUp(this.host.slots.nowUs());
+    this.giveUp(this.slots.nowUs());
     if (this.line.hasRoomFor(job.cost)) {
       this.line.addJob(job);
       this.turn();
@@ -92,25 +89,25 @@ export class KeyQueue {
       this.asked -= 1;
       this.note(heard);
       if (heard.slot) this.line.addSlot(heard.slot);
-      if (!job.isWaiting) void this.returnSpare();
+      if (!job.isWaiting) void this.spare.giveBack();
       else if (heard.slot || this.line.hasRoomFor(job.cost)) this.line.addJob(job);
       else refuse(heard);
       this.turn();
     };
-    void this.host.slots.take(this.key, job.cost, answered);
+    void this.slots.take(this.key, job.cost, answered);
   }
 
   /** A job that waits here was aborted: the next one has its slot. */
   drop(job: Job): void {
     this.applicants.delete(job);
     if (!this.line.removeJob(job)) return;
-    void this.returnSpare();
+    void this.spare.giveBack();
     this.turn();
   }
 
   /** A slot that jobs here do not need, for work that is done elsewhere. */
   takeSpare(cost: number): Slot | undefined {
-    this.giveUp(this.host.slots.nowUs());
+    this.giveUp(this.slots.nowUs());
     const slot = this.line.spareFor(cost);
     if (slot) this.line.removeSlot(slot);
     return slot;
@@ -121,45 +118,46 @@ export class KeyQueue {
     this.localPace.count(slot);
   }
 
-  /** Work elsewhere does not need its slot any more. */
+  /** A slot that nobody elsewhere needs: jobs here may. */
   release(slot: Slot): void {
     this.line.addSlot(slot);
-    void this.returnSpare();
+    void this.spare.giveBack();
     this.turn();
   }
 
   /** Nothing starts before this instant of our clock, whatever the store will say. */
   pauseUntil(us: number): void {
-    const until = new Moment(us, undefined);
-    if (this.pausedUntil?.isBefore(until) ?? true) this.pausedUntil = until;
-    this.seenUs = this.host.slots.nowUs();
+    this.known.pause(us, this.slots.nowUs());
     this.turn();
   }
 
   /** Learns what an answer tells about the key. */
-  note({ askedUs, failure, pausedUntil }: Heard): void {
-    // The store is back, and knows nothing of what was granted meanwhile.
-    if (!failure) this.line.removeLocalSlots();
-    if (askedUs < this.seenUs) return;
-    this.seenUs = askedUs;
-    this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);
+  hear(heard: Heard): void {
+    this.note(heard);
+    this.turn();
   }
 
   /** Forgets its jobs, which were refused; done when their slots were given back, as far as they can be. */
   async close(): Promise<void> {
     this.line.removeJobs();
     this.applicants.clear();
-    await this.returnSpare();
+    await this.spare.giveBack();
   }
 
   /** Does what is due. */
   turn(): void {
-    const nowUs = this.host.slots.nowUs();
+    const nowUs = this.slots.nowUs();
     this.giveUp(nowUs);
     this.startDue(nowUs);
     this.lookAhead(nowUs);
-    if (!this.isRefilling && this.line.missing() > 0 && this.refillUs <= nowUs) void this.refill();
+    if (this.refill.dueUs() <= nowUs) void this.refill.begin();
     this.host.changed();
+  }
+
+  private note(heard: Heard): void {
+    // The store is back, and knows nothing of what was granted meanwhile.
+    if (!heard.failure) this.line.removeLocalSlots();
+    this.known.hear(heard);
   }
 
   /** Slots on which nothing may start any more. Their jobs get others. */
@@ -167,24 +165,19 @@ export class KeyQueue {
     const { line } = this;
     while (line.first && this.isVoid(line.first, nowUs)) line.removeSlot(line.first);
     // No store grants what is further away: its clock was set back.
-    const { spanUs } = this.host.rule;
-    const latestUs = Math.max(nowUs, this.pausedUntil?.localUs ?? 0) + spanUs + SLACK_US;
+    const latestUs = this.known.freeUs(nowUs) + this.rule.spanUs + SLACK_US;
     while (line.last && line.last.at.localUs > latestUs) line.removeSlot(line.last);
   }
 
   private isVoid(slot: Slot, nowUs: number): boolean {
     const isMissed = nowUs - slot.at.localUs > this.latestUs;
-    return isMissed || this.isPaused(slot) || this.localPace.forbids(slot);
-  }
-
-  private isPaused({ at }: Slot): boolean {
-    return this.pausedUntil !== undefined && at.isBefore(this.pausedUntil);
+    return isMissed || this.known.isPaused(slot) || this.localPace.forbids(slot);
   }
 
   private startDue(nowUs: number): void {
     const { line } = this;
     for (let slot = line.first; slot && slot.at.localUs <= nowUs; slot = line.first) {
-      if (line.length > 0 && !this.isSeen(slot)) return;
+      if (line.length > 0 && !this.known.isSeen(slot)) return;
       line.removeSlot(slot);
       const job = line.jobFor(slot);
       if (!job) continue;
@@ -194,73 +187,14 @@ export class KeyQueue {
     }
   }
 
-  /** Whether a pause that began before would be known. */
-  private isSeen({ at }: Slot): boolean {
-    return at.localUs - this.seenUs <= AHEAD_US;
-  }
-
   private lookAhead(nowUs: number): void {
     const { first, length } = this.line;
-    if (!first || length === 0 || this.isLooking || this.isSeen(first)) return;
+    if (!first || length === 0 || this.isLooking || this.known.isSeen(first)) return;
     if (first.at.localUs - AHEAD_US > nowUs) return;
     this.isLooking = true;
-    void this.host.slots.look(this.key, (heard) => {
+    void this.slots.look(this.key, (heard) => {
       this.isLooking = false;
-      this.note(heard);
-      this.turn();
+      this.hear(heard);
     });
-  }
-
-  /** Takes slots for jobs that were accepted and have none any more, one after another: they are never refused. */
-  private async refill(): Promise<void> {
-    this.isRefilling = true;
-    for (let cost = this.line.missing(); cost > 0; cost = this.line.missing()) {
-      const heard = await this.host.slots.take(this.key, cost, (told) => told);
-      this.note(heard);
-      if (!this.fill(heard)) break;
-    }
-    this.isRefilling = false;
-    this.turn();
-  }
-
-  /** False if there is no use in asking again at once. */
-  private fill({ slot, waitMs }: Heard): boolean {
-    const nowUs = this.host.slots.nowUs();
-    if (!slot) {
-      // What passes is at most `waitUs` away. Where nobody knows, the store is asked again soon.
-      const passesUs = Number.isFinite(waitMs) ? waitMs * 1_000 - this.host.rule.waitUs : 0;
-      this.refillUs = nowUs + Math.max(passesUs, LEAST_PAUSE_US);
-      return false;
-    }
-    if (slot.isLocal && this.isPaused(slot)) {
-      // The stand-in does not know of a pause that another process began.
-      void this.host.slots.giveBack(slot);
-      this.refillUs = this.pausedUntil?.localUs ?? nowUs;
-      return false;
-    }
-    this.line.addSlot(slot);
-    void this.returnSpare();
-    this.turn();
-    return true;
-  }
-
-  /** Gives back the last slots that no job needs, as long as nobody elsewhere waits behind them. */
-  private returnSpare(): Promise<void> {
-    if (!this.isReturning) this.returning = this.returnLast();
-    return this.returning;
-  }
-
-  private async returnLast(): Promise<void> {
-    const { line } = this;
-    this.isReturning = true;
-    for (let slot = line.last; slot && line.isSpare(slot); slot = line.last) {
-      line.removeSlot(slot);
-      const given = await this.host.slots.giveBack(slot);
-      if (given === 'done') continue;
-      if (given === 'kept') line.addSlot(slot); // for the next job that comes here
-      break;
-    }
-    this.isReturning = false;
-    this.turn();
   }
 }

@@ -1,7 +1,7 @@
 /** A shaper: lets work start at a pace, by key, over all processes that share its store. */
 
-import { checkHas, checkOptions } from '../../base/check-shapes.js';
-import { checkCallback, checkKey, durationBetween, integerBetween } from '../../base/checks.js';
+import { checkOptions } from '../../base/check-shapes.js';
+import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
 import { wallClockMs } from '../../base/clock.js';
 import type { Duration } from '../../base/duration.js';
 import { mustBe } from '../../base/errors.js';
@@ -14,22 +14,55 @@ import type {
   Unreserved,
 } from '../../contract/shaper.js';
 import { DirectClient } from '../direct-client.js';
-import { Alarm } from './alarm.js';
-import { Job, type Signal, type Work } from './job.js';
-import { KeyQueue, type KeyQueueHost } from './key-queue.js';
+import type { CostOptions } from '../options.js';
+import { Job, type Work } from './job.js';
+import { costIn, jobOptions } from './job-options.js';
+import type { KeyQueueHost } from './key-queue.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
+import { Queues } from './queues.js';
 import { closed, full, noAnswer, waitTooLong } from './refusals.js';
 import { type Heard, type Slot, Slots } from './slots.js';
 
 /**
- * DOC
+ * Makes a shaper: lets work start at a pace, by key, over all processes that share its store. 4 per second start every
+ * 250 ms: what comes too early is not refused but waits for its slot, at most `maxWait`.
+ *
+ * - `schedule` waits, runs the work and settles as it does. A job that waits keeps the process alive. Jobs of a key
+ *   start by priority, then first come. A job that is aborted settles at once, and the next job has its slot.
+ * - `reserve` tells when to start and leaves the rest to you; `reserveFirst` takes the first of several keys whose wait
+ *   is at most `maxWait`. A refusal takes nothing.
+ * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start.
+ *
+ * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
+ * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
+ *
+ * `maxQueue` counts the jobs of this process over all keys. When the store does not answer, this process keeps
+ * `localShare` of the pace; when it is back, what waits gets slots of the store. If a pause was begun meanwhile, the
+ * store does not know of it.
+ *
+ * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
+ * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
+ * (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL` and `SPW_SHAPER_CLOSED`, with
+ * `SPW_STORE_UNAVAILABLE` if the store does not answer and `onStoreError` is `deny`, and with the reason of its signal.
+ *
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
+ * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { createShaper } from '@spillway/core';
+ *
+ * const calls = createShaper({ limit: 4, window: '1s' });
+ * await calls.schedule('acme', () => 'sent'); // 'sent'
+ *
+ * const next = await calls.reserve('acme');
+ * next.allowed; // true
+ * const other = await calls.reserveFirst(['umbrella', 'acme']);
+ * other.key; // 'umbrella'
+ * await calls.close();
+ * ```
  */
 export function createShaper(options: ShaperOptions, settings: ShaperSettings = {}): Shaper {
   return new Paced(options, settings);
-}
-
-interface Cost {
-  readonly cost?: number | undefined;
 }
 
 class Paced implements Shaper, KeyQueueHost {
@@ -38,12 +71,10 @@ class Paced implements Shaper, KeyQueueHost {
   readonly rule: QueueRule;
   readonly slots: Slots;
   private readonly maxQueue: number;
-  private readonly alarm: Alarm;
-  private readonly queues = new Map<string, KeyQueue>();
+  private readonly queues: Queues;
   private readonly waiting = new Set<Job>();
   private readonly running = new Set<Promise<void>>();
   private jobs = 0;
-  private isRinging = false;
   private closing: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
@@ -54,19 +85,22 @@ class Paced implements Shaper, KeyQueueHost {
     this.maxQueue = maxQueue;
     this.periodMs = rule.windowUs / rule.limit / 1_000;
     this.slots = new Slots(client, client.limit(name, rule));
-    this.alarm = new Alarm(client.store.clock, () => this.ring());
+    this.queues = new Queues(this, client.store.clock);
   }
 
-  async reserve(key: string, options?: Cost): Promise<Reservation | Unreserved> {
-    const cost = this.costIn(options);
+  async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
+    const cost = costIn(options, this.rule);
     if (this.closing) return refused(key, 'closed', Infinity);
     const spare = this.queues.get(key)?.takeSpare(cost);
     if (spare) return this.reservation(spare);
     return this.slots.take(key, cost, (heard) => this.reserved(heard));
   }
 
-  async reserveFirst(keys: readonly string[], options?: Cost): Promise<Reservation | Unreserved> {
-    const cost = this.costIn(options);
+  async reserveFirst(
+    keys: readonly string[],
+    options?: CostOptions,
+  ): Promise<Reservation | Unreserved> {
+    const cost = costIn(options, this.rule);
     if (!Array.isArray(keys) || keys.length === 0) {
       throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
@@ -82,11 +116,8 @@ class Paced implements Shaper, KeyQueueHost {
   ): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
-    const cost = this.costIn(options);
-    const { priority = 0 } = options;
-    if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
-    const signal = options.signal as Signal | undefined;
-    checkHas('signal', 'addEventListener', signal);
+    const cost = costIn(options, this.rule);
+    const { priority, signal } = jobOptions(options);
     if (signal?.aborted) throw signal.reason;
     if (this.closing) throw closed(this.name);
     if (this.waiting.size >= this.maxQueue) throw full(this.name, this.maxQueue);
@@ -96,7 +127,7 @@ class Paced implements Shaper, KeyQueueHost {
       this.queues.get(key)?.drop(job);
     });
     this.waiting.add(job);
-    this.queueOf(key).apply(job, (heard) => this.refuse(job, heard));
+    this.queues.of(key).apply(job, (heard) => this.refuse(job, heard));
     return job.result as Promise<T>;
   }
 
@@ -111,11 +142,7 @@ class Paced implements Shaper, KeyQueueHost {
   async pause(key: string, duration: Duration): Promise<void> {
     const us = durationBetween('duration', duration, '0ms', '24h');
     this.queues.get(key)?.pauseUntil(this.slots.nowUs() + us);
-    return this.slots.hold(key, us, (heard) => {
-      const queue = this.queues.get(key);
-      queue?.note(heard);
-      queue?.turn();
-    });
+    return this.slots.hold(key, us, (heard) => this.queues.get(key)?.hear(heard));
   }
 
   close(): Promise<void> {
@@ -126,7 +153,7 @@ class Paced implements Shaper, KeyQueueHost {
   private async end(): Promise<void> {
     for (const job of this.waiting) job.refuse(closed(this.name));
     this.waiting.clear();
-    await Promise.all([...this.queues.values()].map((queue) => queue.close()));
+    await this.queues.close();
     await Promise.all(this.running);
   }
 
@@ -137,32 +164,8 @@ class Paced implements Shaper, KeyQueueHost {
     void run.then(() => this.running.delete(run));
   }
 
-  /** Sets the alarm to what is due next, and forgets keys at rest. */
   changed(): void {
-    if (this.isRinging) return;
-    const nowUs = this.slots.nowUs();
-    let dueUs = Infinity;
-    for (const [key, queue] of this.queues) {
-      if (queue.isAtRest(nowUs)) this.queues.delete(key);
-      else dueUs = Math.min(dueUs, queue.dueUs());
-    }
-    this.alarm.set(dueUs, this.waiting.size > 0);
-  }
-
-  private ring(): void {
-    this.isRinging = true;
-    for (const queue of this.queues.values()) queue.turn();
-    this.isRinging = false;
-    this.changed();
-  }
-
-  private queueOf(key: string): KeyQueue {
-    let queue = this.queues.get(key);
-    if (!queue) {
-      queue = new KeyQueue(key, this);
-      this.queues.set(key, queue);
-    }
-    return queue;
+    this.queues.update(this.waiting.size > 0);
   }
 
   private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
@@ -173,37 +176,21 @@ class Paced implements Shaper, KeyQueueHost {
 
   private reserved(heard: Heard): Reservation | Unreserved {
     const { key, slot, isUnknown, waitMs } = heard;
-    this.queues.get(key)?.note(heard);
+    this.queues.get(key)?.hear(heard);
     if (slot) return this.reservation(slot);
     return refused(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 
   private reservation(slot: Slot): Reservation {
     const { key, at } = slot;
-    if (slot.isLocal) this.queueOf(key).reserved(slot);
+    if (slot.isLocal) this.queues.of(key).reserved(slot);
     const delayMs = Math.max(0, at.localUs - this.slots.nowUs()) / 1_000;
     let isHeld = true;
     const cancel = () => {
-      if (isHeld) this.queueOf(key).release(slot);
+      if (isHeld) this.queues.of(key).release(slot);
       isHeld = false;
     };
     return { allowed: true, key, delayMs, startAt: wallClockMs() + delayMs, cancel };
-  }
-
-  /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_COST_INVALID` */
-  private costIn(options: Cost = {}): number {
-    checkOptions(options);
-    const { cost = 1 } = options;
-    const { burst } = this.rule;
-    if (Number.isSafeInteger(cost) && cost > burst) {
-      throw mustBe(
-        'cost',
-        `at most the burst, ${burst} (set burst to the largest cost)`,
-        cost,
-        'SPW_COST_INVALID',
-      );
-    }
-    return integerBetween('cost', cost, 1, burst, 'SPW_COST_INVALID');
   }
 }
 
