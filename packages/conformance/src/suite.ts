@@ -10,7 +10,9 @@ import { leaseChecks } from './checks/leases.js';
 import { logChecks } from './checks/logs.js';
 import { operationChecks } from './checks/operations.js';
 import { partialPutChecks } from './checks/partial-puts.js';
+import { pauseChecks } from './checks/pauses.js';
 import { promiseChecks } from './checks/promises.js';
+import { queueChecks } from './checks/queues.js';
 import { replayChecks } from './checks/replays.js';
 import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
 
@@ -46,6 +48,8 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...clockChecks(harness, settings),
     ...leaseChecks(harness, settings),
     ...logChecks(harness, settings),
+    ...queueChecks(harness),
+    ...pauseChecks(harness),
     ...keyChecks(harness),
   ];
 }

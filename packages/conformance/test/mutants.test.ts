@@ -10,6 +10,7 @@ import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
 import { putMutants } from './put-mutants.js';
+import { queueMutants } from './queue-mutants.js';
 
 /** Runs the checks whose names begin as told; resolves to the messages of those that fail. */
 async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<string[]> {
@@ -27,6 +28,7 @@ describe('a store is caught that', () => {
     ...branchGroupMutants,
     ...putMutants,
     ...logMutants,
+    ...queueMutants,
     ...naiveStores,
   ]) {
     it(mutant.name, async () => {
@@ -52,10 +54,10 @@ describe('a failed replay', () => {
     expect(message).toMatchInlineSnapshot(`
       "Error: step 1, retryAfterMs: expected 1, got 0.876
       rules:
-        limiter-74: sliding-window-log 1 per 1000 us
+        limiter-30: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000124  take 1 of limiter-74/key-0
-      (seed 20260101, run 1, shrunk 22 times)"
+        1. at 1767225600000124  take 1 of limiter-30/key-0, branch 2
+      (seed 20260101, run 1, shrunk 14 times)"
     `);
   });
 });

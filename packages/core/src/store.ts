@@ -37,6 +37,7 @@ export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './contract/known-counts.js
 export type { DeclaredNumbers, Machine, RefusalMemory } from './contract/rule.js';
 export {
   type Algorithm,
+  type BucketNumbers,
   type BucketRule,
   capacityOf,
   countOf,

@@ -159,6 +159,20 @@ describe('consumeFirst', () => {
     },
   );
 
+  it('in an outage goes on in this process with what it has charged', async () => {
+    const store = new Remote();
+    const limiters = createLimiters(rules, { store, logger: false });
+    const { carrier } = (await limiters.consumeFirst(all)).decisions;
+    expect(carrier).toMatchObject({ outcome: 'allowed', used: 1 });
+    store.apply = () => Promise.reject(new Error('down'));
+    const taken = [];
+    for (let i = 0; i < 6; i += 1) taken.push(await limiters.consumeFirst(all));
+    expect(taken.map(({ alternative }) => alternative)).toEqual([0, 1, 1, 2, 2, -1]);
+    expect(taken[5]?.decisions.customer).toMatchObject({ outcome: 'error', used: 6 });
+    expect(await limiters.refund(taken[2] as (typeof taken)[0])).toBe(true);
+    expect(await limiters.consumeFirst(all)).toMatchObject({ alternative: 1 });
+  });
+
   it.each([
     [undefined, 'SPW_ALTERNATIVES_INVALID'],
     [[], 'SPW_ALTERNATIVES_INVALID'],

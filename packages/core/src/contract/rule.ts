@@ -104,9 +104,9 @@ export type Algorithm =
   | 'sliding-window-counter';
 
 /**
- * All that differs between algorithms. Each rule carries its own machine ({@link RuleBase.logic}), so that a program has
- * the code only of the algorithms that it uses, and an algorithm that forgets one of these members does not compile. A
- * machine is given only rules and answers of its own algorithm.
+ * All that differs between algorithms. Each rule carries its own machine ({@link RuleBase.logic}), so that a program
+ * has the code only of the algorithms that it uses, and an algorithm that forgets one of these members does not
+ * compile. A machine is given only rules and answers of its own algorithm.
  */
 export interface Machine {
   /** Whether two rules that have the same limit and code have all other numbers in common too. */

@@ -68,8 +68,8 @@ export class Memory implements SyncStore {
    * One step. With `charge` false a `take` only says whether it would pass. With `others` a `reset` also resets the
    * other counts of its limiter.
    *
-   * The fast way of a bucket stands here whole, and all else is called: V8 then inlines this way and nothing else. Split
-   * in another way, a decision took a fifth longer.
+   * The fast way of a bucket stands here whole, and all else is called: V8 then inlines this way and nothing else.
+   * Split in another way, a decision took a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;

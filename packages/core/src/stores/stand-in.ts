@@ -35,36 +35,26 @@ export class StandIn {
   /** Answers each step by its policy, and says why in `failure`. `charges` false: it only says what it would say. */
   answer(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
     const failure = asError(error);
-    if (branchesOf(steps).length > 0) return this.answerBranches(steps, failure, charges);
-    // A group that is refused anyway takes nothing here either.
-    const takes = charges && !steps.some((step) => step.binding && step.onStoreError === 'deny');
-    // What is only asked about is charged and given back later, by `follow`.
-    return this.tell(steps, failure, ({ op }) => ((op === 'take' ? takes : charges) ? op : 'look'));
-  }
-
-  /** Looks first: only all steps together, counted here or not, say which branch is charged. */
-  private answerBranches(
-    steps: readonly Step[],
-    failure: Error,
-    charges: boolean,
-  ): readonly Answer[] {
+    // Looked at first: only all steps together, counted here or not, say what is charged.
     const looked = this.tell(steps, failure, () => 'look');
+    const hasBranches = branchesOf(steps).length > 0;
     const passes = (_: Step, place: number) => looked[place]?.allowed === true;
-    const charged = chargedBranch({ steps, hasBranches: true }, passes);
-    const opOf = (step: Step): Op =>
-      step.op === 'take' && !isCharged(step, charged) ? 'look' : step.op;
-    const answers = charges ? this.tell(steps, failure, opOf) : looked;
-    return answers.map((answer) => ({ ...answer, branch: Math.max(0, charged) }));
+    const charged = chargedBranch({ steps, hasBranches }, passes);
+    // What is only asked about is charged later, by `follow`.
+    const answers = charges ? this.tell(steps, failure, (step) => opOf(step, charged)) : looked;
+    return hasBranches
+      ? answers.map((answer) => ({ ...answer, branch: Math.max(0, charged) }))
+      : answers;
   }
 
-  /** Does `opOf` each step, where it is counted here, and answers all. */
+  /** Does what `doing` says with each step that is counted here, and answers all. */
   private tell(
     steps: readonly Step[],
     failure: Error,
-    opOf: (step: Step) => Op,
+    doing: (step: Step) => Op,
   ): readonly Answer[] {
     const counted = steps.filter(hasStandIn);
-    const answers = counted.length === 0 ? [] : this.decide(counted, opOf);
+    const answers = counted.length === 0 ? [] : this.decide(counted, doing);
     let next = 0;
     return steps.map((step) => {
       if (hasStandIn(step)) {
@@ -78,11 +68,11 @@ export class StandIn {
     });
   }
 
-  private decide(steps: readonly StandInStep[], opOf: (step: Step) => Op): readonly Answer[] {
-    const asked = steps.map((step) => localStep(step, opOf(step)));
-    const answers = this.apply(asked);
-    if (refuses(asked, answers)) return answers;
-    return answers.map((answer, index) => withReceipt(asked[index] as Step, answer, answer));
+  private decide(steps: readonly StandInStep[], doing: (step: Step) => Op): readonly Answer[] {
+    const asked = steps.map((step) => localStep(step, doing(step)));
+    return this.apply(asked).map((answer, index) =>
+      withReceipt(asked[index] as Step, answer, answer),
+    );
   }
 
   /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
@@ -131,6 +121,11 @@ export class StandIn {
 }
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
+
+/** What the stand-in does in a group of which `charged` is charged: see {@link chargedBranch}. */
+function opOf(step: Step, charged: number): Op {
+  return step.op === 'take' && !isCharged(step, charged) ? 'look' : step.op;
+}
 
 /** What the stand-in does once the store has answered; undefined for nothing. */
 function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean): Op | undefined {

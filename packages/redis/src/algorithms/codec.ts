@@ -11,6 +11,7 @@ export const OPS: Readonly<Record<Op | 'shadow', number>> = {
   look: 4,
   put: 5,
   reset: 6,
+  hold: 7,
 };
 
 /** How the steps of one algorithm are written into a call, how their answers are read, and the Lua between. */
@@ -47,8 +48,9 @@ export interface ReplyNumbers {
   count(): number;
 }
 
-/** The units that a step takes or gives back. A `put` gives back no more than was granted. */
-export function unitsOf({ op, cost, receipt, lease }: Step): number {
+/** The units that a step takes or gives back, or the microseconds for which it holds. A `put` gives back no more than was granted. */
+export function unitsOf({ op, cost, receipt, lease, holdUs = 0 }: Step): number {
+  if (op === 'hold') return holdUs;
   if (op !== 'put') return cost;
   if (receipt) return Math.min(cost, receipt.units);
   return lease ? cost : 0;

@@ -5,10 +5,12 @@ import { bucket } from './bucket/codec.js';
 import type { Codec } from './codec.js';
 import { leases } from './leases/codec.js';
 import { log } from './log/codec.js';
+import { queue } from './queue/codec.js';
 import { window } from './window/codec.js';
 
 const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: M }>> } = {
   bucket,
+  queue,
   window,
   log,
   leases,

@@ -3,8 +3,9 @@
 
 import { sha1 } from '@noble/hashes/legacy';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
-import takes from '../algorithms/bucket/takes.lua';
+import bucketTakes from '../algorithms/bucket/takes.lua';
 import { allCodecs } from '../algorithms/codecs.js';
+import queueTakes from '../algorithms/queue/takes.lua';
 import head from '../lua/head.lua';
 import main from '../lua/main.lua';
 import shared from '../lua/shared.lua';
@@ -43,7 +44,9 @@ function assemble(clock: string): Script {
   const algorithms = codecs.flatMap(({ lua }) => lua);
   const makers = codecs.map(({ letter, maker }) => `${letter} = ${maker}`);
   const table = `local makers = { ${makers.join(', ')} }\n`;
-  return scriptOf([clock, head, takes, shared, ...algorithms, table, main].join('\n'));
+  return scriptOf(
+    [clock, head, bucketTakes, queueTakes, shared, ...algorithms, table, main].join('\n'),
+  );
 }
 
 /** A text with its name. */

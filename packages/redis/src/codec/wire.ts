@@ -49,6 +49,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.binding !== other.binding ||
       one.branch !== other.branch ||
       one.receipt !== other.receipt ||
+      one.holdUs !== other.holdUs ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
     ) {

@@ -1,4 +1,5 @@
--- What the algorithms use beside head.lua. Stands behind takes.lua, which often returns before it is needed.
+-- What the algorithms use beside head.lua. Stands behind bucket/takes.lua and queue/takes.lua, which often return
+-- before it is needed.
 --
 -- Takes: `arg_index`.
 -- Gives: `floor`, `max`, `min`, the numbers of the operations, `number` (reads the next argument).
@@ -7,7 +8,7 @@ local floor, max, min = math.floor, math.max, math.min
 
 -- Operations, as numbered in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its
 -- group.
-local TAKE, SHADOW, RECORD, PUT, RESET = 1, 2, 3, 5, 6
+local TAKE, SHADOW, RECORD, PUT, RESET, HOLD = 1, 2, 3, 5, 6, 7
 
 local function number()
   arg_index = arg_index + 1

@@ -1,7 +1,7 @@
 /** The token bucket in calls and replies; bucket.lua and takes.lua do the rest. */
 
 import type { Answer, Step } from '@spillway/core';
-import { type BucketRule, mulDiv, refillTime } from '@spillway/core/store';
+import { type BucketNumbers, type BucketRule, mulDiv, refillTime } from '@spillway/core/store';
 import { type Codec, OPS, type ReplyNumbers, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
@@ -34,7 +34,7 @@ export const bucket: Codec<BucketRule> = {
  * Like {@link refillTime}, but right also for a cost above the burst: such a cost may have been recorded, up to the
  * burst.
  */
-function trueRefillTime(rule: BucketRule, cost: number): { us: number; num: number } {
+export function trueRefillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return whole >= MOST_REFILL_US ? { us: MOST_REFILL_US, num: 0 } : { us: whole, num: rest };
 }

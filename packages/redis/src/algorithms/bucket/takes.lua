@@ -6,7 +6,8 @@
 -- Gives nothing; returns the reply if all groups are done.
 --
 -- A bucket is charged in four places, which must do the same. If you change one, change all four: this file,
--- bucket.lua, packages/core/src/algorithms/bucket/step.ts, and takeWhole in packages/core/src/algorithms/bucket/shelf.ts.
+-- bucket.lua, packages/core/src/algorithms/bucket/step.ts, and takeWhole in
+-- packages/core/src/algorithms/bucket/shelf.ts.
 
 local try = redis.pcall
 while not is_late and keys_done < #KEYS

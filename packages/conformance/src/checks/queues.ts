@@ -1,0 +1,188 @@
+/** Checks of buckets that wait: slots, waits that are too long, what is given back, and live changes. */
+
+import { makeShaperRule, type QueueRule } from '@spillway/core/store';
+import type { Check, Harness } from '../harness.js';
+import type { Subject } from '../oracle.js';
+import {
+  check,
+  expectEqual,
+  expectSame,
+  type Probe,
+  receiptOf,
+  type Seen,
+  step,
+} from '../probe.js';
+
+const SECOND_US = 1_000_000;
+
+/** One unit in 250 ms. */
+const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
+/** The same, with two units at once. */
+const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
+/** The same as the first, with waits of half a second at most. */
+const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
+
+export function queueChecks(harness: Harness): Check[] {
+  return [
+    check('lets units wait for their turn', harness, waitsItsTurn),
+    check('refuses a wait that is too long, and charges nothing', harness, refusesLongWaits),
+    check('gives back to a queue only what was taken last', harness, givesBackTheLast),
+    check('keeps a queue when pace, burst or longest wait are changed', harness, keepsTheQueue),
+    check('reads a fraction of a queue over another one rounded up', harness, roundsUp),
+    check('cuts a queue that the clock has left too far ahead', harness, cutsTheQueue),
+    check('charges the first branch whose wait is short enough', harness, takesTheShortQueue),
+    check('forgets a queue at a reset', harness, forgets),
+  ];
+}
+
+/** Takes units one by one, and compares how long each is to wait. */
+export async function expectDelays(
+  probe: Probe,
+  told: string,
+  subject: Subject,
+  delays: readonly number[],
+): Promise<Seen[]> {
+  const all: Seen[] = [];
+  for (const [at, delayMs] of delays.entries()) {
+    const seen = await probe.ask('take', subject);
+    expectEqual(`${told}: unit ${at + 1} passes`, true, seen.allowed);
+    expectEqual(`${told}: wait of unit ${at + 1}`, delayMs, seen.delayMs);
+    all.push(seen);
+  }
+  return all;
+}
+
+async function waitsItsTurn(probe: Probe): Promise<void> {
+  const paced = probe.fresh(PACED);
+  await expectDelays(probe, '4 per second', paced, [0, 250, 500, 750]);
+  await probe.pass(SECOND_US / 2);
+  await expectDelays(probe, '4 per second, half a second later', paced, [500]);
+  await probe.pass(10 * SECOND_US);
+  await expectDelays(probe, '4 per second, rested', paced, [0, 250]);
+
+  const pairs = probe.fresh(PAIRS);
+  await expectDelays(probe, 'two at once', pairs, [0, 0, 250, 500]);
+  expectEqual('two at once: never three', false, (await probe.ask('take', pairs, 3)).allowed);
+  const two = await probe.ask('take', pairs, 2);
+  expectEqual('two at once: wait of a pair', 1000, two.delayMs);
+  expectEqual('two at once: used', 6, two.used);
+  await probe.pass(1_250_000);
+  const half = await probe.ask('look', pairs);
+  expectEqual('two at once: units that pass without waiting', 1, half.remaining);
+  expectEqual('two at once: until all are back', 250, half.resetMs);
+}
+
+async function refusesLongWaits(probe: Probe): Promise<void> {
+  const subject = probe.fresh(HASTY);
+  await expectDelays(probe, 'waits of half a second', subject, [0, 250, 500]);
+  const before = await probe.ask('look', subject);
+  const refused = await probe.ask('take', subject);
+  expectEqual('a fourth passes', false, refused.allowed);
+  expectEqual('until a fourth passes', 250, refused.retryAfterMs);
+  expectSame('after a refusal', before, await probe.ask('look', subject));
+  await probe.pass(249_999);
+  expectEqual('a microsecond too early', false, (await probe.ask('take', subject)).allowed);
+  await probe.pass(1);
+  await expectDelays(probe, 'after the promised wait', subject, [500]);
+}
+
+async function givesBackTheLast(probe: Probe): Promise<void> {
+  const subject = probe.fresh(PACED);
+  const [, second, third] = await expectDelays(probe, 'three', subject, [0, 250, 500]);
+  const put = async (grant: Seen | undefined, units = 1): Promise<boolean> => {
+    const receipt = receiptOf((grant as Seen).answer, 1);
+    return (await probe.ask('put', subject, units, { receipt })).allowed;
+  };
+  expectEqual('the second is given back', false, await put(second));
+  await expectDelays(probe, 'after a put from the middle', subject, [750]);
+  expectEqual('the third of four is given back', false, await put(third));
+
+  const other = probe.fresh(PAIRS);
+  const first = await probe.ask('take', other, 2);
+  const pair = await probe.ask('take', other, 2);
+  expectEqual('a pair after a pair waits', 500, pair.delayMs);
+  const receipt = receiptOf(pair.answer, 2);
+  const one = await probe.ask('put', other, 1, { receipt });
+  expectEqual('one of the last pair is given back', true, one.allowed);
+  expectEqual('the wait of its other one', 250, one.delayMs);
+  const again = await probe.ask('put', other, 1, { receipt });
+  expectEqual('by the same receipt again', false, again.allowed);
+  const rest = { ...receiptOf(one.answer, 1) };
+  expectEqual('the rest', true, (await probe.ask('put', other, 5, { receipt: rest })).allowed);
+  await expectDelays(probe, 'after all was given back', other, [250]);
+  const late = receiptOf(first.answer, 2);
+  await probe.pass(10 * SECOND_US);
+  const put2 = await probe.ask('put', other, 2, { receipt: late });
+  expectEqual('a unit long started is given back', false, put2.allowed);
+}
+
+async function keepsTheQueue(probe: Probe): Promise<void> {
+  const subject = probe.fresh(PACED);
+  await expectDelays(probe, 'at 4 per second', subject, [0, 250, 500, 750, 1000, 1250]);
+  const changes: readonly (readonly [string, QueueRule, number])[] = [
+    ['2 per second', makeShaperRule(2, SECOND_US, 1, 30 * SECOND_US), 1500],
+    ['10 per second', makeShaperRule(10, SECOND_US, 1, 30 * SECOND_US), 2000],
+    ['two at once', PAIRS, 1850],
+    ['a longer wait', makeShaperRule(4, SECOND_US, 1, 60 * SECOND_US), 2350],
+  ];
+  for (const [told, rule, delayMs] of changes) {
+    await expectDelays(probe, `changed to ${told}`, { ...subject, rule }, [delayMs]);
+  }
+  const hasty = { ...subject, rule: HASTY };
+  const refused = await probe.ask('take', hasty);
+  expectEqual('changed to a wait of half a second: passes', false, refused.allowed);
+  expectEqual('changed to a wait of half a second: until it does', 2100, refused.retryAfterMs);
+  await expectDelays(probe, 'changed back', subject, [2600]);
+}
+
+async function roundsUp(probe: Probe): Promise<void> {
+  const thirds = probe.fresh(makeShaperRule(3, SECOND_US, 1, 30 * SECOND_US));
+  await expectDelays(probe, '3 per second', thirds, [0, 333.334]);
+  const paced = { ...thirds, rule: PACED };
+  await probe.pass(333_333);
+  await expectDelays(probe, 'changed to 4 per second', paced, [333.334]);
+  await expectDelays(probe, 'changed back to 3 per second', thirds, [583.334]);
+}
+
+async function cutsTheQueue(probe: Probe): Promise<void> {
+  const subject = probe.fresh(HASTY);
+  const longer = { ...subject, rule: PACED };
+  await expectDelays(probe, 'before the clock goes back', subject, [0, 250, 500]);
+  await probe.pass(-60 * SECOND_US);
+  const refused = await probe.ask('take', subject);
+  expectEqual('the clock went back: passes', false, refused.allowed);
+  // The bucket stands as far ahead as the rule that charged it allows: 250 ms and the longest wait.
+  expectEqual('the clock went back: until it passes', 250, refused.retryAfterMs);
+  await probe.pass(250_000);
+  await expectDelays(probe, 'the clock went back, after the promised wait', subject, [500]);
+
+  await expectDelays(probe, 'with a longer wait', longer, [750, 1000]);
+  await probe.pass(-60 * SECOND_US);
+  // The longest wait of all who charged counts: their units are not forgotten.
+  const far = await probe.ask('look', subject);
+  expectEqual('the clock went back, after a longer wait: until all are back', 30_250, far.resetMs);
+}
+
+async function takesTheShortQueue(probe: Probe): Promise<void> {
+  const [first, second, third] = [probe.fresh(HASTY), probe.fresh(HASTY), probe.fresh(HASTY)];
+  const all = [first, second, third];
+  await expectDelays(probe, 'the first, until it is full', first, [0, 250, 500]);
+  await expectDelays(probe, 'the second', second, [0]);
+  const takes = all.map((subject, at) => step('take', subject, 1, { branch: at + 1 }));
+  const answers = await probe.apply(takes);
+  expectEqual('branch that is charged', 2, answers[0]?.answer.branch ?? -1);
+  expectEqual('its wait', 250, answers[1]?.delayMs ?? -1);
+  expectEqual('used of the first', 3, (await probe.ask('look', first)).used);
+  expectEqual('used of the second', 2, (await probe.ask('look', second)).used);
+  expectEqual('used of the third', 0, (await probe.ask('look', third)).used);
+}
+
+async function forgets(probe: Probe): Promise<void> {
+  const subject = probe.fresh(PACED);
+  await expectDelays(probe, 'before a reset', subject, [0, 250, 500]);
+  await probe.ask('hold', subject, 0, { holdUs: 60 * SECOND_US });
+  const reset = await probe.ask('reset', { ...subject, rule: PAIRS });
+  expectEqual('answer of a reset: pause', 0, reset.pausedUntilUs);
+  expectEqual('answer of a reset: used', 0, reset.used);
+  await expectDelays(probe, 'after a reset', subject, [0, 250]);
+}

@@ -1,0 +1,123 @@
+-- The bucket that waits (see docs/algorithms.md; packages/core/src/algorithms/queue/step.ts does the same).
+--
+-- Takes: `now`, `lifetime`, `call`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`, `min` and the
+-- operations (shared.lua); `queue_view`, `queue_text`, `MAX_HOLD` (takes.lua, which tells what is stored). Gives:
+-- `queue`.
+--
+-- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
+-- file, takes.lua, and packages/core/src/algorithms/queue/step.ts.
+
+local function queue()
+  local function raise(step, us, num)
+    if us > step.us or (us == step.us and num > step.num) then
+      step.us, step.num = us, num
+    end
+  end
+
+  -- Gives back only what was taken last.
+  local function put(step)
+    local us, num = step.us, step.num
+    if us ~= step.at or num ~= step.at_num or us < now or (us == now and num == 0) then
+      return false
+    end
+    us, num = us - step.inc, num - step.inc_num
+    if num < 0 then
+      us, num = us - 1, num + step.den
+    end
+    if us < now then
+      us, num = now, 0
+    end
+    step.next, step.next_num = us, num
+    return true
+  end
+
+  local function judge(step, key)
+    local op = step.op
+    step.us, step.num, step.span, step.pause, step.cut = now, 0, 0, 0, false
+    local text = op ~= RESET and call('GET', key)
+    if text then
+      local us, num, span, pause, cut = queue_view(text, step.den, step.lead, step.lead_num)
+      if not us then
+        error(CORRUPT)
+      end
+      step.us, step.num, step.span, step.pause, step.cut = us, num, span, pause, cut
+    end
+    if op == PUT then
+      return put(step)
+    elseif op == RESET or op == HOLD then
+      return true
+    end
+    local us, num, latest = step.us + step.inc, step.num + step.inc_num, now + step.reach
+    if num >= step.den then
+      us, num = us + 1, num - step.den
+    end
+    local fits = us < latest or (us == latest and num <= step.reach_num)
+    if fits then
+      step.next, step.next_num = us, num
+    else
+      step.next, step.next_num = latest, step.reach_num -- for a record
+    end
+    return fits and not step.over
+  end
+
+  local function write(step, key)
+    local us, num = step.us, step.num
+    if us < now or (us == now and num == 0) then
+      call('DEL', key)
+    else
+      call('SET', key, queue_text(us, num, step.den, step.span, step.pause), 'PX', lifetime(us - now))
+    end
+  end
+
+  local function apply(step, key, go)
+    local op, passes = step.op, step.passes
+    if op == RESET then
+      call('DEL', key)
+    elseif op == PUT and passes then
+      step.us, step.num = step.next, step.next_num
+      if step.pause > now then
+        raise(step, step.pause + step.lead, step.lead_num)
+      end
+      write(step, key)
+    elseif op == HOLD then
+      step.pause = max(step.pause, now + min(step.hold, MAX_HOLD))
+      raise(step, step.pause + step.lead, step.lead_num)
+      step.span = max(step.span, step.own_span)
+      write(step, key)
+    elseif (passes and go and op <= SHADOW) or op == RECORD then
+      raise(step, step.next, step.next_num)
+      step.span = max(step.span, step.own_span)
+      write(step, key)
+    elseif step.cut and op <= SHADOW then
+      write(step, key)
+    end
+    reply_size = reply_size + 2
+    reply[reply_size - 1] = (step.us - now + 1) * 2 + (passes and 1 or 0)
+    reply[reply_size] = max(step.pause - now, 0)
+    if step.den > 1 then
+      reply_size = reply_size + 1
+      reply[reply_size] = step.num
+    end
+  end
+
+  return function(op)
+    local inc, reach, lead, den = number(), number(), number(), number()
+    local inc_num, reach_num, lead_num, at, at_num, hold, over = 0, 0, 0, 0, 0, 0, false
+    if den > 1 then
+      inc_num, reach_num, lead_num = number(), number(), number()
+    end
+    if op == PUT then
+      at, at_num = number(), number()
+    elseif op == HOLD then
+      hold = number()
+    elseif op == RECORD then
+      over = number() == 1
+    end
+    return {
+      op = op, judge = judge, apply = apply, passes = false,
+      inc = inc, reach = reach, lead = lead, den = den, inc_num = inc_num, reach_num = reach_num, lead_num = lead_num,
+      own_span = reach_num > 0 and reach + 1 or reach, at = at, at_num = at_num, hold = hold, over = over,
+      us = 0, num = 0, span = 0, pause = 0, cut = false, next = 0, next_num = 0,
+    }
+  end
+end
