@@ -94,6 +94,24 @@ describe('a job that is aborted', () => {
     expect(starts.ms[0]).toBeLessThan(100);
   });
 
+  it('loses its slot if nobody knows whether the store has it back', async () => {
+    const store = new FarStore();
+    const { shaper, starts } = setUp({}, { store, localShare: 1, logger: false });
+    const abort = new AbortController();
+    starts.schedule(shaper, 'a');
+    starts.schedule(shaper, 'b', { signal: abort.signal });
+    await pass(0);
+    store.down = 'put';
+    abort.abort();
+    await pass(0);
+    starts.schedule(shaper, 'c');
+    await pass(1_000);
+    expect(starts.all).toEqual([
+      { name: 'a', ms: 0 },
+      { name: 'c', ms: 500 },
+    ]);
+  });
+
   it('settles at once after its start too, and its work is told', async () => {
     const { shaper } = setUp();
     const abort = new AbortController();
@@ -216,6 +234,14 @@ describe('reserve', () => {
     await pass(0);
     expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 250 });
     expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 750 });
+  });
+
+  it('leaves to jobs that wait the slots that they need', async () => {
+    const { shaper, starts } = setUp();
+    starts.many(shaper, 2);
+    expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 500 });
+    await pass(1_000);
+    expect(starts.ms).toEqual([0, 250]);
   });
 
   it('does not take a slot that is over, though no timer has come since', async () => {

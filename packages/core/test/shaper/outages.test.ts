@@ -36,7 +36,7 @@ describe('while the store does not answer', () => {
     const store = new FarStore();
     store.down = true;
     const { shaper, starts } = setUp({ maxWait: '2s' }, { store, localShare: 1, ...quiet });
-    await shaper.pause('acme', '1s');
+    await expect(shaper.pause('acme', '1s')).rejects.toThrow(/SPW_STORE_UNAVAILABLE/);
     starts.many(shaper, 6);
     await pass(10_000);
     expect(starts.ms).toEqual([1000, 1250, 1500, 1750, 2000]);
@@ -70,7 +70,50 @@ describe('while the store does not answer', () => {
   });
 });
 
+describe('a pause that is known', () => {
+  it('holds when the store fails, and what waits starts right after it', async () => {
+    const { stores, here, there, starts } = twoProcesses();
+    starts.many(here, 3);
+    await pass(100);
+    await there.pause('acme', '2s');
+    await pass(110); // it looked at 200 ms
+    stores[0].down = true;
+    await pass(10_000);
+    expect(starts.ms[0]).toBe(0);
+    expect(starts.ms[1]).toBe(2100);
+    expect(starts.ms).toHaveLength(3);
+  });
+
+  it('holds in this process if the store cannot be told, and is not made shorter', async () => {
+    const store = new FarStore();
+    const { shaper, starts } = setUp({}, { store, onStoreError: 'deny', ...quiet });
+    starts.many(shaper, 2);
+    await pass(0);
+    store.down = true;
+    for (const duration of ['3s', '1s'] as const) {
+      await expect(shaper.pause('acme', duration)).rejects.toThrow(/SPW_STORE_UNAVAILABLE/);
+    }
+    await pass(2_000);
+    expect(starts.ms).toEqual([0]);
+    expect(shaper.queueLength('acme')).toBe(1);
+    store.down = false;
+    await pass(1_000);
+    expect(starts.all).toHaveLength(2);
+  });
+});
+
 describe('when the store is back', () => {
+  it('lets nothing start right after a reservation that it does not know of', async () => {
+    const store = new FarStore();
+    store.down = true;
+    const { shaper, starts } = setUp({}, { store, localShare: 1, ...quiet });
+    expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 0 });
+    store.down = false;
+    starts.many(shaper, 1);
+    await pass(1_000);
+    expect(starts.ms).toEqual([250]);
+  });
+
   it('brings no burst: what waits gets slots of the store, and none too soon after the last start', async () => {
     const store = new FarStore();
     const { shaper, starts } = setUp({}, { store, localShare: 1 / 2, ...quiet });

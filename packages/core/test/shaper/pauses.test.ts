@@ -67,6 +67,39 @@ describe('a pause', () => {
     expect(starts.ms).toEqual([0, 10_100, 10_350, 10_600, 10_850]);
   });
 
+  it('is waited for, though the slot comes before the store has told of it', async () => {
+    const { stores, here, there, starts } = twoProcesses({}, { storeTimeout: '1s' });
+    starts.many(here, 2);
+    await pass(100);
+    stores[0].slowMs.look = 150;
+    await there.pause('acme', '3s');
+    await pass(400);
+    stores[0].slowMs.look = 0;
+    await pass(4_000);
+    expect(starts.ms).toEqual([0, 3100]);
+  });
+
+  it('is not taken back by an answer to an older question', async () => {
+    const { stores, here, starts } = twoProcesses({}, { storeTimeout: '1s' });
+    starts.many(here, 2);
+    await pass(190);
+    stores[0].delayMs = 20;
+    stores[0].slowMs.hold = 200;
+    await pass(15); // it looks at 200 ms
+    await Promise.all([here.pause('acme', '3s'), pass(5_000)]);
+    expect(starts.ms[0]).toBe(0);
+    expect(starts.ms[1]).toBeGreaterThanOrEqual(3205);
+  });
+
+  it('holds at once in the process that begins it, however late the store hears of it', async () => {
+    const { stores, here, starts } = twoProcesses({}, { storeTimeout: '1s' });
+    starts.many(here, 2);
+    await pass(249);
+    stores[0].slowMs.hold = 500;
+    await Promise.all([here.pause('acme', '3s'), pass(5_000)]);
+    expect(starts.ms[1]).toBeGreaterThanOrEqual(3249);
+  });
+
   it('is never made shorter', async () => {
     const { shaper, starts } = setUp();
     starts.many(shaper, 2);

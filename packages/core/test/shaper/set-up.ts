@@ -20,8 +20,11 @@ export const FOUR: ShaperOptions = { name: 'calls', limit: 4, window: '1s' };
 export class FarStore implements Store {
   readonly sync = false;
   readonly asked: Step[] = [];
-  down = false;
+  /** What fails: everything, or steps of one kind. */
+  down: boolean | Step['op'] = false;
   delayMs = 0;
+  /** Takes so much longer over each kind of step before it does it. */
+  readonly slowMs: Partial<Record<Step['op'], number>> = {};
   memory: Pick<Store, 'apply'>;
 
   constructor(memory: Pick<Store, 'apply'> = memoryStore({ clock: systemClock })) {
@@ -30,8 +33,10 @@ export class FarStore implements Store {
 
   async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
     this.asked.push(...steps);
-    if (this.delayMs > 0) await sleep(this.delayMs);
-    if (this.down) throw new Error('down');
+    const op = steps[0]?.op ?? 'look';
+    const ms = this.delayMs + (this.slowMs[op] ?? 0);
+    if (ms > 0) await sleep(ms);
+    if (this.down === true || this.down === op) throw new Error('down');
     const answers = await this.memory.apply(steps);
     if (this.delayMs > 0) await sleep(this.delayMs);
     return answers;

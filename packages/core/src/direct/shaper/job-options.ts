@@ -6,7 +6,7 @@ import { mustBe } from '../../base/errors.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { ScheduleOptions } from '../../contract/shaper.js';
 import type { CostOptions } from '../options.js';
-import type { Signal } from './job.js';
+import type { JobOptions, Signal } from './job.js';
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_COST_INVALID` */
 export function costIn(options: CostOptions | undefined, { burst }: QueueRule): number {
@@ -21,10 +21,7 @@ export function costIn(options: CostOptions | undefined, { burst }: QueueRule): 
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function jobOptions(options: ScheduleOptions): {
-  readonly priority: number;
-  readonly signal: Signal | undefined;
-} {
+export function jobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority' | 'signal'> {
   const { priority = 0, signal } = options;
   if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
   checkHas('signal', 'addEventListener', signal);

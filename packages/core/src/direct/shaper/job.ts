@@ -33,7 +33,7 @@ export class Job {
   private waits = true;
   private readonly stopped: () => void;
 
-  /** @param stopped told if it is aborted while it waits */
+  /** @param stopped told if it is aborted, waiting or running */
   constructor(
     work: Work,
     { cost, priority, order, signal }: JobOptions,
@@ -75,10 +75,9 @@ export class Job {
   }
 
   private readonly onAbort = (): void => {
-    const { waits, signal } = this;
     this.end();
-    this.reject(signal?.reason);
-    if (waits) this.stopped();
+    this.reject(this.signal?.reason);
+    this.stopped();
   };
 
   private end(): void {

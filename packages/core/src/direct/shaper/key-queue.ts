@@ -127,7 +127,7 @@ export class KeyQueue {
 
   /** Nothing starts before this instant of our clock, whatever the store will say. */
   pauseUntil(us: number): void {
-    this.known.pause(us, this.slots.nowUs());
+    this.known.pause(us);
     this.turn();
   }
 

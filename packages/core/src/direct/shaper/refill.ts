@@ -32,7 +32,9 @@ export class Refill {
 
   /** When {@link begin} has something to do; Infinity if nothing is missing, or is asked for already. */
   dueUs(): number {
-    return this.isBusy || this.host.line.missing() === 0 ? Infinity : this.fromUs;
+    const { line, known } = this.host;
+    if (this.isBusy || line.missing() === 0) return Infinity;
+    return Math.max(this.fromUs, known.unheardUs);
   }
 
   async begin(): Promise<void> {

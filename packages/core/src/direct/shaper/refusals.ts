@@ -1,4 +1,4 @@
-/** The errors with which a scheduled job ends without a start. */
+/** The errors with which a job ends without a start. */
 
 import { SpillwayError } from '../../base/errors.js';
 
@@ -24,7 +24,7 @@ export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
 export function noAnswer(name: string, cause: Error): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_UNAVAILABLE',
-    `the store of shaper "${name}" did not answer, and onStoreError is deny`,
+    `the store of shaper "${name}" did not answer`,
     { cause },
   );
 }

@@ -1,6 +1,5 @@
 /** A shaper: lets work start at a pace, by key, over all processes that share its store. */
 
-import { checkOptions } from '../../base/check-shapes.js';
 import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
 import { wallClockMs } from '../../base/clock.js';
 import type { Duration } from '../../base/duration.js';
@@ -37,8 +36,8 @@ import { type Heard, type Slot, Slots } from './slots.js';
  * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
  *
  * `maxQueue` counts the jobs of this process over all keys. When the store does not answer, this process keeps
- * `localShare` of the pace; when it is back, what waits gets slots of the store. If a pause was begun meanwhile, the
- * store does not know of it.
+ * `localShare` of the pace; when it is back, what waits gets slots of the store. A pause that the store could not be
+ * told of rejects with `SPW_STORE_UNAVAILABLE`; it holds in this process until the store is back.
  *
  * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
  * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
@@ -142,7 +141,10 @@ class Paced implements Shaper, KeyQueueHost {
   async pause(key: string, duration: Duration): Promise<void> {
     const us = durationBetween('duration', duration, '0ms', '24h');
     this.queues.get(key)?.pauseUntil(this.slots.nowUs() + us);
-    return this.slots.hold(key, us, (heard) => this.queues.get(key)?.hear(heard));
+    return this.slots.hold(key, us, (heard) => {
+      this.queues.get(key)?.hear(heard);
+      if (heard.failure) throw noAnswer(this.name, heard.failure);
+    });
   }
 
   close(): Promise<void> {

@@ -38,7 +38,7 @@ export interface Heard {
 }
 
 /** What came of giving a slot back. `kept`: others wait for later ones. `unknown`: the store did not answer. */
-export type GivenBack = 'done' | 'kept' | 'unknown';
+type GivenBack = 'done' | 'kept' | 'unknown';
 
 export class Slots {
   private readonly client: DirectClient;
@@ -136,11 +136,7 @@ export class Slots {
 
   /** Makes instants of the clock that decided. */
   private momentsOf(step: Step, { failure, nowUs }: Answer): (us: number) => Moment {
-    if (failure) {
-      // Of a key for which the stand-in has no room, it does not tell the time either.
-      const lateUs = nowUs === 0 ? this.nowUs() : 0;
-      return (us) => new Moment(us + lateUs, undefined);
-    }
+    if (failure) return (us) => new Moment(us, undefined); // the stand-in goes by our clock
     const time = this.client.store.timeOf(step);
     time.learn(nowUs, this.nowUs());
     return (us) => new Moment(us, time);
