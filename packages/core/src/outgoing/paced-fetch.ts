@@ -115,7 +115,7 @@ class PacedCall {
     if ('response' in outcome) {
       return outcome.response.status === 429 || outcome.response.status === 503;
     }
-    return this.pacing.retryErrors && !wasEnded(outcome.error, this.call.signal);
+    return this.pacing.retryErrors && !wasEnded(outcome.error);
   }
 }
 
@@ -126,10 +126,10 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
   return signal ? AbortSignal.any([signal, timeout]) : timeout;
 }
 
-/** Whether a call failed because its time was over or somebody called it off. */
-function wasEnded(error: unknown, signal: WebSignal | undefined): boolean {
+/** Whether the time was over or somebody gave up. Where a signal has a reason of its own, the shaper rejects with it. */
+function wasEnded(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;
-  return signal?.aborted === true || name === 'AbortError' || name === 'TimeoutError';
+  return name === 'AbortError' || name === 'TimeoutError';
 }
 
 /** Nobody reads this response: its connection is free for the next call. */

@@ -87,12 +87,13 @@ export class Pauses {
     const saidMs = retryAfterMs(headers, trip.endMs) ?? this.leftMs(headers, status, trip);
     if (saidMs !== undefined) {
       known.unsaid = 0;
-      return this.pause(key, this.spread(saidMs), status, 'retry-after');
+      await this.pause(key, this.spread(saidMs), status, 'retry-after');
+      return;
     }
     // Calls that were on the wire together are refused together: they count as one.
     if (known.unsaid === 0 || trip.startMs >= known.pausedUntilMs) known.unsaid += 1;
     const waitMs = UNSAID_MS * 2 ** (known.unsaid - 1);
-    return this.pause(key, this.spread(waitMs), status, 'unsaid');
+    await this.pause(key, this.spread(waitMs), status, 'unsaid');
   }
 
   /** Of a 429, the time of the limit of which the least is left. A 503 is not about a quota. */
@@ -114,8 +115,8 @@ export class Pauses {
     if (spent.units > 0 && (await this.waitOf(key)) === 0) return;
     // The shaper spaces those who return, so they need not be spread over more than a period.
     const pauseMs = spent.pauseMs + jitter * random() * periodMs;
-    await this.pause(key, pauseMs, response.status, 'quota');
-    this.lagMs = this.nowMs() - trip.endMs;
+    const isSent = await this.pause(key, pauseMs, response.status, 'quota');
+    if (isSent) this.lagMs = this.nowMs() - trip.endMs;
   }
 
   /**
@@ -126,7 +127,7 @@ export class Pauses {
     const waitMs = await this.waitOf(host);
     if (waitMs <= 0) return false;
     try {
-      await this.shaper.pause(key, waitMs);
+      await this.shaper.pause(key, Math.ceil(waitMs));
       return true;
     } catch (error) {
       this.options.onError(error);
@@ -149,25 +150,27 @@ export class Pauses {
     return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
   }
 
-  /** A pause that ends before one that is known is not sent. */
+  /** Whether a pause was sent: not one that ends before one that is known. */
   private async pause(
     key: string,
     ms: number,
     status: number,
     cause: PauseEvent['cause'],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const known = this.known(key);
     const { maxPauseMs, onPause, onError } = this.options;
     const pauseMs = Math.ceil(Math.min(ms, Math.max(maxPauseMs, this.shaper.periodMs)));
     const startMs = this.nowMs();
-    if (startMs + pauseMs <= known.pausedUntilMs) return;
+    if (startMs + pauseMs <= known.pausedUntilMs) return false;
     known.pausedUntilMs = startMs + pauseMs;
     try {
       await this.shaper.pause(key, pauseMs);
       onPause({ key, pauseMs, status, cause });
+      return true;
     } catch (error) {
       known.pausedUntilMs = 0;
       onError(error);
+      return false;
     }
   }
 

@@ -119,7 +119,7 @@ describe('with keys of your own', () => {
 describe('a shaper that cannot pause', () => {
   it('is a fault, and the response comes back all the same', async () => {
     const faults: unknown[] = [];
-    const { time, send, shaper, events } = setUp([[429], [200]], {
+    const { time, send, shaper, events } = setUp([[429], [429, { 'retry-after-ms': '400' }]], {
       onFault: (fault) => void faults.push(fault),
     });
     const error = new Error('no store');
@@ -127,6 +127,10 @@ describe('a shaper that cannot pause', () => {
     expect((await within(time, 0, send(URL_A))).status).toBe(429);
     expect(faults).toEqual([{ limiter: 'fake', source: 'store', error }]);
     expect(events).toEqual([]);
+    const asked: number[] = [];
+    shaper.pause = async (_, ms) => void asked.push(Number(ms));
+    await within(time, PERIOD_MS, send(URL_A));
+    expect(asked).toEqual([400]);
   });
 
   it('is a line in the log where there is no onFault, and so is an onPause that throws', async () => {

@@ -32,6 +32,8 @@ async function pauseAfter(
   return set.events.at(-1);
 }
 
+const OTHERS: readonly Answer[] = Array.from({ length: 6000 }, () => [200]);
+
 describe('an answer', () => {
   it('with nothing left pauses the key until there is more', async () => {
     const event = { key: 'a.example', pauseMs: 7000, status: 200, cause: 'quota' };
@@ -94,6 +96,23 @@ describe('the second that rounding added', () => {
   });
 });
 
+describe('what was learnt of a limit', () => {
+  it('is kept while answers do not tell of it', async () => {
+    expect(await pauseAfter([left(4, 1), [200, {}], left(0, 1)])).toMatchObject({ pauseMs: 600 });
+  });
+
+  it('is waited out for twice as long, if refusals go on when that was over', async () => {
+    const refused: Answer = [429, { 'retry-after': '1' }];
+    const spent = left(0, 1, 5);
+    // Each call has ten seconds. Two refusals, thirty seconds, then one more: sixty seconds.
+    const twice = [spent, refused, refused, spent, spent, spent, refused];
+    const after = (calls: number): Promise<unknown> =>
+      pauseAfter([...twice, ...Array.from({ length: calls }, () => spent)]);
+    expect(await after(5)).toMatchObject({ pauseMs: 1000 });
+    expect(await after(7)).toMatchObject({ pauseMs: 600 });
+  });
+});
+
 describe('a call that took long', () => {
   it('took so long because the server worked: that time is gone', async () => {
     expect(await pauseAfter([left(9, 9), left(0, 5)], [10, 1010])).toMatchObject({ pauseMs: 4000 });
@@ -147,4 +166,14 @@ it.each([
   for (let other = 0; other < others; other += 1) await send(`https://a.example/${other}`);
   await within(time, 2000, send(URL_A));
   expect(events.at(-1)).toMatchObject({ pauseMs, cause: 'unsaid' });
+});
+
+it('of ten thousand keys the one that was used again is not forgotten', async () => {
+  const key = ({ url }: Request): string => new URL(url).pathname;
+  const { time, send, events } = setUp([[429], ...OTHERS, [429], ...OTHERS, [429]], { key });
+  for (let round = 0; round < 3; round += 1) {
+    await within(time, 9000, send(URL_A));
+    for (let other = 0; other < 6000; other += 1) await send(`https://a.example/${round}/${other}`);
+  }
+  expect(events.map(({ pauseMs }) => pauseMs)).toEqual([1000, 2000, 4000]);
 });
