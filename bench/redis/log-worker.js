@@ -40,7 +40,7 @@ const askers = Array.from({ length: 100 }, () => {
 function ask({ clock, store }, op, cost, atUs) {
   clock.setUs(nowUs);
   const rule = makeRule('sliding-window-log', size, WINDOW_US);
-  const receipt = atUs === undefined ? undefined : { atUs, num: 0 };
+  const receipt = atUs === undefined ? undefined : { atUs, num: 0, units: 1 };
   return store.apply([{ op, limiter: 'log', key: 'ada', rule, cost, binding: true, receipt }]);
 }
 

@@ -9,6 +9,7 @@ import { judged } from '../harness/targets.js';
 import { contenders, threefold } from './contenders.js';
 import { leaseTables } from './leases.js';
 import { logTables } from './log.js';
+import { logRateTables } from './log-rate.js';
 
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 5;
@@ -89,7 +90,9 @@ export async function redisTables(say) {
   const server = await startRedis(program, SERVER_CORE);
   try {
     const parts = [];
-    for (const part of [measure, leaseTables, logTables]) parts.push(await part(server.port, say));
+    for (const part of [measure, leaseTables, logTables, logRateTables]) {
+      parts.push(await part(server.port, say));
+    }
     return parts.join('\n\n');
   } finally {
     server.stop();

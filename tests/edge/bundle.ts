@@ -24,3 +24,20 @@ export async function bundleForWorker(
     external: imports.filter((one) => one.external).map((one) => one.path),
   };
 }
+
+/** The modules of which a program has any code after the bundler has left out what it does not use. */
+export async function modulesOf(source: string): Promise<string[]> {
+  const { metafile } = await build({
+    stdin: { contents: source, resolveDir: import.meta.dirname },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'es2022',
+    conditions: ['@spillway/source'],
+    metafile: true,
+    write: false,
+  });
+  return Object.values(metafile.outputs).flatMap(({ inputs }) =>
+    Object.keys(inputs).filter((module) => (inputs[module]?.bytesInOutput ?? 0) > 0),
+  );
+}

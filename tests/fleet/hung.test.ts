@@ -1,7 +1,7 @@
 /** A Redis machine that hangs, or vanishes without a word, while its connections stay open: the client of the samples notices, and others are helped. */
 
 import { createGuard, rateLimit } from '@spillway/core';
-import { fromNodeRedis, redisStore } from '@spillway/redis';
+import { redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { createClient } from 'redis';
@@ -38,7 +38,7 @@ async function opened(port: number): Promise<Client> {
   client.on('error', () => undefined);
   await client.connect();
   onTestFinished(() => client.destroy());
-  return fromNodeRedis(client);
+  return client;
 }
 
 const KEYS = 12;

@@ -10,7 +10,7 @@ import { spillway as koa } from '@spillway/koa';
 import { SpillwayModule } from '@spillway/nestjs';
 import { openTelemetryObserver } from '@spillway/opentelemetry';
 import { prometheusObserver } from '@spillway/prometheus';
-import { fromNodeRedis, fromNodeRedisCluster } from '@spillway/redis';
+import { redisControl, redisStore } from '@spillway/redis';
 import { describe, expect, it } from 'vitest';
 
 const limit = { name: 'api', limit: 5, window: '1m' } as const;
@@ -142,7 +142,7 @@ it('a live setting is cleared by a list', () => {
   expect(thrownBy(clear)).toBe('SPW_OPTION_INVALID');
 });
 
-it.each([fromNodeRedis, fromNodeRedisCluster])('a client is told by its methods', (from) => {
+it.each([redisStore, redisControl])('a client is told by its methods', (from) => {
   expect(thrownBy(() => from({} as never))).toBe('SPW_OPTION_INVALID');
   const secret = 'redis://:secret@localhost';
   expect(() => from(secret as never)).toThrow(/^(?!.*secret).*SPW_OPTION_INVALID/);

@@ -114,6 +114,7 @@ function decision(reason: 'overload' | 'rate', retryAfterMs: number) {
     outcome: 'denied',
     reason,
     cost: 1,
+    used: Number.NaN,
     remaining: 0,
     retryAfterMs,
     resetMs: Number.NaN,

@@ -85,7 +85,8 @@ function limitersOf(
       mode: e,
       decide: ({ path }) => {
         if (path === '/throws') throw new Error('mine');
-        const rest = { cost: 1, remaining: Number.NaN, retryAfterMs: 0, resetMs: Number.NaN };
+        const unknown = { used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN };
+        const rest = { cost: 1, retryAfterMs: 0, ...unknown };
         return { limiter: 'own', allowed: true, outcome: 'allowed', reason: null, ...rest };
       },
     },

@@ -53,10 +53,14 @@ function describePackage(dir: string): PublicPackage {
   return { name: manifest.name, dir, entries, peers };
 }
 
-/** `name@version` as it is installed for the package or the repository in `dir`. */
+/**
+ * `name@version` as it is installed for the package or the repository in `dir`; of an alias, such as `redis5`, the
+ * alias and what it stands for.
+ */
 export function pin(dir: string, name: string): string {
   const folders = createRequire(join(dir, 'package.json')).resolve.paths(name) ?? [];
   const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
   if (!found) throw new Error(`${name}, a peer of ${dir}, is not installed here`);
-  return `${name}@${readManifest(found).version}`;
+  const { name: own, version } = readManifest(found);
+  return own === name ? `${name}@${version}` : `${name}@npm:${own}@${version}`;
 }

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programOfOptions } from './options.js';
-import { publicPackages, readManifest } from './packages.js';
+import { pin, publicPackages, ROOT, readManifest } from './packages.js';
 import { installPacked, type Project } from './project.js';
 
 const packages = publicPackages();
@@ -14,10 +14,13 @@ let project: Project;
 /** The last major that knows `moduleResolution: node10`; other than the compiler of this repository. */
 const OLD_TYPESCRIPT = 'typescript@5.9.3';
 
+/** The clients of Redis that are taken in two majors: the older. */
+const OLD_CLIENTS = ['ioredis5', 'redis5'].map((name) => pin(join(ROOT, 'packages/redis'), name));
+
 beforeAll(async () => {
   const [first, ...others] = packages;
   if (!first) throw new Error('nothing to pack');
-  const peers = [...first.peers, OLD_TYPESCRIPT];
+  const peers = [...first.peers, OLD_TYPESCRIPT, ...OLD_CLIENTS];
   project = await installPacked([{ ...first, peers }, ...others]);
 }, 180_000);
 
@@ -155,11 +158,39 @@ describe('strict TypeScript, declarations checked too', () => {
     expect(await messagesFor('old.ts', `${use}\n${none}`, options, project.dir)).toEqual([]);
   }, 120_000);
 
+  it('redisStore takes what clients of Redis make, without a cast', async () => {
+    const options = { module: 'nodenext', moduleResolution: 'nodenext' };
+    expect(await messagesFor('clients.mts', CLIENTS, options)).toEqual([]);
+  });
+
   it('an option may be undefined wherever it may be left out', async () => {
     const options = { module: 'nodenext', moduleResolution: 'nodenext' };
     expect(await messagesFor('options.mts', programOfOptions(), options)).toEqual([]);
   });
 });
+
+const CLIENTS = `
+  import { fromUpstash, redisControl, redisStore } from '@spillway/redis';
+  import { redisStoreAt } from '@spillway/redis/testing';
+  import { ManualClock } from '@spillway/core/testing';
+  import { Redis as Upstash } from '@upstash/redis';
+  import { Cluster, Redis } from 'ioredis';
+  import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
+  import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
+  import { createClient, createCluster, RESP_TYPES } from 'redis';
+  import { createClient as createClient5, createCluster as createCluster5 } from 'redis5';
+  const nodes = { rootNodes: [{ url: 'redis://127.0.0.1:7000' }] };
+  const commandOptions = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
+  export const stores = [
+    redisStore(new Redis()), redisStore(new Redis5()), redisStore(new Valkey()),
+    redisStore(new Cluster([7000])), redisStore(new Cluster5([7000])), redisStore(new ValkeyCluster([7000])),
+    redisStore(createClient()), redisStore(await createClient({ RESP: 3, commandOptions }).connect()),
+    redisStore(createClient5()), redisStore(createCluster(nodes)), redisStore(createCluster5(nodes)),
+    redisStore(fromUpstash(new Upstash({ url: 'https://redis.example', token: 'x' }))),
+  ];
+  export const others = [redisControl(createCluster(nodes)), redisStoreAt(createClient(), new ManualClock())];
+  // @ts-expect-error: a URL is no client
+  redisStore('redis://127.0.0.1');`;
 
 /** False for a message about a file of a package that is not ours: `@types/koa` names a type that Koa no longer has. */
 function isOurs(message: string): boolean {

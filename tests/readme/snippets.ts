@@ -59,12 +59,14 @@ export function snippetsIn(file: string, lines: readonly string[]): Snippet[] {
 
 /** Every page that a reader may open, by its path in the repository. */
 export function markdownFiles(): string[] {
-  const packages = directories('packages').map((name) => `packages/${name}/README.md`);
+  const readmes = ['packages', 'examples'].flatMap((folder) =>
+    directories(folder).map((name) => `${folder}/${name}/README.md`),
+  );
   return [
     'README.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
-    ...packages,
+    ...readmes,
     ...filesUnder('docs', '.md'),
   ].filter((file) => existsSync(join(ROOT, file)));
 }

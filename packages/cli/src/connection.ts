@@ -9,6 +9,7 @@ import { databaseOf, hostOf, portOf, redisUrl } from './redis-url.js';
 export interface CommonOptions {
   readonly redis?: string | undefined;
   readonly cluster?: true | undefined;
+  readonly prefix?: string | undefined;
   readonly json?: true | undefined;
 }
 
@@ -39,16 +40,15 @@ export async function connected<Value>(
 ): Promise<Value> {
   const url = redisUrl(options.redis ?? process.env['REDIS_URL']);
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
+  const { prefix } = options;
   const { client, firstError } = clientFor(url, options);
   const time = deadline(DEADLINE_MS, tooLate(url, options));
   try {
-    const connecting = client.connect().catch((error: Error) => {
-      throw unreachable(url, firstError() ?? error);
-    });
-    await time.keep(connecting);
-    const control = redisControl(client, hashKeys === undefined ? {} : { hashKeys });
+    // Made before the connection: a wrong option is told whether Redis is there or not.
+    const control = redisControl(client, { hashKeys, prefix });
     const store = redisStore(client, {
-      ...(hashKeys !== undefined && { hashKeys }),
+      hashKeys,
+      prefix,
       // A reset must find all counts of its key. If they cannot be read, the command fails and resets nothing.
       logger: {
         warn: (line) => {
@@ -56,6 +56,10 @@ export async function connected<Value>(
         },
       },
     });
+    const connecting = client.connect().catch((error: Error) => {
+      throw unreachable(url, firstError() ?? error);
+    });
+    await time.keep(connecting);
     const work = use({ control, store });
     return await (options.patient ? work : time.keep(work));
   } finally {

@@ -118,6 +118,7 @@ function common(command: Command): Command {
   return command
     .option('--redis <url>', 'where Redis is (default: REDIS_URL)')
     .option('--cluster', 'it is one node of a Redis Cluster')
+    .option('--prefix <prefix>', "as in the service's redisStore (default: spw:)")
     .option('--json', 'print JSON');
 }
 

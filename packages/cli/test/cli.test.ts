@@ -36,6 +36,20 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     return { control, admit };
   }
 
+  it('works on the keys of the service that has its prefix, and on no others', async () => {
+    const shop = redisControl(redis(), { prefix: 'shop:' });
+    onTestFinished(() => shop.close());
+    const at = ['--prefix', 'shop:', '--anyway'];
+    await spillway(['set', 'api', 'shadow', ...at, ...because]);
+    await spillway(['block', 'api', 'eve', ...at, ...because]);
+    expect((await spillway(['reset', 'api', 'eve', ...at])).code).toBe(0);
+    expect(await shop.history()).toHaveLength(3);
+    const seen = await json<{ overrides: Override[] }>('status', '--prefix', 'shop:');
+    expect(seen.overrides).toHaveLength(2);
+    expect((await json<{ overrides: Override[] }>('status')).overrides).toEqual([]);
+    expect(await redis().keys('spw:*')).toEqual(['spw:{%control}limiters']);
+  });
+
   it('switches a limiter, which a service then obeys, and back', async () => {
     const { control, admit } = service();
     expect([await admit(), await admit()]).toEqual([true, false]);

@@ -35,6 +35,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
       ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
       ['a command is unknown', ['stats'], /Did you mean status/],
+      ['a prefix is none', ['status', '--prefix', 'a{b}'], /prefix must be 1 to 32 of/],
       [
         'a limiter has no such name',
         ['set', 'é', 'off', '--anyway', ...because],

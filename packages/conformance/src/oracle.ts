@@ -138,10 +138,11 @@ function verdict(
   charged: boolean,
 ): Verdict {
   const machine = machineOf(rule);
-  const { remaining, retryUs, resetUs } = machine.numbers(rule, view, now, cost, allowed);
+  const { used, remaining, retryUs, resetUs } = machine.numbers(rule, view, now, cost, allowed);
   return {
     allowed,
     charged,
+    used: Number(used),
     remaining: Number(remaining),
     retryAfterMs:
       retryUs === null ? Number.POSITIVE_INFINITY : Number(retryUs ?? Number.NaN) / 1000,

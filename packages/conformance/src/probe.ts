@@ -15,6 +15,9 @@ export interface Seen extends Numbers {
   readonly answer: Answer;
 }
 
+/** What is compared of two answers. */
+export const FIELDS = ['allowed', 'used', 'remaining', 'retryAfterMs', 'resetMs'] as const;
+
 /** Parts of a step that checks rarely set. */
 type StepExtras = Partial<Pick<Step, 'binding' | 'branch' | 'receipt' | 'lease'>>;
 
@@ -134,7 +137,7 @@ export function expectEqual<T extends number | string | boolean>(
 
 /** @throws Error that begins with `what`, unless the numbers of the two answers are the same */
 export function expectSame(what: string, expected: Seen, got: Seen): void {
-  for (const field of ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
+  for (const field of FIELDS) {
     expectEqual(`${what}: ${field}`, expected[field], got[field]);
   }
 }

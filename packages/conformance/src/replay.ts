@@ -5,7 +5,7 @@ import type { Receipt, Rule } from '@spillway/core/store';
 import { destination } from './moves.js';
 import { mergedSteps } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
-import { lease, type Probe, receiptOf, type Seen, step } from './probe.js';
+import { FIELDS, lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
 import { costOf, givenOf, type StepPick, type Trace } from './trace.js';
 
@@ -21,8 +21,6 @@ interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
 }
-
-const FIELDS = ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const;
 
 /**
  * Runs `trace` on counts that no other check uses.

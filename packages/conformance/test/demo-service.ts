@@ -86,6 +86,7 @@ const workers: Limiter<IncomingMessage> = {
       outcome: sheds ? 'denied' : 'allowed',
       reason: sheds ? 'overload' : null,
       cost: 1,
+      used: Number.NaN,
       remaining: Number.NaN,
       retryAfterMs: sheds ? 1_500 : 0,
       resetMs: Number.NaN,

@@ -7,6 +7,8 @@ import { Fraction, lesser } from '../src/oracle/fraction.js';
 export interface Literal {
   passes(us: number, cost: number): boolean;
   charge(us: number, cost: number): void;
+  /** Units that count at an instant, rounded up. */
+  used(us: number): number;
   /** Whether nothing charged still counts. */
   rested(us: number): boolean;
 }
@@ -26,6 +28,7 @@ function literalBucket(rule: BucketRule): Literal {
       tokens = level(us).minus(Fraction.of(cost));
       lastUs = us;
     },
+    used: (us) => Number(burst.minus(level(us)).ceil()),
     rested: (us) => burst.atMost(level(us)),
   };
 }
@@ -54,6 +57,10 @@ function literalWindow(rule: WindowRule): Literal {
       return previous * left + (current + cost) * w <= limit * w;
     },
     charge: (us, cost) => void events.push({ us, cost }),
+    used(us) {
+      const { previous, current, left } = counts(us);
+      return current + Math.ceil((previous * left) / w);
+    },
     rested(us) {
       const { previous, current } = counts(us);
       return previous === 0 && current === 0;
@@ -67,6 +74,7 @@ function literalLog(rule: LogRule): Literal {
   return {
     passes: (us, cost) => used(us) + cost <= rule.limit,
     charge: (us, cost) => void events.push({ us, cost }),
+    used,
     rested: (us) => used(us) === 0,
   };
 }
@@ -88,7 +96,7 @@ export function bruteForce(
   capacity: number,
   us: number,
   cost: number,
-): { remaining: number; retryAfterMs: number; resetMs: number } {
+): { used: number; remaining: number; retryAfterMs: number; resetMs: number } {
   let remaining = 0;
   while (remaining < capacity && model.passes(us, remaining + 1)) remaining += 1;
   let waitUs = 0;
@@ -96,6 +104,7 @@ export function bruteForce(
   let restUs = 0;
   while (!model.rested(us + restUs)) restUs += 1;
   return {
+    used: model.used(us),
     remaining,
     retryAfterMs: cost > capacity ? Number.POSITIVE_INFINITY : waitUs / 1000,
     resetMs: restUs / 1000,

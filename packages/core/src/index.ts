@@ -45,6 +45,14 @@ export type {
   Setting,
 } from './control/override.js';
 export { createLimiter } from './direct/keyed-limiter.js';
+export { createLimiters } from './direct/limiters.js';
+export type {
+  AlternativeDecision,
+  LimitCosts,
+  Limiters,
+  LimitersDecision,
+  LimitKeys,
+} from './direct/limiters-options.js';
 export type {
   CostOptions,
   GroupDecision,

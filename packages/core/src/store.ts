@@ -6,9 +6,11 @@ export { MAX_LEASE_US } from './algorithms/leases/step.js';
 export { measure } from './algorithms/measure.js';
 export { receiptFrom } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
+export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { durationBetween, positiveInteger } from './base/checks.js';
 export { type Clock, systemClock } from './base/clock.js';
 export { type Duration, toMicroseconds } from './base/duration.js';
+export { type EncodeNameOptions, encodeName } from './base/encode-name.js';
 export { mulDiv, type Quotient } from './base/exact.js';
 export type {
   Answer,
@@ -50,5 +52,8 @@ export type {
   StoreErrorPolicy,
   SyncStore,
 } from './contract/store.js';
+export type { Decide, StateBackend, StateChanges } from './state/backend.js';
+export { stateStore } from './state/state-store.js';
+export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { askParts, type Part, partsOf } from './stores/parts.js';
+export { branchesOf, type Part, partsOf } from './stores/parts.js';

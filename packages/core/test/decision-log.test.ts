@@ -65,6 +65,7 @@ describe('a decision log', () => {
         cost: 1,
         share: 1,
         keyHash: log.hashOf('@203.0.113.7'),
+        used: 1,
         remaining: 0,
         retryAfterMs: 3_600_000,
         resetMs: 3_600_000,

@@ -22,6 +22,7 @@ const passing: Decision = {
   outcome: 'allowed',
   reason: null,
   cost: 1,
+  used: Number.NaN,
   remaining: Number.NaN,
   retryAfterMs: 0,
   resetMs: Number.NaN,

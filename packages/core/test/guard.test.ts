@@ -194,6 +194,7 @@ describe('a guard', () => {
         outcome: 'denied',
         reason: 'overload',
         cost: 1,
+        used: Number.NaN,
         remaining: Number.NaN,
         retryAfterMs: 2_000,
         resetMs: Number.NaN,

@@ -1,6 +1,7 @@
 import {
   createLimiter,
   type Decision,
+  type GroupDecision,
   isSpillwayError,
   memoryStore,
   type Store,
@@ -92,6 +93,27 @@ describe('createLimiter', () => {
     limiter.consume('a', { cost: 5 });
     expect(limiter.refund(limiter.consume('a'))).toBe(false);
     expect(limiter.refund(limiter.peek('a'))).toBe(false);
+  });
+
+  it('gives back a part of a grant', () => {
+    const { limiter } = setUp();
+    const granted = limiter.consume('a', { cost: 4 });
+    expect(() => limiter.refund(granted, { cost: -1 })).toThrow(/SPW_COST_INVALID/);
+    expect(limiter.refund(granted, { cost: 3 })).toBe(true);
+    expect(limiter.peek('a').remaining).toBe(4);
+    expect(limiter.refund(granted)).toBe(false);
+  });
+
+  it('peeks at several keys as consumeAll would answer', () => {
+    const { limiter } = setUp();
+    limiter.consume('b', { cost: 5 });
+    const seen = limiter.peek(['a', 'b']);
+    expectTypeOf(seen).toEqualTypeOf<GroupDecision>();
+    expect(seen).toEqual(limiter.consumeAll(['a', 'b']));
+    expect(seen).toMatchObject({ allowed: false, binding: { reason: 'rate' } });
+    expect(limiter.peek(['a', 'a'], { cost: 2 }).decisions.map(({ cost }) => cost)).toEqual([4, 4]);
+    expect(limiter.peek('a').remaining).toBe(5);
+    for (const keys of [[], ['']]) expect(() => limiter.peek(keys)).toThrow(/SPW_KEY_INVALID/);
   });
 
   it('gives back the grants of consumeAll one by one', () => {

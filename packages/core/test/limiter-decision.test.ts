@@ -11,6 +11,7 @@ const fields = {
   outcome: 'allowed',
   reason: null,
   cost: 1,
+  used: 1,
   remaining: 9,
   retryAfterMs: 0,
   resetMs: 1000,

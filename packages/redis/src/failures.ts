@@ -96,6 +96,11 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before Redis could decide');
 }
 
+/** A call was sent, and nobody waits for its answer any more. It may have been run. */
+export function unanswered(): SpillwayError {
+  return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
+}
+
 /** Whether Redis does not know the script yet. Then nothing was run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');

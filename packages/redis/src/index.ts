@@ -1,14 +1,10 @@
 /** Spillway's store and control on Redis. */
 
+export type { AnyRedisClient } from './clients/as-redis-client.js';
 export type { RedisClient } from './clients/client.js';
 export type { IoredisClient } from './clients/ioredis.js';
-export {
-  fromNodeRedis,
-  type NodeRedisCalls,
-  type NodeRedisClient,
-  type NodeRedisLike,
-} from './clients/node-redis.js';
-export { fromNodeRedisCluster, type NodeRedisCluster } from './clients/node-redis-cluster.js';
+export type { NodeRedisCalls, NodeRedisClient, NodeRedisLike } from './clients/node-redis.js';
+export type { NodeRedisCluster } from './clients/node-redis-cluster.js';
 export { fromUpstash, type UpstashClient, type UpstashPipeline } from './clients/upstash.js';
 export type { KnownLimiter } from './control/known-limiter.js';
 export {

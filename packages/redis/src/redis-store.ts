@@ -21,16 +21,17 @@ import {
 import slotOf from 'cluster-key-slot';
 import { Batches } from './calls/batches.js';
 import { askSlots } from './calls/cross-slot.js';
-import { ReadyQueue } from './calls/ready-queue.js';
-import { ScriptCalls } from './calls/script-calls.js';
+import type { Group } from './calls/group.js';
+import { GroupCalls } from './calls/group-calls.js';
 import { Silence } from './calls/silence.js';
-import { asRedisClient } from './clients/as-redis-client.js';
+import { Transport } from './calls/transport.js';
+import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
-import type { IoredisClient } from './clients/ioredis.js';
 import { type KeyNamer, keyNamer } from './codec/keys.js';
+import { prefixFrom } from './codec/prefix.js';
 import { productionScript, type Script } from './codec/script.js';
+import { ControlScripts } from './control/control-scripts.js';
 import { Registry } from './control/registry.js';
-import { Scripts } from './control/scripts.js';
 
 /** How long a refusal is remembered on a Cluster. */
 const REFUSALS_LAST_US = 1_000_000;
@@ -39,6 +40,11 @@ const REFUSALS_LAST_US = 1_000_000;
 export interface RedisStoreOptions {
   /** A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
   readonly hashKeys?: string | Uint8Array | undefined;
+  /**
+   * What the names of all keys begin with: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different
+   * prefixes share nothing on one server. Default `'spw:'`.
+   */
+  readonly prefix?: string | undefined;
   /**
    * The most steps in one script call, so that no call keeps Redis busy for long. Default 128. A larger group goes
    * alone, in one call.
@@ -68,9 +74,9 @@ export interface RedisStore extends Store {
 
 /**
  * Keeps counts in Redis, for all processes together. Each group of limits is one atomic step in one script call, by
- * Redis's own clock. Give it an ioredis client as it is, others through {@link fromNodeRedis},
- * {@link fromNodeRedisCluster} or {@link fromUpstash}. The client stays yours: you set its options, handle its errors
- * and close it.
+ * Redis's own clock. Takes a client of ioredis, iovalkey or node-redis as it is, also for a Cluster, and one of Upstash
+ * through {@link fromUpstash}. The client stays yours: you set its options, open it if it is one of node-redis, handle
+ * its errors and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -82,10 +88,7 @@ export interface RedisStore extends Store {
  * (await limiter.consume('ada')).remaining; // 4
  * ```
  */
-export function redisStore(
-  client: IoredisClient | RedisClient,
-  options: RedisStoreOptions = {},
-): RedisStore {
+export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = {}): RedisStore {
   return new Redis(asRedisClient(client), productionScript(), options);
 }
 
@@ -106,6 +109,7 @@ export class Redis implements RedisStore {
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
     this.client = client;
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
+    const prefix = prefixFrom(options.prefix);
     positiveInteger('maxSteps', maxSteps);
     if (reconnect && !client.reconnect) {
       throw new SpillwayError(
@@ -113,7 +117,7 @@ export class Redis implements RedisStore {
         'reconnect must be left out: this client has no connection that the store could end',
       );
     }
-    this.nameOf = keyNamer(hashKeys);
+    this.nameOf = keyNamer(hashKeys, prefix);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
     // In a group across slots, others may hold units that they are about to give back.
@@ -121,11 +125,12 @@ export class Redis implements RedisStore {
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
     }
-    this.registry = new Registry(new Scripts(client), options.logger);
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
-    const scriptCalls = new ScriptCalls(client, script, silence, testClock);
-    const queue = new ReadyQueue(client, scriptCalls);
-    this.batches = new Batches((groups) => queue.pass(groups), maxSteps, coalesce);
+    const transport = new Transport(client, silence);
+    this.registry = new Registry(new ControlScripts(transport, prefix), options.logger);
+    const again = (group: Group) => this.batches.ask(group);
+    const calls = new GroupCalls(transport, script, again, testClock);
+    this.batches = new Batches((groups) => calls.pass(groups), maxSteps, coalesce);
   }
 
   register(limiter: string, rule: Rule): void {
@@ -143,7 +148,7 @@ export class Redis implements RedisStore {
     const answers = group.steps.some(isReset)
       ? this.askWithResets(group.steps, deadlineUs)
       : this.askSteps(group.steps, deadlineUs, isApart);
-    return group.places ? answers.then((all) => spread(group, all)) : answers;
+    return group.places || group.hasBranches ? answers.then((all) => spread(group, all)) : answers;
   }
 
   get label(): string {

@@ -1,9 +1,7 @@
 /** The store for tests of code that uses Spillway on a real Redis: the test sets the time. */
 
 import type { Clock } from '@spillway/core';
-import { asRedisClient } from './clients/as-redis-client.js';
-import type { RedisClient } from './clients/client.js';
-import type { IoredisClient } from './clients/ioredis.js';
+import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import { testScript } from './codec/script.js';
 import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
 
@@ -27,7 +25,7 @@ import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js
  * ```
  */
 export function redisStoreAt(
-  client: IoredisClient | RedisClient,
+  client: AnyRedisClient,
   clock: Clock,
   options: RedisStoreOptions = {},
 ): RedisStore {

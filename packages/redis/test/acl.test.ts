@@ -16,8 +16,8 @@ import { take } from './steps.js';
 const OF_CLIENTS = ['ping', 'info', 'client|setname', 'select'];
 
 /** All that a control does. */
-async function useControl(client: Redis): Promise<void> {
-  const control = redisControl(client);
+async function useControl(client: Redis, prefix?: string): Promise<void> {
+  const control = redisControl(client, { prefix });
   const note = { by: 'ada', because: 'a test' };
   try {
     await control.set('api', { mode: 'shadow', share: 0.5 }, note);
@@ -127,6 +127,34 @@ describeOnEachServer('as the user of docs/operations.md', (start) => {
     },
     20_000,
   );
+
+  it('with another prefix the same rights on its keys are enough, and reach no others', async () => {
+    const prefix = 'shop,A-1_limits.2:';
+    const rules = listed.map((rule) => (rule === '~spw:*' ? `~${prefix}*` : rule));
+    expect(rules).not.toEqual(listed);
+    await admin.acl('SETUSER', 'prefixed', 'reset', ...rules);
+    const own = new Redis({ port: server.port, username: 'prefixed', password });
+    onTestFinished(() => own.disconnect());
+    await admin.flushall();
+    await useControl(own, prefix);
+    const warn = vi.fn();
+    const limiter = (options: object) =>
+      createLimiter(
+        { name: 'api', limit: 1, window: '1m' },
+        {
+          store: redisStore(own, { logger: { warn }, ...options }),
+          logger: false,
+          onStoreError: 'deny',
+        },
+      );
+    expect(await limiter({ prefix }).consume('ada')).toMatchObject({ allowed: true });
+    await limiter({ prefix }).reset('ada');
+    expect(await limiter({ prefix }).consume('ada')).toMatchObject({ allowed: true });
+    expect(warn).not.toHaveBeenCalled();
+    expect((await admin.keys('*')).filter((key) => !key.startsWith(`${prefix}{`))).toEqual([]);
+    expect(await limiter({}).consume('ada')).toMatchObject({ outcome: 'error' });
+    await expect(useControl(own)).rejects.toMatchObject({ kind: 'noperm' });
+  });
 
   it('the store recovers from SCRIPT FLUSH', async () => {
     const store = redisStore(redis);

@@ -3,18 +3,19 @@ import { ManualClock } from '@spillway/core/testing';
 import { Redis as Upstash } from '@upstash/redis';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
+import { Redis as Valkey } from 'iovalkey';
 import { createClient } from 'redis';
 import { createClient as createClient5 } from 'redis5';
 import { describeOnEachServer, type RedisServer, redisUrl } from 'spillway-testkit/redis';
 import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { fromNodeRedis, fromUpstash, type IoredisClient, type RedisClient } from '../src/index.js';
+import { type AnyRedisClient, fromUpstash } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 
 const url = redisUrl ?? '';
 
 interface Connected {
-  readonly client: IoredisClient | RedisClient;
+  readonly client: AnyRedisClient;
   flush(): Promise<unknown>;
   close(): unknown;
 }
@@ -38,21 +39,27 @@ const suites: { name: string; runs: number; connect(db: number): Promise<Connect
     },
   },
   {
+    name: 'iovalkey',
+    runs: 10,
+    connect: async (db) => {
+      const client = new Valkey(url, { db });
+      return { client, flush: () => client.flushdb(), close: () => client.disconnect() };
+    },
+  },
+  {
     name: 'node-redis 6',
     runs: 10,
     connect: async (database) => {
-      const redis = await createClient({ url, database }).connect();
-      const client = fromNodeRedis(redis);
-      return { client, flush: () => redis.flushDb(), close: () => redis.destroy() };
+      const client = await createClient({ url, database }).connect();
+      return { client, flush: () => client.flushDb(), close: () => client.destroy() };
     },
   },
   {
     name: 'node-redis 5',
     runs: 10,
     connect: async (database) => {
-      const redis = await createClient5({ url, database }).connect();
-      const client = fromNodeRedis(redis);
-      return { client, flush: () => redis.flushDb(), close: () => redis.destroy() };
+      const client = await createClient5({ url, database }).connect();
+      return { client, flush: () => client.flushDb(), close: () => client.destroy() };
     },
   },
   {

@@ -1,6 +1,7 @@
 import { systemClock } from '@spillway/core/store';
 import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
+import { Redis as Valkey } from 'iovalkey';
 import { delay } from 'spillway-testkit';
 import { freePort, type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -8,8 +9,8 @@ import { redisStore } from '../src/index.js';
 import { ask, slowProxy, untilDecided } from './asking.js';
 import { nameOf, take } from './steps.js';
 
-function quiet<C extends Redis | Redis5 | Cluster>(client: C): C {
-  (client as Redis).on('error', () => {}); // ioredis would print them
+function quiet<C extends Redis | Redis5 | Valkey | Cluster>(client: C): C {
+  (client as unknown as Redis).on('error', () => {}); // ioredis would print them
   onTestFinished(() => client.disconnect());
   return client;
 }
@@ -17,6 +18,7 @@ function quiet<C extends Redis | Redis5 | Cluster>(client: C): C {
 const clients = [
   { name: 'ioredis 6', connect: (port: number, options = {}) => quiet(new Redis(port, options)) },
   { name: 'ioredis 5', connect: (port: number, options = {}) => quiet(new Redis5(port, options)) },
+  { name: 'iovalkey', connect: (port: number, options = {}) => quiet(new Valkey(port, options)) },
 ] as const;
 
 for (const { name, connect } of clients) {

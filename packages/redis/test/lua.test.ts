@@ -6,15 +6,20 @@ import { describe, expect, it } from 'vitest';
 import { productionScript, testScript } from '../src/codec/script.js';
 import { unknownGlobals } from './lua.js';
 
-const LUA = join(import.meta.dirname, '..', 'src', 'lua');
-const files = readdirSync(LUA).map((name) => ({
-  name,
-  text: readFileSync(join(LUA, name), 'utf8'),
-}));
+const SRC = join(import.meta.dirname, '..', 'src');
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.lua'))
+  .map((name) => ({ name, text: readFileSync(join(SRC, name), 'utf8') }));
 /** The parts of the store's script use names of one another; each other file is a script by itself. */
 const isPart = (text: string): boolean => productionScript().text.includes(text);
 
 describe('the Lua of', () => {
+  it('every algorithm is in the script', () => {
+    const parts = files.filter(({ name }) => name.startsWith('algorithms'));
+    expect(parts.length).toBeGreaterThanOrEqual(4);
+    expect(parts.filter(({ text }) => !isPart(text))).toEqual([]);
+  });
+
   it.each(files)('$name is Lua 5.1', ({ text }) => {
     expect(() => unknownGlobals(text)).not.toThrow();
   });

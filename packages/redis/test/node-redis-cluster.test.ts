@@ -4,7 +4,7 @@ import { createCluster as createCluster5 } from 'redis5';
 import { delay } from 'spillway-testkit';
 import { freePort, type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { fromNodeRedisCluster, redisStore } from '../src/index.js';
+import { redisStore } from '../src/index.js';
 import { ask, Bridge, untilDecided } from './asking.js';
 import { take } from './steps.js';
 
@@ -43,7 +43,7 @@ for (const { name, create } of versions) {
     }
 
     it('waits while it connects, then decides all or nothing across slots', async () => {
-      const store = redisStore(fromNodeRedisCluster(connect(servers[0]?.port ?? 0)));
+      const store = redisStore(connect(servers[0]?.port ?? 0));
       const keys = ['ada', 'bob', 'eve', 'joe'];
       const groups = await Promise.all(
         [1, 2].map(() => store.apply(keys.map((key) => take(key, { cost: 2 })))),
@@ -55,7 +55,7 @@ for (const { name, create } of versions) {
     });
 
     it('admits exactly the limit of many parallel calls, also when nodes forget the script', async () => {
-      const store = redisStore(fromNodeRedisCluster(connect(servers[1]?.port ?? 0)), {
+      const store = redisStore(connect(servers[1]?.port ?? 0), {
         coalesce: false,
       });
       const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`);
@@ -66,9 +66,9 @@ for (const { name, create } of versions) {
     });
 
     it('fails fast when no node can be reached, and when it is closed', async () => {
-      const store = redisStore(fromNodeRedisCluster(connect(await freePort())));
+      const store = redisStore(connect(await freePort()));
       const cluster = connect(servers[0]?.port ?? 0);
-      const other = redisStore(fromNodeRedisCluster(cluster));
+      const other = redisStore(cluster);
       await other.apply([take('open')]);
       cluster.destroy();
       for (let i = 0; i < 20; i += 1) {
@@ -84,11 +84,9 @@ for (const { name, create } of versions) {
       const port = servers[2]?.port ?? 0;
       const bridge = await Bridge.to(port);
       const store = redisStore(
-        fromNodeRedisCluster(
-          connect(servers[0]?.port ?? 0, {
-            nodeAddressMap: { [`127.0.0.1:${port}`]: { host: '127.0.0.1', port: bridge.port } },
-          }),
-        ),
+        connect(servers[0]?.port ?? 0, {
+          nodeAddressMap: { [`127.0.0.1:${port}`]: { host: '127.0.0.1', port: bridge.port } },
+        }),
       );
       const keys = Array.from({ length: 12 }, (_, i) => `away-${i}`);
       await store.apply(keys.map((key) => take(key, { op: 'look' })));

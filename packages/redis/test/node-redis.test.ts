@@ -5,7 +5,7 @@ import { createClient as createClient5 } from 'redis5';
 import { delay } from 'spillway-testkit';
 import { freePort, type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { fromNodeRedis, redisStore } from '../src/index.js';
+import { redisStore } from '../src/index.js';
 import { ask, slowProxy, untilDecided } from './asking.js';
 import { nameOf, take } from './steps.js';
 
@@ -62,7 +62,7 @@ for (const { name, make } of clients) {
       const client = connect(server.port);
       const events = ['ready', 'reconnecting', 'end'];
       const before = events.map((event) => client.listenerCount(event));
-      const store = redisStore(fromNodeRedis(client));
+      const store = redisStore(client);
       expect(client.isReady).toBe(false);
       await Promise.all([1, 2, 3, 4].map((i) => store.apply([take(`${i}`)])));
       expect(events.map((event) => client.listenerCount(event))).toEqual(before);
@@ -70,7 +70,7 @@ for (const { name, make } of clients) {
 
     it('does not wait beyond the deadline, and never sends what waited', async () => {
       server = await startServer();
-      const store = redisStore(fromNodeRedis(connect(await slowProxy(server.port, 150))));
+      const store = redisStore(connect(await slowProxy(server.port, 150)));
       const { result, tookMs } = await ask(store);
       expect(result).toBe('SPW_STORE_TIMEOUT');
       expect(tookMs).toBeLessThan(150);
@@ -78,14 +78,10 @@ for (const { name, make } of clients) {
       expect(await connect(server.port).keys('*')).toEqual([nameOf('bob')]);
     });
 
-    it('refuses a client without its helper', () => {
-      expect(() => redisStore(make(1) as never)).toThrow('SPW_OPTION_INVALID');
-    });
-
     it('fails at once on a client that was never opened, and leaves it so', async () => {
       server = await startServer();
       const client = make(server.port);
-      const store = redisStore(fromNodeRedis(client));
+      const store = redisStore(client);
       await expect(store.apply([take('ada')])).rejects.toMatchObject({
         code: 'SPW_STORE_UNAVAILABLE',
         message: expect.stringContaining('closed'),
@@ -100,7 +96,7 @@ for (const { name, make } of clients) {
 
     it('fails fast while Redis is down from the start, and works within a second of its coming', async () => {
       const port = await freePort();
-      const store = redisStore(fromNodeRedis(connect(port)));
+      const store = redisStore(connect(port));
       const fromMs = Date.now();
       while (Date.now() < fromMs + 1500) {
         const { result, tookMs } = await ask(store);
@@ -117,7 +113,7 @@ for (const { name, make } of clients) {
       server = await startServer();
       const { port } = server;
       const client = connect(port);
-      const store = redisStore(fromNodeRedis(client));
+      const store = redisStore(client);
       await store.apply([take('ada')]);
       await server.kill();
       const untilMs = Date.now() + 2500;
@@ -137,7 +133,7 @@ for (const { name, make } of clients) {
       server = await startServer();
       const { port } = server;
       const client = connect(port);
-      const store = redisStore(fromNodeRedis(client));
+      const store = redisStore(client);
       await store.apply([take('bob')]); // now the store knows how the clocks differ
       await connect(port).sendCommand(['CLIENT', 'PAUSE', '10000']);
       const lost = store.apply([take('eve')], { deadlineUs: systemClock.nowUs() + 50_000 });
@@ -153,7 +149,7 @@ for (const { name, make } of clients) {
     it('charges nothing for a call that Redis comes to after its deadline', async () => {
       server = await startServer();
       const client = connect(server.port);
-      const store = redisStore(fromNodeRedis(client));
+      const store = redisStore(client);
       await store.apply([take('bob')]); // now the store knows how the clocks differ
       await connect(server.port).sendCommand(['CLIENT', 'PAUSE', '200']);
       expect((await ask(store)).result).toBe('SPW_STORE_TIMEOUT');
@@ -163,7 +159,7 @@ for (const { name, make } of clients) {
     it('goes on when Redis has forgotten the script, also in the middle of many calls', async () => {
       server = await startServer();
       const client = connect(server.port);
-      const store = redisStore(fromNodeRedis(client), { coalesce: false });
+      const store = redisStore(client, { coalesce: false });
       const asked: Promise<unknown>[] = [];
       for (let i = 0; i < 60; i += 1) {
         asked.push(store.apply([take(`key-${i % 20}`, { cost: i < 20 ? 1 : 2 })]));
@@ -188,7 +184,7 @@ for (const { name, make } of clients) {
         { disableOfflineQueue: true },
       ]) {
         const client = connect(server.port, options);
-        const store = redisStore(fromNodeRedis(client));
+        const store = redisStore(client);
         for (const algorithm of ALGORITHMS) {
           const rule = makeRule(algorithm, 3, 60_000_000);
           const step = take(Object.keys(options)[0] as string, { rule, limiter: algorithm });

@@ -57,10 +57,6 @@ describe.skipIf(redisProgram === null)('the Redis store over HTTP', () => {
     }
   });
 
-  it('refuses a client without its helper', () => {
-    expect(() => redisStore(connect() as never)).toThrow('SPW_OPTION_INVALID');
-  });
-
   it('has no connection that could be ended', () => {
     const client = fromUpstash(connect());
     expect(() => redisStore(client, { reconnect: true })).toThrow('SPW_OPTION_INVALID');

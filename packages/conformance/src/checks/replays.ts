@@ -5,7 +5,7 @@ import { makeRule, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { Oracle, type Subject, type Verdict } from '../oracle.js';
-import { check, expectEqual, step } from '../probe.js';
+import { check, expectEqual, FIELDS, step } from '../probe.js';
 import { forAll } from '../property.js';
 import { replay } from '../replay.js';
 import { ALGORITHMS, extremesOf, kinRules, leasesRules, rulesOf, severalRules } from '../rules.js';
@@ -72,7 +72,7 @@ function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings
           const taken = step('take', subject, cost);
           const [got] = await probe.apply([taken]);
           const expected = oracle.apply([taken], probe.nowUs)[0] as Verdict;
-          for (const field of ['allowed', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
+          for (const field of FIELDS) {
             const what = `take ${cost} at a limit of ${subject.rule.limit}: ${field}`;
             expectEqual(what, expected[field], got?.[field] ?? Number.NaN);
           }

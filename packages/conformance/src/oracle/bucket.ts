@@ -73,6 +73,7 @@ export const bucketMachine: Machine<BucketRule, BucketState> = {
     const owed = debt(view, now);
     const room = tolerance(rule).minus(owed);
     return {
+      used: owed.over(unit(rule)).ceil(),
       remaining: room.over(unit(rule)).floor(),
       retryUs: cost > BigInt(rule.burst) ? null : larger(refill(rule, cost).minus(room).ceil(), 0n),
       resetUs: owed.ceil(),

@@ -88,7 +88,12 @@ export const leasesMachine: Machine<LeasesRule, LeasesState> = {
     const holders = live(view, now);
     const ordinary = holders.filter(({ critical }) => !critical).length;
     const room = smaller(BigInt(rule.limit - holders.length), BigInt(rule.open - ordinary));
-    return { remaining: larger(0n, room), retryUs: allowed ? 0n : undefined, resetUs: undefined };
+    return {
+      used: BigInt(holders.length),
+      remaining: larger(0n, room),
+      retryUs: allowed ? 0n : undefined,
+      resetUs: undefined,
+    };
   },
 
   answer(_rule, view, nowUs) {

@@ -94,7 +94,8 @@ export const logMachine: Machine<LogRule, LogState> = {
     else if (cost > 0n) {
       retryUs = leastWait(resetUs, (waitUs) => logMachine.passes(rule, view, now + waitUs, cost));
     }
-    return { remaining: larger(0n, limit - units(entries)), retryUs, resetUs };
+    const used = units(entries);
+    return { used, remaining: larger(0n, limit - used), retryUs, resetUs };
   },
 
   answer(rule, view, nowUs, retryUs) {

@@ -5,6 +5,7 @@ import type { Lease, Receipt, Rule } from '@spillway/core/store';
 
 /** The numbers of a decision in whole microseconds; undefined where nobody can know them. */
 interface ExactNumbers {
+  readonly used: bigint;
   readonly remaining: bigint;
   /** Null if the cost can never pass. */
   readonly retryUs: bigint | null | undefined;

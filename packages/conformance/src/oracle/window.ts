@@ -67,7 +67,8 @@ export const windowMachine: Machine<WindowRule, WindowState> = {
   numbers(rule, view, now, cost) {
     const limit = BigInt(rule.limit);
     const window = BigInt(rule.windowUs);
-    const room = Fraction.of(limit - view.current).minus(weight(rule, view, now));
+    const weighed = weight(rule, view, now);
+    const room = Fraction.of(limit - view.current).minus(weighed);
     let resetUs = 0n;
     if (view.current > 0n) resetUs = view.start + (rule.sliding ? 2n : 1n) * window - now;
     else if (view.previous > 0n) resetUs = view.start + window - now;
@@ -80,7 +81,8 @@ export const windowMachine: Machine<WindowRule, WindowState> = {
     let retryUs: bigint | null = 0n;
     if (cost > limit) retryUs = null;
     else if (cost > 0n) retryUs = leastWait(allGone, passesAfter);
-    return { remaining: larger(0n, room.floor()), retryUs, resetUs };
+    const used = view.current + weighed.ceil();
+    return { used, remaining: larger(0n, room.floor()), retryUs, resetUs };
   },
 
   answer(_rule, view, nowUs) {

@@ -32,13 +32,14 @@ export function decide(
       outcome: 'error',
       reason: allowed ? null : 'store-error',
       cost,
+      used: Number.NaN,
       remaining: Number.NaN,
       retryAfterMs: allowed ? 0 : Number.NaN,
       resetMs: Number.NaN,
       policy,
     };
   }
-  const { remaining, retryAfterMs, resetMs } = measure(
+  const { used, remaining, retryAfterMs, resetMs } = measure(
     answer.failure && local ? local : rule,
     answer,
     cost,
@@ -55,6 +56,7 @@ export function decide(
     outcome,
     reason: why,
     cost,
+    used,
     remaining,
     retryAfterMs,
     resetMs,

@@ -41,6 +41,12 @@ export interface Policy {
 
 /** The numbers of a decision, exact; NaN where the store could not answer. */
 export interface Numbers {
+  /**
+   * Units that count after this decision, rounded up: of a bucket those that have not refilled, of a window those of
+   * this window and the part of the previous one that still counts, of a log those of the last window, of requests in
+   * progress the permits that are held. More than the limit, where the limit was lowered meanwhile.
+   */
+  readonly used: number;
   /** Units left after this decision, rounded down. */
   readonly remaining: number;
   /**

@@ -2,6 +2,7 @@
 
 import type { Answer, Receipt } from './answer.js';
 import type { Numbers, Policy } from './decision.js';
+import type { Shelf } from './shelf.js';
 
 interface RuleBase {
   /** The code of the rule's algorithm. Stores in other languages ignore it. */
@@ -84,9 +85,9 @@ export type Algorithm =
   | 'sliding-window-counter';
 
 /**
- * All that differs between algorithms, apart from their steps. Each rule carries its own machine
- * ({@link RuleBase.logic}), so that a program has the code only of the algorithms that it uses, and an algorithm that
- * forgets one of these members does not compile. A machine is given only rules and answers of its own algorithm.
+ * All that differs between algorithms. Each rule carries its own machine ({@link RuleBase.logic}), so that a program
+ * has the code only of the algorithms that it uses, and an algorithm that forgets one of these members does not
+ * compile. A machine is given only rules and answers of its own algorithm.
  */
 export interface Machine {
   /** Whether two rules that have the same limit and code have all other numbers in common too. */
@@ -109,6 +110,8 @@ export interface Machine {
   receipt(answer: Answer, units: number): Receipt;
   /** Whether steps of one count are merged into one of their summed cost. Those that name something are not. */
   readonly merges: boolean;
+  /** An empty shelf for a store in memory. */
+  shelf(): Shelf<Rule>;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
   readonly refusals?: RefusalMemory;
 }

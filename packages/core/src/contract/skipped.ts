@@ -9,6 +9,7 @@ export function skippedDecision(limiter: string): Decision {
     outcome: 'skipped',
     reason: null,
     cost: 0,
+    used: Number.NaN,
     remaining: Number.NaN,
     retryAfterMs: 0,
     resetMs: Number.NaN,

@@ -1,37 +1,14 @@
 /** The interface of a store: what it is asked to do, and what it answers. */
 
 import type { Clock } from '../base/clock.js';
-import type { Answer, Receipt } from './answer.js';
+import type { Answer } from './answer.js';
+import type { Ask } from './ask.js';
 import type { Rule } from './rule.js';
 
-/**
- * What a step does to one key.
- *
- * - `take`: charges the cost if it passes, else changes nothing.
- * - `record`: charges the cost even if it does not pass, but at most what the limit holds. Answers what `take` would.
- * - `look`: changes nothing. Answers what `take` would.
- * - `put`: gives back what an earlier grant charged, as far as it still counts.
- * - `reset`: forgets the key in every count of its limiter that the store knows of: see {@link Store.register}.
- */
-export type Op = 'take' | 'record' | 'look' | 'put' | 'reset';
-
-/** With a `leases` rule: the permit that a step is about. */
-export interface Lease {
-  /** Chosen by the holder, so that no two are the same: 96 random bits or more. */
-  readonly id: string;
-  /** Whether the holder is critical: counted but never refused. */
-  readonly critical: boolean;
-}
+export type { Lease, Op } from './ask.js';
 
 /** What a store is to do to one key, under one rule. */
-export interface Step {
-  readonly op: Op;
-  /** Name of the limiter. Limiter, key and `countOf` the step identify the count. */
-  readonly limiter: string;
-  readonly key: string;
-  readonly rule: Rule;
-  /** Units: an integer from 0 to 2^53 - 1. */
-  readonly cost: number;
+export interface Step extends Ask<Rule> {
   /**
    * False for a limiter in shadow: the step is charged if it passes and the group passes, but it never refuses the
    * group.
@@ -42,13 +19,6 @@ export interface Step {
    * without it are common to all branches. See {@link Store}.
    */
   readonly branch?: number;
-  /** For `put`: the grant to give back. */
-  readonly receipt?: Receipt;
-  /**
-   * With a `leases` rule: the permit to take, to renew (`record`) or to give back (`put`). Without it a step only
-   * looks.
-   */
-  readonly lease?: Lease;
   /** What to answer when the store cannot; see `withFallback`. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
 }
@@ -79,8 +49,7 @@ export interface ApplyOptions {
  * `take` of at least one branch. The first such branch is charged, and no other. A branch without a binding `take`
  * passes.
  *
- * Steps of one count (the same limiter, key and `countOf`)
- * are counted together, see `uniqueGroup`.
+ * Steps of one count (the same limiter, key and `countOf`) are counted together, see `uniqueGroup`.
  *
  * If the promise rejects, nobody knows whether the steps were charged.
  */

@@ -15,6 +15,7 @@ export class GrantedDecision implements Decision {
   declare readonly outcome: Outcome;
   declare readonly reason: Reason | null;
   declare readonly cost: number;
+  declare readonly used: number;
   declare readonly remaining: number;
   declare readonly retryAfterMs: number;
   declare readonly resetMs: number;
@@ -29,6 +30,7 @@ export class GrantedDecision implements Decision {
     this.outcome = outcome;
     this.reason = null;
     this.cost = step.cost;
+    this.used = numbers.used;
     this.remaining = numbers.remaining;
     this.retryAfterMs = numbers.retryAfterMs;
     this.resetMs = numbers.resetMs;
@@ -38,13 +40,16 @@ export class GrantedDecision implements Decision {
   }
 
   /**
-   * The step that gives back what was counted as `limiter`; undefined if it charged nothing, or was given back before.
+   * The step that gives back what was counted as `limiter`, or at most `cost` units of it; undefined if it charged
+   * nothing, or was given back before.
    */
-  static giveBack(decision: Decision, limiter: string): Step | undefined {
+  static giveBack(decision: Decision, limiter: string, cost?: number): Step | undefined {
     if (!(#step in decision)) return undefined;
-    const step = decision.#step;
-    if (step?.limiter !== limiter) return undefined;
+    const granted = decision.#step;
+    if (granted?.limiter !== limiter) return undefined;
     decision.#step = undefined;
-    return { ...step, op: 'put', receipt: receiptFrom(step.rule, decision.#answer, step.cost) };
+    const { branch: _, ...step } = granted;
+    const receipt = receiptFrom(step.rule, decision.#answer, step.cost);
+    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, step.cost), receipt };
   }
 }

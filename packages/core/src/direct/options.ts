@@ -55,11 +55,13 @@ export interface KeyedLimiter<S extends Store> {
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /** What `consume` would say, without charging. */
   peek(key: string, options?: CostOptions): Timely<S, Decision>;
+  /** What `consumeAll` would say, without charging. */
+  peek(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
-   * Gives back what a decision of `consume` charged, once, and no more than still counts: true if anything was. Void
-   * after its `resetMs`, or in another window.
+   * Gives back what a decision of `consume` charged, or `cost` units of it. Once, and no more than still counts: true
+   * if anything was. Void after its `resetMs`, or in another window.
    */
-  refund(decision: Decision): Timely<S, boolean>;
+  refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
   /** Forgets a key. False if the store could not be told: the key is counted as before. */
   reset(key: string): Timely<S, boolean>;
 }

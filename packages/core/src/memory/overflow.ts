@@ -37,12 +37,14 @@ export class Overflow {
   }
 
   /**
-   * The answer to a step of a key that has no count of its own. `restsUs` is when the shared count of the key is at
-   * rest.
+   * The answer to a step, once it was done on the shared count of its key or, with `isShared` false, beside it.
+   * `restsUs` is when the count that answered is at rest.
    */
-  noted<A extends Answer>({ op }: Step, answer: A, full: boolean, restsUs: number): A {
-    if (op === 'put' || op === 'reset') return { ...answer, allowed: op === 'reset' };
-    if (!full || op === 'look') return answer;
+  noted({ op, rule }: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
+    if (op === 'reset' || (op === 'put' && rule.logic.merges)) {
+      return { ...answer, allowed: op === 'reset' };
+    }
+    if (!isShared || op === 'look' || op === 'put') return answer;
     this.uses += 1;
     this.untilUs = Math.max(this.untilUs, restsUs);
     return answer;
@@ -55,16 +57,19 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * All limiters have the same shared counts. Otherwise a limiter that is made for each request would add counts each
- * time.
+ * The step on a count that keys share. All limiters have the same shared counts: otherwise a limiter that is made for
+ * each request would add counts each time.
  */
-export const COMMON: string = '';
-
-export function ofCommon(step: Step): Step {
-  return { ...step, limiter: COMMON };
+export function onShared(step: Step, place: string): Step {
+  return { ...step, limiter: '', key: place };
 }
 
-/** A shared count keeps what was charged there: what one key would give back or reset, another may have charged. */
-export function inCommon(step: Step): Step {
-  return step.op === 'put' || step.op === 'reset' ? { ...step, op: 'look' } : step;
+/**
+ * A shared count keeps what was charged there: what one key would give back or reset, another may have charged. Only
+ * what a step names, such as a permit, is sure to be its own.
+ */
+export function keepingShared(step: Step): Step {
+  const { op, rule } = step;
+  const gives = op === 'reset' || (op === 'put' && rule.logic.merges);
+  return gives ? { ...step, op: 'look' } : step;
 }

@@ -1,25 +1,40 @@
 /** All that a memory store keeps, by algorithm. */
 
-import { BucketShelf } from './bucket-shelf.js';
-import { LeaseShelf } from './lease-shelf.js';
-import { LogShelf } from './log-shelf.js';
-import { WindowShelf } from './window-shelf.js';
+import { BucketShelf } from '../algorithms/bucket/shelf.js';
+import type { Rule } from '../contract/rule.js';
+import type { Shelf } from '../contract/shelf.js';
 
 export class Shelves {
   readonly buckets: BucketShelf = new BucketShelf();
-  readonly windows: WindowShelf = new WindowShelf();
-  readonly logs: LogShelf = new LogShelf();
-  readonly leases: LeaseShelf = new LeaseShelf();
+  private readonly byMachine = new Map<string, Shelf<Rule>>([['bucket', this.buckets]]);
+  private readonly all: Shelf<Rule>[] = [this.buckets];
+  // Most calls come from the limiter of the last call.
+  private last: Shelf<Rule> = this.buckets;
+  private lastMachine = 'bucket';
 
   get size(): number {
-    return this.buckets.size + this.windows.size + this.logs.size + this.leases.size;
+    const { all } = this;
+    let size = 0;
+    for (let i = 0; i < all.length; i += 1) size += (all[i] as Shelf<Rule>).size;
+    return size;
+  }
+
+  /** The shelf for the counts of a rule; made when it is first needed. */
+  of({ machine, logic }: Rule): Shelf<Rule> {
+    if (machine === this.lastMachine) return this.last;
+    let shelf = this.byMachine.get(machine);
+    if (!shelf) {
+      shelf = logic.shelf();
+      this.byMachine.set(machine, shelf);
+      this.all.push(shelf);
+    }
+    this.last = shelf;
+    this.lastMachine = machine;
+    return shelf;
   }
 
   /** Looks at the next few entries and drops those that equal an unused key. */
   reclaim(nowUs: number): void {
-    this.buckets.reclaim(nowUs);
-    this.windows.reclaim(nowUs);
-    this.logs.reclaim(nowUs);
-    this.leases.reclaim(nowUs);
+    for (const shelf of this.all) shelf.reclaim(nowUs);
   }
 }

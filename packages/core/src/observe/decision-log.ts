@@ -24,6 +24,7 @@ export interface DecisionLogEntry {
   readonly signal?: string;
   /** Stands for the key: 16 hexadecimal digits, the same for the same key under the same secret. */
   readonly keyHash?: string;
+  readonly used?: number;
   readonly remaining?: number;
   readonly retryAfterMs?: number;
   readonly resetMs?: number;
@@ -123,7 +124,7 @@ function entryOf(event: DecisionEvent, keyHash: string | undefined, share: numbe
   if (priority !== undefined) entry.priority = priority;
   if (signal !== undefined) entry.signal = signal;
   if (keyHash !== undefined) entry.keyHash = keyHash;
-  for (const field of ['remaining', 'retryAfterMs', 'resetMs'] as const) {
+  for (const field of ['used', 'remaining', 'retryAfterMs', 'resetMs'] as const) {
     if (Number.isFinite(event[field])) entry[field] = event[field];
   }
   return entry;

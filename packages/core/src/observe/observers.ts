@@ -88,6 +88,7 @@ function eventOf(decision: Decision, mode: Mode): DecisionEvent {
     outcome: decision.outcome,
     reason: decision.reason,
     cost: decision.cost,
+    used: decision.used,
     remaining: decision.remaining,
     retryAfterMs: decision.retryAfterMs,
     resetMs: decision.resetMs,

@@ -126,7 +126,7 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
   return signal ? AbortSignal.any([signal, timeout]) : timeout;
 }
 
-/** Whether the time was over or somebody gave up. Where a signal has a reason of its own, the shaper rejects with it. */
+/** Whether time was over or somebody gave up. Where a signal has a reason of its own, the shaper rejects with it. */
 function wasEnded(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;
   return name === 'AbortError' || name === 'TimeoutError';

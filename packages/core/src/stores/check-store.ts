@@ -53,7 +53,7 @@ function clientOf(object: Shape): string | undefined {
     }
   }
   return typeof object['withTypeMapping'] === 'function' || typeof object['evalSha'] === 'function'
-    ? 'a node-redis client: write redisStore(fromNodeRedis(client))'
+    ? 'a node-redis client'
     : undefined;
 }
 

@@ -48,14 +48,17 @@ function checked(steps: readonly Step[], answers: unknown): readonly Answer[] {
   if (!Array.isArray(answers) || answers.length !== steps.length) {
     throw noAnswer(`${steps.length} answers`, answers);
   }
-  for (let i = 0; i < steps.length; i += 1) checkAnswer(steps[i] as Step, answers[i]);
+  const hasBranches = steps.some(({ branch }) => branch !== undefined);
+  for (let i = 0; i < steps.length; i += 1) checkAnswer(steps[i] as Step, answers[i], hasBranches);
   return answers;
 }
 
-function checkAnswer({ rule }: Step, answer: unknown): void {
+function checkAnswer({ rule }: Step, answer: unknown, hasBranches: boolean): void {
   const { machine } = rule;
   if (typeof answer !== 'object' || answer === null) throw noAnswer('an object', answer);
-  const { allowed, failure } = answer as Answer;
+  const { allowed, failure, branch } = answer as Answer;
+  // A store that knows no branches has charged all of them.
+  if (hasBranches && !Number.isSafeInteger(branch)) throw noAnswer('branch', branch);
   if (failure) return; // a part of the store failed, and says so
   if (typeof allowed !== 'boolean') throw noAnswer(`allowed of ${machine}`, allowed);
   for (const name of NUMBERS[machine]) {

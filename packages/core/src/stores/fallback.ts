@@ -5,9 +5,10 @@ import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import { askParts } from './ask-parts.js';
 import type { Breaker } from './breaker.js';
 import { domainOf } from './domain.js';
-import { askParts, type Part, partsOf, place, refuses } from './parts.js';
+import { asLook, branchesOf, type Part, partsOf, place, refuses } from './parts.js';
 import type { Host } from './probe.js';
 import type { StandIn } from './stand-in.js';
 
@@ -109,7 +110,8 @@ class FallbackStore implements AnsweringStore {
 
   /**
    * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a
-   * policy refuses, the others are only looked at. The stand-in is charged last, if all pass.
+   * policy refuses, the others are only looked at. In a group with branches it may refuse one branch only, so it is
+   * asked with that branch. The stand-in is charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -123,6 +125,15 @@ class FallbackStore implements AnsweringStore {
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
     const standInFor = (own: readonly Step[], error: unknown) =>
       this.standIn.answer(own, error, false);
+    const errors = new Map(parts.map(({ name }, i) => [name, barred[i]]));
+    const ask = (own: readonly Step[], name: string, always: boolean) => {
+      const error = errors.get(name);
+      if (error) throw error;
+      return this.store.apply(own, always ? undefined : within);
+    };
+    if (branchesOf(steps).length > 0) {
+      return this.standIn.follow(steps, await askParts(parts, ask, standInFor));
+    }
     const answersOfDown: Answer[] = [];
     for (const [i, part] of parts.entries()) {
       if (barred[i]) place(part, standInFor(part.steps, barred[i]), answersOfDown);
@@ -134,24 +145,13 @@ class FallbackStore implements AnsweringStore {
       ),
     );
     const up = parts.filter((_, i) => !barred[i]);
-    const answers = await askParts(
-      refused ? up.map(asLook) : up,
-      (own, _, always) => this.store.apply(own, always ? undefined : within),
-      standInFor,
-    );
-    for (const at of answersOfDown.keys()) answers[at] ??= answersOfDown[at] as Answer;
-    return this.standIn.follow(steps, answers);
+    // A group that is refused anyway takes nothing.
+    const answers = await askParts(refused ? up.map(asLook) : up, ask, standInFor);
+    const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);
+    return this.standIn.follow(steps, all);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
     return this.standIn.answer(steps, error, true);
   }
-}
-
-/** A group that is refused anyway takes nothing. */
-function asLook(part: Part<string>): Part<string> {
-  const steps = part.steps.map(
-    (step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step),
-  );
-  return { ...part, steps };
 }

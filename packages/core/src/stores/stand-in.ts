@@ -4,10 +4,11 @@ import { receiptFrom } from '../algorithms/receipt.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
+import { chargedBranch, isCharged, REFUSED } from '../contract/group.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
 import { forgivingMemory } from '../memory/memory-store.js';
-import { refuses } from './parts.js';
+import { branchesOf, refuses } from './parts.js';
 
 /** A step whose limit this process counts when the store fails. */
 type StandInStep = Step & { readonly onStoreError: Rule };
@@ -34,10 +35,36 @@ export class StandIn {
   /** Answers each step by its policy, and says why in `failure`. `charges` false: it only says what it would say. */
   answer(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
     const failure = asError(error);
-    const counted = steps.filter(hasStandIn);
+    if (branchesOf(steps).length > 0) return this.answerBranches(steps, failure, charges);
     // A group that is refused anyway takes nothing here either.
     const takes = charges && !steps.some((step) => step.binding && step.onStoreError === 'deny');
-    const answers = counted.length === 0 ? [] : this.decide(counted, takes, charges);
+    // What is only asked about is charged and given back later, by `follow`.
+    return this.tell(steps, failure, ({ op }) => ((op === 'take' ? takes : charges) ? op : 'look'));
+  }
+
+  /** Looks first: only all steps together, counted here or not, say which branch is charged. */
+  private answerBranches(
+    steps: readonly Step[],
+    failure: Error,
+    charges: boolean,
+  ): readonly Answer[] {
+    const looked = this.tell(steps, failure, () => 'look');
+    const passes = (_: Step, place: number) => looked[place]?.allowed === true;
+    const charged = chargedBranch({ steps, hasBranches: true }, passes);
+    const opOf = (step: Step): Op =>
+      step.op === 'take' && !isCharged(step, charged) ? 'look' : step.op;
+    const answers = charges ? this.tell(steps, failure, opOf) : looked;
+    return answers.map((answer) => ({ ...answer, branch: Math.max(0, charged) }));
+  }
+
+  /** Does `opOf` each step, where it is counted here, and answers all. */
+  private tell(
+    steps: readonly Step[],
+    failure: Error,
+    opOf: (step: Step) => Op,
+  ): readonly Answer[] {
+    const counted = steps.filter(hasStandIn);
+    const answers = counted.length === 0 ? [] : this.decide(counted, opOf);
     let next = 0;
     return steps.map((step) => {
       if (hasStandIn(step)) {
@@ -51,30 +78,21 @@ export class StandIn {
     });
   }
 
-  private decide(
-    steps: readonly StandInStep[],
-    takes: boolean,
-    records: boolean,
-  ): readonly Answer[] {
-    // What is only asked about is charged and given back later, by `follow`.
-    const opOf = ({ op }: Step): Op => ((op === 'take' ? takes : records) ? op : 'look');
+  private decide(steps: readonly StandInStep[], opOf: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, opOf(step)));
     const answers = this.apply(asked);
-    const granted = takes && !refuses(asked, answers);
-    return answers.map((answer, index) => {
-      const step = asked[index] as Step;
-      return granted ? withReceipt(step, answer, answer) : answer;
-    });
+    if (refuses(asked, answers)) return answers;
+    return answers.map((answer, index) => withReceipt(asked[index] as Step, answer, answer));
   }
 
   /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(hasStandIn)) return answers;
-    const granted = !refuses(steps, answers);
+    const charged = chargedByStore(steps, answers);
     const places: number[] = [];
     const charges: Step[] = [];
     for (const [place, step] of steps.entries()) {
-      const op = hasStandIn(step) && opAfter(step, answers[place], granted);
+      const op = hasStandIn(step) && opAfter(step, answers[place], isCharged(step, charged));
       if (!op) continue;
       places.push(place);
       charges.push(localStep(step as StandInStep, op));
@@ -129,8 +147,18 @@ function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean
   }
 }
 
-/** The step under this process's rule. The store's receipt names nothing here. */
-function localStep({ receipt, ...step }: StandInStep, op: Op): Step {
+/** The branch that the store has charged, as {@link chargedBranch} says it. */
+function chargedByStore(steps: readonly Step[], answers: readonly Answer[]): number {
+  const branch = answers[0]?.branch;
+  if (branch !== undefined) return branch || REFUSED;
+  return refuses(steps, answers) ? REFUSED : 0;
+}
+
+/**
+ * The step under this process's rule. The store's receipt names nothing here, and which branch is charged is decided
+ * before.
+ */
+function localStep({ receipt, branch: _, ...step }: StandInStep, op: Op): Step {
   const own = { ...step, op, rule: step.onStoreError };
   return receipt?.standIn ? { ...own, receipt: receipt.standIn } : own;
 }

@@ -40,6 +40,7 @@ describe('a worker shedder', () => {
       outcome: 'allowed',
       reason: null,
       cost: 1,
+      used: Number.NaN,
       remaining: Number.NaN,
       retryAfterMs: 0,
       resetMs: Number.NaN,

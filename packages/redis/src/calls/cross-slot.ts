@@ -11,30 +11,16 @@ type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<re
 
 /**
  * Asks all slots at once. If one slot refuses or fails, gives back what the others took. If one fails, the group fails,
- * unless another slot refuses: then the group is refused, and the answers to the failed steps have `failure`.
+ * unless another slot refuses: then the group is refused, and the answers to the failed steps have `failure`. Branches
+ * are asked one after the other.
  */
-export async function askSlots(
+export function askSlots(
   steps: readonly Step[],
   slots: readonly number[],
   ask: Ask,
 ): Promise<readonly Answer[]> {
-  let failure: Error | undefined;
-  const answers = await askParts(
+  return askParts(
     partsOf(steps, (_, place) => slots[place] as number),
     ask,
-    (failed, error) => {
-      failure ??= error as Error;
-      // The group is refused, so what the other slots took is given back.
-      return failed.map(() => ({ allowed: false, ...NOTHING_KNOWN, failure: error as Error }));
-    },
   );
-  if (!failure) return answers;
-  if (!steps.some((step, i) => refuses(step, answers[i]))) throw failure;
-  return answers.map((answer) => (answer.failure ? { ...answer, allowed: true } : answer));
-}
-
-const NOTHING_KNOWN = { nowUs: 0, tatUs: 0, tatNum: 0 };
-
-function refuses({ op, binding }: Step, answer: Answer | undefined): boolean {
-  return op === 'take' && binding && answer?.failure === undefined && answer?.allowed === false;
 }

@@ -1,96 +1,72 @@
-/** Sends groups only while the client is ready. */
+/** Keeps calls until the client is ready. The client's own queue is never used, because it knows no deadlines. */
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
 import { tooLate, unavailable } from '../failures.js';
 import { after } from '../host.js';
-import { failAll, type Group } from './group.js';
-import type { ScriptCalls } from './script-calls.js';
 
 /** How often waiting calls are looked at, in case the client does not report a change. */
 const LOOK_US = 1_000_000;
 
+interface Waiting {
+  readonly deadlineUs: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
 export class ReadyQueue {
   private readonly client: RedisClient;
-  private readonly scriptCalls: Pick<ScriptCalls, 'send' | 'reconnected'>;
-  private wasAway = false;
-  /** Calls that wait. They stay as they came, because each has one slot and a limited number of steps. */
-  private waiting: readonly (readonly Group[])[] = [];
+  private waiting: Waiting[] = [];
+  /** When the waiting calls are looked at again, unless the client reports a change before; Infinity if none waits. */
+  private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
-  private stopTimer: (() => void) | undefined;
 
-  constructor(client: RedisClient, scriptCalls: Pick<ScriptCalls, 'send' | 'reconnected'>) {
+  constructor(client: RedisClient) {
     this.client = client;
-    this.scriptCalls = scriptCalls;
   }
 
   /**
-   * Sends the groups, keeps them until the client is ready, or fails them at once. The client's own queue is never
-   * used, because it knows no deadlines.
+   * Resolves as soon as the client is ready.
+   *
+   * @throws SpillwayError `SPW_STORE_TIMEOUT` if it still connects at the deadline; `SPW_STORE_UNAVAILABLE` at once if
+   *   it neither is ready nor connects
    */
-  pass(groups: readonly Group[]): void {
-    const { client } = this;
-    const { state } = client;
-    if (state === 'ready') {
-      const call = inTime(groups);
-      if (call.length > 0) this.send(call);
-      return;
-    }
-    this.wasAway = true;
-    client.hurry?.();
-    if (state === 'connecting') {
-      this.waiting = [...this.waiting, groups];
-      this.look();
-    } else {
-      failAll(groups, unavailable(state));
-    }
+  wait(deadlineUs: number): Promise<void> {
+    // The client may connect at once, so its state is read after that.
+    this.client.hurry?.();
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ deadlineUs, resolve, reject });
+      const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.nextUs;
+      if (!isWatched || this.client.state !== 'connecting') this.look();
+    });
   }
 
-  private send(groups: readonly Group[]): void {
-    if (this.wasAway) this.scriptCalls.reconnected();
-    this.wasAway = false;
-    this.scriptCalls.send(groups);
-  }
-
-  /** Looks at the waiting calls: sends them, fails them, or waits again. */
+  /** Ends the promise of each call that need not wait any longer, and waits again for the others. */
   private readonly look = (): void => {
-    this.stopTimer?.();
-    this.stopTimer = undefined;
     this.stopWaiting?.();
     this.stopWaiting = undefined;
-    const calls = this.waiting.map(inTime).filter((call) => call.length > 0);
-    this.waiting = [];
-    if (calls.length === 0) return;
-
     const { state } = this.client;
-    if (state === 'ready') {
-      for (const call of calls) this.send(call);
-    } else if (state === 'connecting') {
-      this.waiting = calls;
-      this.stopWaiting = this.client.onceChanged(this.look);
-      const waitUs = Math.min(firstDeadlineUs(calls) - systemClock.nowUs(), LOOK_US);
-      this.stopTimer = after(Math.ceil(waitUs / 1000), this.look);
-    } else {
-      for (const call of calls) failAll(call, unavailable(state));
+    const nowUs = systemClock.nowUs();
+    const before = this.waiting;
+    this.waiting = [];
+    this.nextUs = Infinity;
+    for (const call of before) {
+      if (call.deadlineUs <= nowUs) call.reject(tooLate());
+      else if (state === 'ready') call.resolve();
+      else if (state === 'connecting') this.keep(call, nowUs);
+      else call.reject(unavailable(state));
     }
+    if (this.waiting.length === 0) return;
+    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.look);
+    const stopListening = this.client.onceChanged(this.look);
+    this.stopWaiting = () => {
+      stopTimer();
+      stopListening();
+    };
   };
-}
 
-function firstDeadlineUs(calls: readonly (readonly Group[])[]): number {
-  let firstUs = Infinity;
-  for (const call of calls) {
-    for (const { deadlineUs } of call) firstUs = Math.min(firstUs, deadlineUs);
+  private keep(call: Waiting, nowUs: number): void {
+    this.waiting.push(call);
+    this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + LOOK_US);
   }
-  return firstUs;
-}
-
-/** The groups that somebody still waits for. The others are rejected. */
-function inTime(groups: readonly Group[]): readonly Group[] {
-  if (groups.every(({ deadlineUs }) => deadlineUs === Infinity)) return groups;
-  const nowUs = systemClock.nowUs();
-  return groups.filter((group) => {
-    if (group.deadlineUs > nowUs) return true;
-    group.reject(tooLate());
-    return false;
-  });
 }

@@ -1,8 +1,8 @@
 /** What the store needs of a Redis client. */
 
 /**
- * The interface between the store and a client. `redisStore` takes ioredis as it is; {@link fromNodeRedis},
- * {@link fromNodeRedisCluster} and {@link fromUpstash} make one from their clients. The client stays yours: the store
+ * The interface between the store and a client. `redisStore` makes one of a client of ioredis, iovalkey or node-redis
+ * by itself, {@link fromUpstash} of one of Upstash. For any other client, write one. The client stays yours: the store
  * never closes it.
  */
 export interface RedisClient {

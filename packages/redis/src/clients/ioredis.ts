@@ -1,4 +1,4 @@
-/** Runs scripts with ioredis 5 and 6: one server, Sentinel, Cluster. */
+/** Runs scripts with ioredis 5 and 6, and with iovalkey, its fork: one server, Sentinel, Cluster. */
 
 import { systemClock } from '@spillway/core/store';
 import { callOff } from '../host.js';
@@ -13,7 +13,7 @@ const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect'
 
 const EVENTS = ['ready', 'close', 'end'] as const;
 
-/** The part of an ioredis client that the store uses: `new Redis()` and `new Cluster()` fit as they are. */
+/** The part of a client of ioredis or iovalkey that the store uses: what `new Redis()` and `new Cluster()` make. */
 export interface IoredisClient {
   /** `wait`, `connecting`, `connect`, `ready`, `close`, `reconnecting`, `disconnecting` or `end`. */
   readonly status: string;

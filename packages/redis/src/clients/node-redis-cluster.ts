@@ -2,8 +2,7 @@
 
 import slotOf from 'cluster-key-slot';
 import { unavailable } from '../failures.js';
-import type { RedisClient } from './client.js';
-import { NodeRedis, type NodeRedisLike } from './node-redis.js';
+import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
 const EVENTS = ['connect', 'disconnect'] as const;
 
@@ -21,29 +20,8 @@ interface ClusterNode {
   readonly client?: { readonly isReady: boolean } | undefined;
 }
 
-/**
- * A node-redis cluster for `redisStore`. Connect it yourself, as node-redis asks.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- * @example
- * ```ts
- * import { fromNodeRedisCluster, redisStore } from '@spillway/redis';
- * import { createCluster } from 'redis';
- *
- * const cluster = createCluster({
- *   rootNodes: [{ url: 'redis://127.0.0.1:7000' }],
- *   defaults: { disableOfflineQueue: true, socket: { reconnectStrategy: 250 } },
- * });
- * cluster.on('error', console.error);
- * await cluster.connect();
- * const store = redisStore(fromNodeRedisCluster(cluster));
- * ```
- */
-export function fromNodeRedisCluster(cluster: NodeRedisCluster): RedisClient {
-  return new ClusterOfNodeRedis(cluster);
-}
-
-class ClusterOfNodeRedis extends NodeRedis {
+/** A cluster. Its users connect it themselves, as node-redis asks them to. */
+export class ClusterOfNodeRedis extends AnyNodeRedis {
   readonly isCluster = true;
   private readonly cluster: NodeRedisCluster;
 

@@ -1,6 +1,5 @@
 /** Runs scripts with node-redis 5 and 6 (`redis` on npm) on one server. */
 
-import { SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from './client.js';
 
@@ -35,41 +34,10 @@ export interface NodeRedisClient extends NodeRedisLike {
 }
 
 /**
- * A node-redis client for `redisStore`. Connect it yourself, as node-redis asks you to. Calls wait while it connects;
- * if it has not been ready for a quarter of a second, they fail at once.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- * @example
- * ```ts
- * import { fromNodeRedis, redisStore } from '@spillway/redis';
- * import { createClient } from 'redis';
- *
- * const client = createClient({ disableOfflineQueue: true, socket: { reconnectStrategy: 250 } });
- * client.on('error', console.error);
- * await client.connect();
- * const store = redisStore(fromNodeRedis(client));
- * ```
+ * The part that is the same for one server and for a cluster. Its users connect it themselves, as node-redis asks them
+ * to. Calls wait while it connects; if it has not been ready for a quarter of a second, they fail at once.
  */
-export function fromNodeRedis(client: NodeRedisClient): RedisClient {
-  return new OneNodeRedis(client);
-}
-
-function labelOf({ options }: NodeRedisClient): string {
-  const { host, port, path } = (options?.socket ?? {}) as Readonly<Record<string, unknown>>;
-  return `Redis at ${path ?? `${host ?? 'localhost'}:${port ?? 6379}`}`;
-}
-
-function checkClient(client: unknown): void {
-  if (typeof (client as NodeRedisLike | null | undefined)?.withTypeMapping === 'function') return;
-  throw new SpillwayError(
-    'SPW_OPTION_INVALID',
-    // Never print the value: a URL contains a password.
-    `client must be one of node-redis 5 or later, got ${client === null ? 'null' : typeof client}`,
-  );
-}
-
-/** The part that is the same for one server and for a cluster. */
-export class NodeRedis implements RedisClient {
+export abstract class AnyNodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;
   private readonly calls: NodeRedisCalls;
   private readonly isReady: () => boolean;
@@ -83,7 +51,6 @@ export class NodeRedis implements RedisClient {
     events: readonly string[],
     name: () => string,
   ) {
-    checkClient(client);
     this.client = client;
     this.name = name;
     // The user may have set other types on this client; here replies have the types of Redis.
@@ -125,8 +92,8 @@ export class NodeRedis implements RedisClient {
   }
 }
 
-/** One server. */
-class OneNodeRedis extends NodeRedis {
+/** A client of one server. */
+export class NodeRedis extends AnyNodeRedis {
   /** The client's own `socketTimeout` does not help: it counts what is written as a sign of life. */
   readonly cure = 'set reconnect: true on redisStore';
   private readonly owner: NodeRedisClient;
@@ -146,4 +113,9 @@ class OneNodeRedis extends NodeRedis {
     // The client also reports the failure by an event.
     this.owner.connect().catch(() => {});
   }
+}
+
+function labelOf({ options }: NodeRedisClient): string {
+  const { host, port, path } = (options?.socket ?? {}) as Readonly<Record<string, unknown>>;
+  return `Redis at ${path ?? `${host ?? 'localhost'}:${port ?? 6379}`}`;
 }

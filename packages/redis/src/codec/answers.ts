@@ -1,6 +1,8 @@
 /** Reads the script's reply, a flat list, and makes answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
+import type { ReplyNumbers } from '../algorithms/codec.js';
+import { codecOf } from '../algorithms/codecs.js';
 import { failedGroup, noReply } from '../failures.js';
 import { onlyLooks } from './wire.js';
 
@@ -35,9 +37,9 @@ export function readReply(
 const INTEGER = /^-?\d{1,16}$/;
 
 /** Reads a reply from front to back. */
-class ReplyReader {
+class ReplyReader implements ReplyNumbers {
   private readonly reply: readonly unknown[];
-  private readonly nowUs: number;
+  readonly nowUs: number;
   private at = 0;
 
   constructor(reply: readonly unknown[]) {
@@ -63,41 +65,22 @@ class ReplyReader {
   }
 
   private answer(step: Step): Answer {
-    const { rule } = step;
-    const { nowUs } = this;
     const word = this.count();
     const verdict = word % 2;
-    const value = (word - verdict) / 2;
+    const state = (word - verdict) / 2;
     const allowed = onlyLooks(step) ? step.op !== 'put' : verdict === 1;
-    switch (rule.machine) {
-      case 'bucket': {
-        const num = rule.den > 1 ? this.count() : 0;
-        const tatUs = value === 0 ? 0 : nowUs + value - 1;
-        return { allowed, nowUs, tatUs, tatNum: value === 0 ? 0 : num };
-      }
-      case 'window': {
-        const startUs = nowUs + this.number();
-        const previous = rule.sliding ? this.count() : 0;
-        return { allowed, nowUs, startUs, current: value, previous };
-      }
-      case 'log': {
-        const freesUs = this.number();
-        return { allowed, nowUs, used: value, freesUs, lastUs: this.number() };
-      }
-      case 'leases':
-        return { allowed, nowUs, used: value, critical: this.count() };
-    }
+    return codecOf(step.rule).read(step.rule, allowed, state, this);
   }
 
   /** An integer that is not negative. */
-  private count(): number {
+  count(): number {
     const value = this.number();
     if (value < 0) throw noReply();
     return value;
   }
 
   /** Clients may be set to give numbers as strings or bigints. */
-  private number(): number {
+  number(): number {
     const word = this.reply[this.at];
     this.at += 1;
     const isNumber =

@@ -7,13 +7,8 @@ import { hmac } from '@noble/hashes/hmac';
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { SpillwayError } from '@spillway/core';
-
-/** Longer keys, in UTF-16 units, are hashed. */
-const LONGEST = 256;
-
-/** Text that can be stored unchanged: none of our own marks, no surrogates (one may be alone), not empty. */
-const PLAIN = /^[^{}%#\ud800-\udfff]+$/;
-const SPECIAL = /[{}%]|^#|\p{Surrogate}/gu;
+import { encodeName } from '@spillway/core/store';
+import { DEFAULT_PREFIX } from './prefix.js';
 
 /**
  * Makes the name of the count of one key, under one limiter and code (see `countOf`; lower-case letters, digits and
@@ -22,16 +17,18 @@ const SPECIAL = /[{}%]|^#|\p{Surrogate}/gu;
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Names are `spw:{key}limiter}code`. With a secret, the HMAC of a key replaces the key.
+ * Names are `prefix{key}limiter}code`. With a secret, the HMAC of a key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-export function keyNamer(secret?: string | Uint8Array): KeyNamer {
-  if (secret === undefined) {
-    return (limiter, key, code) => `spw:{${encodeText(key)}}${encodeText(limiter)}}${code}`;
-  }
-  const hashed = keyHasher(secret);
-  return (limiter, key, code) => `spw:{${hashed(key)}}${encodeText(limiter)}}${code}`;
+export function keyNamer(secret?: string | Uint8Array, prefix: string = DEFAULT_PREFIX): KeyNamer {
+  const hide = secret === undefined ? undefined : keyHasher(secret);
+  const options = { hash, hide };
+  return (limiter, key, code) => prefix + encodeName(limiter, key, code, options);
+}
+
+function hash(text: string): string {
+  return bytesToHex(sha256(unitsOf(text)));
 }
 
 /**
@@ -45,18 +42,6 @@ export function keyHasher(secret: string | Uint8Array): (key: string) => string 
   }
   const secretBytes = typeof secret === 'string' ? utf8ToBytes(secret) : secret.slice();
   return (key) => `#${bytesToHex(hmac(sha256, secretBytes, unitsOf(key)))}`;
-}
-
-/** Different texts give different results. The result has no braces and is never empty. */
-function encodeText(text: string): string {
-  if (text.length > LONGEST) return `#${bytesToHex(sha256(unitsOf(text)))}`;
-  if (PLAIN.test(text)) return text;
-  // After a '%' comes '-' here, or the four hex digits of a unit below, and nothing else.
-  return text === '' ? '%-' : text.replace(SPECIAL, escapeUnit);
-}
-
-function escapeUnit(unit: string): string {
-  return `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** The UTF-16 units, low byte first. Unlike UTF-8, this keeps surrogates that stand alone apart. */

@@ -3,15 +3,11 @@
 
 import { sha1 } from '@noble/hashes/legacy';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
-import bucket from '../lua/bucket.lua';
+import takes from '../algorithms/bucket/takes.lua';
+import { allCodecs } from '../algorithms/codecs.js';
 import head from '../lua/head.lua';
-import leases from '../lua/leases.lua';
-import log from '../lua/log.lua';
-import logPut from '../lua/log-put.lua';
 import main from '../lua/main.lua';
 import shared from '../lua/shared.lua';
-import takes from '../lua/takes.lua';
-import window from '../lua/window.lua';
 
 /** A script's text, and the SHA-1 by which Redis knows the script once it has seen the text. */
 export interface Script {
@@ -43,9 +39,11 @@ export function testScript(): Script {
 }
 
 function assemble(clock: string): Script {
-  return scriptOf(
-    [clock, head, takes, shared, bucket, window, logPut, log, leases, main].join('\n'),
-  );
+  const codecs = allCodecs();
+  const algorithms = codecs.flatMap(({ lua }) => lua);
+  const makers = codecs.map(({ letter, maker }) => `${letter} = ${maker}`);
+  const table = `local makers = { ${makers.join(', ')} }\n`;
+  return scriptOf([clock, head, takes, shared, ...algorithms, table, main].join('\n'));
 }
 
 /** A text with its name. */

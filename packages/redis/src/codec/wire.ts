@@ -1,14 +1,9 @@
 /** Writes groups of steps as arguments of the script. What many groups in a row have in common is sent once. */
 
 import type { Step } from '@spillway/core';
-import { type BucketRule, mulDiv, type Op, refillTime, sameRule } from '@spillway/core/store';
-
-/** As numbered in shared.lua. A `take` with `binding: false` is 2. */
-const OP_CODES: Record<Op, number> = { take: 1, record: 3, look: 4, put: 5, reset: 6 };
-const SHADOW_TAKE = 2;
-
-/** More than any bucket holds: a larger number would give nothing more back. */
-const MOST_REFILL_US = 2 ** 52;
+import { branchesOf, sameRule } from '@spillway/core/store';
+import { OPS, unitsOf } from '../algorithms/codec.js';
+import { codecOf } from '../algorithms/codecs.js';
 
 /** Writes the arguments that follow the keys. */
 export class Encoder {
@@ -25,7 +20,7 @@ export class Encoder {
       while (to < groups.length && sameShape(shape, groups[to]?.steps ?? [])) to += 1;
       args.push(`${to - from}`);
       for (const word of this.wordsOf(shape)) args.push(word);
-      if (shape.some(namesLease)) encodeLeases(groups.slice(from, to), args);
+      if (shape.some(isNamed)) encodeIds(groups.slice(from, to), args);
       from = to;
     }
   }
@@ -33,7 +28,8 @@ export class Encoder {
   private wordsOf(shape: readonly Step[]): readonly string[] {
     if (!sameShape(shape, this.lastShape)) {
       const words = [`${shape.length}`];
-      for (const step of shape) encodeStep(step, words);
+      const branches = branchesOf(shape);
+      for (const step of shape) encodeStep(step, placeOf(step, branches), words);
       this.lastShape = shape;
       this.lastWords = words;
     }
@@ -41,7 +37,7 @@ export class Encoder {
   }
 }
 
-/** Whether two groups differ only in limiters and keys. */
+/** Whether two groups differ only in limiters, keys and ids. */
 function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i += 1) {
@@ -51,6 +47,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.op !== other.op ||
       one.cost !== other.cost ||
       one.binding !== other.binding ||
+      one.branch !== other.branch ||
       one.receipt !== other.receipt ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
@@ -61,71 +58,38 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   return true;
 }
 
-function encodeStep(step: Step, args: string[]): void {
-  const { rule, op, cost } = step;
-  const code = codeOf(step);
-  const atUs = step.receipt?.atUs ?? 0;
-  switch (rule.machine) {
-    case 'bucket': {
-      const refill = op === 'put' ? trueRefillTime(rule, cost) : refillTime(rule, cost);
-      args.push('g', `${code}`, `${refill.us}`, `${rule.tolUs}`, `${rule.den}`);
-      if (rule.den > 1) args.push(`${refill.num}`, `${rule.tolNum}`);
-      if (code === OP_CODES.put) args.push(`${atUs}`, `${step.receipt?.num ?? 0}`);
-      break;
-    }
-    case 'window':
-      args.push('w', `${code}`, `${costFor(op, cost, rule.limit)}`);
-      args.push(`${rule.limit}`, `${rule.windowUs}`, rule.sliding ? '1' : '0');
-      if (code === OP_CODES.put) args.push(`${atUs}`);
-      break;
-    case 'log':
-      args.push('l', `${code}`, `${costFor(op, cost, rule.limit)}`);
-      args.push(`${rule.limit}`, `${rule.windowUs}`);
-      if (code === OP_CODES.put) args.push(`${atUs}`);
-      break;
-    case 'leases':
-      args.push('p', `${code}`, step.lease?.critical ? '1' : '0');
-      args.push(`${rule.limit}`, `${rule.open}`, `${rule.leaseUs}`);
-  }
+/**
+ * The place of a step's branch among those of the group, from 1 on; 0 if it is common. A branch without others is
+ * common: the group passes if all its steps do.
+ */
+function placeOf({ branch }: Step, branches: readonly number[]): number {
+  return branch === undefined || branches.length < 2 ? 0 : branches.indexOf(branch) + 1;
 }
 
-function namesLease({ rule }: Step): boolean {
-  return rule.machine === 'leases';
+function encodeStep(step: Step, branch: number, args: string[]): void {
+  const codec = codecOf(step.rule);
+  const op = opOf(step);
+  args.push(codec.letter, `${op + 10 * branch}`);
+  codec.encode(step.rule, step, op, args);
 }
 
-/** The leases of each group, in the order of its steps: they differ even where all else is the same. */
-function encodeLeases(
-  groups: readonly { readonly steps: readonly Step[] }[],
-  args: string[],
-): void {
+function isNamed({ rule }: Step): boolean {
+  return codecOf(rule).named;
+}
+
+/** The ids of each group, in the order of its steps. */
+function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
   for (const { steps } of groups) {
-    for (const step of steps) if (namesLease(step)) args.push(step.lease?.id ?? '');
+    for (const step of steps) if (isNamed(step)) args.push(step.lease?.id ?? '');
   }
 }
 
 /** Steps that write nothing: a cost of 0 passes, and a `put` without a grant gives nothing back. */
-export function onlyLooks({ op, cost, rule, receipt, lease }: Step): boolean {
-  const grant = rule.machine === 'leases' ? lease : receipt;
-  return (cost === 0 && op !== 'reset') || (op === 'put' && grant === undefined);
+export function onlyLooks(step: Step): boolean {
+  return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-function codeOf(step: Step): number {
-  const { op, lease } = step;
-  const holdsNothing = namesLease(step) && lease === undefined && op !== 'reset';
-  if (holdsNothing || onlyLooks(step)) return OP_CODES.look;
-  return op === 'take' && !step.binding ? SHADOW_TAKE : OP_CODES[op];
-}
-
-/** A cost that can never pass is sent as the limit + 1, so that no larger number is needed. */
-function costFor(op: Op, cost: number, limit: number): number {
-  return op === 'put' ? cost : Math.min(cost, limit + 1);
-}
-
-/**
- * Like {@link refillTime}, but right also for a cost above the burst: such a cost may have been recorded, up to the
- * burst.
- */
-function trueRefillTime(rule: BucketRule, cost: number): { us: number; num: number } {
-  const { whole, rest } = mulDiv(cost, rule.period, rule.den);
-  return whole >= MOST_REFILL_US ? { us: MOST_REFILL_US, num: 0 } : { us: whole, num: rest };
+function opOf(step: Step): number {
+  if (onlyLooks(step)) return OPS.look;
+  return step.op === 'take' && !step.binding ? OPS.shadow : OPS[step.op];
 }

@@ -2,8 +2,8 @@
 
 import { systemClock } from '@spillway/core/store';
 import { afterIdly } from '../host.js';
+import type { ControlScripts } from './control-scripts.js';
 import { ANNOUNCED_EVERY_MS, type Announced, encodeAnnouncement } from './known-limiter.js';
-import type { Scripts } from './scripts.js';
 
 /** Announcements within this time are sent together. A client that is not ready is tried again after it. */
 const SOON_US = 1_000_000;
@@ -16,7 +16,7 @@ type TellTrouble = (error: unknown) => void;
 
 /** No request waits for it, and nothing fails if it fails. */
 export class Announcer {
-  private readonly scripts: Scripts;
+  private readonly scripts: ControlScripts;
   private readonly limiters: () => readonly Announced[];
   private readonly tell: TellTrouble;
   private dueUs = Infinity;
@@ -27,7 +27,7 @@ export class Announcer {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  constructor(scripts: Scripts, limiters: () => readonly Announced[], tell: TellTrouble) {
+  constructor(scripts: ControlScripts, limiters: () => readonly Announced[], tell: TellTrouble) {
     this.scripts = scripts;
     this.limiters = limiters;
     this.tell = tell;

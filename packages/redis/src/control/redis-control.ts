@@ -21,14 +21,15 @@ import {
   tooMany,
 } from '@spillway/core/control';
 import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
-import { asRedisClient } from '../clients/as-redis-client.js';
+import { Transport } from '../calls/transport.js';
+import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
-import type { IoredisClient } from '../clients/ioredis.js';
 import { keyHasher } from '../codec/keys.js';
+import { prefixFrom } from '../codec/prefix.js';
 import { Announcer } from './announcer.js';
+import { ControlScripts } from './control-scripts.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
 import { decodeEntry, encodeChange } from './records.js';
-import { Scripts } from './scripts.js';
 import { SettingsPoller } from './settings-poller.js';
 
 /** All optional. */
@@ -42,6 +43,8 @@ export interface RedisControlOptions {
    * The same secret as the store's `hashKeys`: then keys that are blocked, allowed or reset are stored as hashes too.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
+  /** The same as the store's `prefix`. Default `'spw:'`. */
+  readonly prefix?: string | undefined;
   /** Called once when Redis does not answer, and for each value in Redis that is not valid. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
@@ -113,22 +116,23 @@ export interface RedisControl extends Control {
  * ```
  */
 export function redisControl(
-  client: IoredisClient | RedisClient,
+  client: AnyRedisClient,
   options: RedisControlOptions = {},
 ): RedisControl {
   return new InRedis(asRedisClient(client), options);
 }
 
 class InRedis implements RedisControl {
-  private readonly scripts: Scripts;
+  private readonly scripts: ControlScripts;
   private readonly poller: SettingsPoller;
   private readonly stored: (key: string) => string;
   private readonly announced = new Map<string, Rule | undefined>();
   private readonly announcer: Announcer;
 
-  constructor(client: RedisClient, { every = '500ms', hashKeys, onFault }: RedisControlOptions) {
+  constructor(client: RedisClient, options: RedisControlOptions) {
+    const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
-    this.scripts = new Scripts(client);
+    this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
     this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
     this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
     const announced = () =>

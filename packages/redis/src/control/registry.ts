@@ -4,18 +4,18 @@ import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { consoleLogger } from '../host.js';
 import { Announcer } from './announcer.js';
+import type { ControlScripts } from './control-scripts.js';
 import { decodeCodes } from './known-limiter.js';
-import type { Scripts } from './scripts.js';
 
 /** The longest time that a reset waits for what others have noted. It waits at most half of its own deadline. */
 const LOOK_US = 1_000_000;
 
 export class Registry {
-  private readonly scripts: Scripts;
+  private readonly scripts: ControlScripts;
   private readonly known = new KnownCounts();
   private readonly announcer: Announcer;
 
-  constructor(scripts: Scripts, logger: Logger | false = consoleLogger()) {
+  constructor(scripts: ControlScripts, logger: Logger | false = consoleLogger()) {
     this.scripts = scripts;
     const announced = () =>
       [...this.known.entries()].map(([name, rules]) => ({ name, rules, isFollowed: false }));
@@ -55,9 +55,10 @@ export class Registry {
     limiters: string[],
     deadlineUs: number,
   ): Promise<ReadonlyMap<string, readonly string[]>> {
-    const leftUs = (deadlineUs - systemClock.nowUs()) / 2;
+    const nowUs = systemClock.nowUs();
+    const untilUs = nowUs + Math.min((deadlineUs - nowUs) / 2, LOOK_US);
     try {
-      return decodeCodes(await this.scripts.limiters(limiters, Math.min(leftUs, LOOK_US) / 1000));
+      return decodeCodes(await this.scripts.limiters(limiters, untilUs));
     } catch (error) {
       this.announcer.trouble(error);
       return new Map();

@@ -6,7 +6,8 @@
 -- KEYS: one for each step of each group.
 -- ARGV: the deadline, after which nothing is taken (0: none). Then runs of groups that differ only in keys and leases:
 -- how many groups, how many steps each has, and for each step the letter of its algorithm, its operation and its
--- numbers. Then for each group the ids of the leases that its steps name, an empty text for none.
+-- numbers. Of a group with several branches, the operation also tells the branch of the step: ten times its place among
+-- them, from 1 on, is added. Then for each group the ids of the leases that its steps name, an empty text for none.
 -- Reply: now. Then for each group the numbers of its steps (see `apply` in each algorithm), or one text that begins
 -- with `!`: an error, or `!late` for a group that came after the deadline. A group that only gives back is never late.
 

@@ -1,9 +1,9 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `TAKE`, `PUT` (shared.lua);
--- `bucket`, `window`, `log`, `leases` (the algorithms). Returns the reply.
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`, `PUT`
+-- (shared.lua); `makers` (script.ts): for the letter of each algorithm the function that makes its reader. Returns the
+-- reply.
 
-local makers = { g = bucket, w = window, l = log, p = leases }
 local readers = {}
 
 -- The function that reads a step of an algorithm from the arguments. Made when first needed: making all of them takes
@@ -17,16 +17,30 @@ local function reader_of(letter)
   return reader
 end
 
--- First judges every step on the state before the group, then applies all of them. Several steps of one group can have
--- the same key only if they renew permits or give them back. Those are judged again, after the steps before them.
-local function decide(steps, count)
-  local go, seen = true, nil
+-- Of `branches` branches the first that no step refuses; nil if there is none.
+local function first_of(branches, refused)
+  for branch = 1, branches do
+    if not refused[branch] then
+      return branch
+    end
+  end
+end
+
+-- First judges every step on the state before the group, then applies all of them. A take is charged if it passes, the
+-- group passes, and it is common or in the branch that is charged. Several steps of one group can have the same key
+-- only if they renew permits or give them back. Those are judged again, after the steps before them.
+local function decide(steps, count, branches)
+  local go, refused, charged, seen = true, branches > 0 and {}, nil, nil
   for i = 1, count do
     local step, key = steps[i], KEYS[keys_done + i]
     local passes = step.judge(step, key)
     step.passes = passes
     if not passes and step.op == TAKE then
-      go = false
+      if step.branch then
+        refused[step.branch] = true
+      else
+        go = false
+      end
     end
     if count > 1 and step.named then
       seen = seen or {}
@@ -34,22 +48,31 @@ local function decide(steps, count)
       seen[key] = true
     end
   end
+  if branches > 0 then
+    charged = first_of(branches, refused)
+    go = go and charged ~= nil
+  end
   for i = 1, count do
     local step, key = steps[i], KEYS[keys_done + i]
     if step.again then
       step.passes = step.judge(step, key)
     end
-    step.apply(step, key, go)
+    step.apply(step, key, go and (not step.branch or step.branch == charged))
   end
 end
 
 while keys_done < #KEYS do
   local groups, count = number(), number()
-  local steps, named, gives = {}, {}, true
+  local steps, named, gives, branches = {}, {}, true, 0
   for i = 1, count do
     arg_index = arg_index + 1
     local read = reader_of(ARGV[arg_index])
-    local step = read(number())
+    local op = number()
+    local step = read(op % 10)
+    if op > 10 then
+      step.branch = floor(op / 10)
+      branches = max(branches, step.branch)
+    end
     steps[i] = step
     gives = gives and step.op == PUT
     if step.named then
@@ -65,7 +88,7 @@ while keys_done < #KEYS do
     local start = reply_size
     local ok, fault = false, 'late'
     if gives or not is_late then
-      ok, fault = pcall(decide, steps, count)
+      ok, fault = pcall(decide, steps, count, branches)
     end
     if not ok then
       for i = start + 2, reply_size do

@@ -5,7 +5,8 @@
 
 local floor, max, min = math.floor, math.max, math.min
 
--- Operations, as numbered in wire.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its group.
+-- Operations, as numbered in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its
+-- group.
 local TAKE, SHADOW, RECORD, PUT, RESET = 1, 2, 3, 5, 6
 
 local function number()

@@ -4,12 +4,7 @@ import { createCluster } from 'redis';
 import { ada } from 'spillway-testkit/control';
 import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  fromNodeRedisCluster,
-  type RedisStore,
-  redisControl,
-  redisStore,
-} from '../../src/index.js';
+import { type RedisStore, redisControl, redisStore } from '../../src/index.js';
 import { soon } from './set-up.js';
 
 describe.skipIf(redisProgram === null)('the control on Redis Cluster', () => {
@@ -33,7 +28,7 @@ describe.skipIf(redisProgram === null)('the control on Redis Cluster', () => {
     await other.connect();
 
     const one = redisControl(cluster);
-    const two = redisControl(fromNodeRedisCluster(other));
+    const two = redisControl(other);
     onTestFinished(() => one.close());
     onTestFinished(() => two.close());
     await one.set('api', { mode: 'off', share: 0.5 }, ada);

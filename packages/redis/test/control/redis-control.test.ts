@@ -5,13 +5,7 @@ import { ada, behavesAsControl } from 'spillway-testkit/control';
 import { redisProgram } from 'spillway-testkit/redis';
 import { UpstashServer } from 'spillway-testkit/upstash';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  fromNodeRedis,
-  fromUpstash,
-  type RedisControl,
-  redisControl,
-  redisStore,
-} from '../../src/index.js';
+import { fromUpstash, type RedisControl, redisControl, redisStore } from '../../src/index.js';
 import { userFromDocs } from '../rights.js';
 import { take } from '../steps.js';
 import { redisForControls, SETTINGS, soon } from './set-up.js';
@@ -32,7 +26,7 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
         const own = createClient({ socket: { port: port() } });
         await own.connect();
         onTestFinished(() => own.destroy());
-        client = fromNodeRedis(own);
+        client = own;
       }
       const other = redisControl(client);
       onTestFinished(() => other.close());

@@ -31,8 +31,11 @@ function measureParts(rule: BucketRule, answer: BucketAnswer, cost: number): Num
     roomUs -= 1;
     roomNum += den;
   }
+  const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
   return {
-    remaining: roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period),
+    // Exact: the tolerance is `burst` times the refill time of a unit.
+    used: rule.burst - remaining,
+    remaining,
     retryAfterMs: cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs, roomNum) / 1000,
     resetMs: (debtUs + (debtNum > 0 ? 1 : 0)) / 1000,
   };
@@ -44,8 +47,10 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
   const roomUs = rule.tolUs - debtUs;
   const waitUs = cost * period - roomUs;
+  const remaining = roomUs < 0 ? 0 : Math.floor(roomUs / period);
   return {
-    remaining: roomUs < 0 ? 0 : Math.floor(roomUs / period),
+    used: rule.burst - remaining,
+    remaining,
     retryAfterMs: waitUs > 0 ? waitUs / 1000 : 0,
     resetMs: debtUs / 1000,
   };

@@ -5,6 +5,7 @@ import type { BucketRule, Machine } from '../../contract/rule.js';
 import { measureBucket } from './measure.js';
 import { receiptOfBucket } from './receipt.js';
 import { bucketRefusals } from './refusal.js';
+import { BucketShelf } from './shelf.js';
 
 /** The longest time that a bucket may take to fill: 2^51 us, 71 years. It keeps every instant of a rule below 2^53. */
 const MAX_TOLERANCE_US: number = 2 ** 51;
@@ -37,6 +38,7 @@ const bucketMachine: Machine = {
   measure: measureBucket,
   receipt: receiptOfBucket,
   merges: true,
+  shelf: () => new BucketShelf(),
   refusals: bucketRefusals,
 };
 

@@ -1,6 +1,6 @@
 /**
  * The token bucket, stored as one instant: pure functions that change its state (see docs/algorithms.md;
- * packages/redis/src/lua/bucket.lua does the same in Lua).
+ * packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
  */
 
 import { mulDiv } from '../../base/exact.js';
@@ -23,7 +23,7 @@ export interface BucketState {
  * says so.
  *
  * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
- * takeWhole in core/src/memory/bucket-shelf.ts, and bucket.lua and takes.lua in redis/src/lua.
+ * takeWhole in core/src/algorithms/bucket/shelf.ts, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
   rule: BucketRule,

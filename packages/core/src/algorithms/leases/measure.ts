@@ -8,6 +8,7 @@ import type { LeasesRule } from '../../contract/rule.js';
 export function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {
+    used,
     remaining: Math.max(0, Math.min(rule.limit - used, rule.open - (used - critical))),
     retryAfterMs: allowed ? 0 : Number.NaN,
     resetMs: Number.NaN,

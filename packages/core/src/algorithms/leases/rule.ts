@@ -3,6 +3,7 @@
 import type { LeasesRule, Machine } from '../../contract/rule.js';
 import { measureLeases } from './measure.js';
 import { receiptOfPermit } from './receipt.js';
+import { LeaseShelf } from './shelf.js';
 
 const leasesMachine: Machine = {
   same: (rule: LeasesRule, other: LeasesRule) =>
@@ -28,6 +29,7 @@ const leasesMachine: Machine = {
   measure: measureLeases,
   receipt: receiptOfPermit,
   merges: false,
+  shelf: () => new LeaseShelf(),
 };
 
 /**

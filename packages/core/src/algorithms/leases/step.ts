@@ -1,6 +1,6 @@
 /**
- * Leases on permits: pure functions that change their state (see docs/algorithms.md; packages/redis/src/lua/leases.lua
- * does the same in Lua).
+ * Leases on permits: pure functions that change their state (see docs/algorithms.md;
+ * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
 import type { LeasesRule } from '../../contract/rule.js';
@@ -27,7 +27,7 @@ export interface LeasesState {
 }
 
 /** How many permits are held. */
-export interface LeasesView {
+interface LeasesView {
   used: number;
   critical: number;
 }

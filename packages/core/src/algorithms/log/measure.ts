@@ -10,6 +10,7 @@ export function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numb
   if (cost > rule.limit) retryAfterMs = Infinity;
   else if (cost > 0 && freesUs >= 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
   return {
+    used,
     remaining: Math.max(0, rule.limit - used),
     retryAfterMs,
     resetMs: used > 0 ? (lastUs + rule.windowUs - nowUs) / 1000 : 0,

@@ -4,6 +4,7 @@ import type { LogRule, Machine } from '../../contract/rule.js';
 import { measureLog } from './measure.js';
 import { receiptOfLog } from './receipt.js';
 import { logRefusals } from './refusal.js';
+import { LogShelf } from './shelf.js';
 
 const logMachine: Machine = {
   same: (rule: LogRule, other: LogRule) => rule.windowUs === other.windowUs,
@@ -26,6 +27,7 @@ const logMachine: Machine = {
   measure: measureLog,
   receipt: receiptOfLog,
   merges: true,
+  shelf: () => new LogShelf(),
   refusals: logRefusals,
 };
 

@@ -1,6 +1,6 @@
 /**
  * The sliding window log: pure functions that change its entries (see docs/algorithms.md;
- * packages/redis/src/lua/log.lua does the same in Lua).
+ * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
 import type { Receipt } from '../../contract/answer.js';
@@ -47,7 +47,7 @@ export function stepLog(
 }
 
 /** Whether the clock went back by more than a window. Then all units that still count become one entry at `nowUs`. */
-function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
+export function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }
 

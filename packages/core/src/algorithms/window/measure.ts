@@ -10,13 +10,15 @@ export function measureWindow(rule: WindowRule, answer: WindowAnswer, cost: numb
   const { startUs, current, previous, nowUs } = answer;
   const left = windowUs - Math.max(0, nowUs - startUs);
   const weighed = mulDiv(previous, left, windowUs);
+  const used = current + weighed.whole + (weighed.rest > 0 ? 1 : 0);
   const endUs = startUs + windowUs;
 
   let resetUs = 0;
   if (current > 0) resetUs = (rule.sliding ? endUs + windowUs : endUs) - nowUs;
   else if (previous > 0) resetUs = endUs - nowUs;
   return {
-    remaining: Math.max(0, limit - current - weighed.whole - (weighed.rest > 0 ? 1 : 0)),
+    used,
+    remaining: Math.max(0, limit - used),
     retryAfterMs:
       cost > limit ? Infinity : Math.max(0, passesAtUs(rule, answer, cost) - nowUs) / 1000,
     resetMs: resetUs / 1000,

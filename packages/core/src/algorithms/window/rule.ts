@@ -4,6 +4,7 @@ import type { Machine, WindowRule } from '../../contract/rule.js';
 import { measureWindow } from './measure.js';
 import { receiptOfWindow } from './receipt.js';
 import { windowRefusals } from './refusal.js';
+import { WindowShelf } from './shelf.js';
 
 const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
@@ -28,6 +29,7 @@ const windowMachine: Machine = {
   measure: measureWindow,
   receipt: receiptOfWindow,
   merges: true,
+  shelf: () => new WindowShelf(),
   refusals: windowRefusals,
 };
 

@@ -1,6 +1,6 @@
 /**
  * Window counters, fixed and sliding: pure functions that change their state (see docs/algorithms.md;
- * packages/redis/src/lua/window.lua does the same in Lua).
+ * packages/redis/src/algorithms/window/window.lua does the same in Lua).
  */
 
 import { productAtMost } from '../../base/exact.js';

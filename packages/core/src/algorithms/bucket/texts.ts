@@ -1,0 +1,42 @@
+/** A token bucket as a text, the same as in Redis: `us`, or `us:num`; the instant at which it is full again. */
+
+import type { BucketAnswer } from '../../contract/answer.js';
+import type { BucketRule } from '../../contract/rule.js';
+import type { Step } from '../../contract/store.js';
+import { numbersOf, type StoredCount } from '../stored-count.js';
+import { type BucketState, mayWrite, stepBucket } from './step.js';
+
+const FORM = /^(\d+)(?::(\d+))?$/;
+
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+export function readBucket(text: string | undefined): StoredCount {
+  const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
+  return new StoredBucket({ tatUs, tatNum });
+}
+
+class StoredBucket implements StoredCount {
+  changed = false;
+  private readonly state: BucketState;
+
+  constructor(state: BucketState) {
+    this.state = state;
+  }
+
+  get expiresUs(): number {
+    return this.state.tatUs + (this.state.tatNum > 0 ? 1 : 0);
+  }
+
+  step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): BucketAnswer {
+    const { state } = this;
+    const { tatUs, tatNum } = state;
+    const allowed = stepBucket(rule as BucketRule, state, op, cost, nowUs, charge, receipt);
+    const differs = state.tatUs !== tatUs || state.tatNum !== tatNum;
+    if (op === 'reset' || (differs && mayWrite(op, cost, allowed))) this.changed = true;
+    return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
+  }
+
+  text(): string {
+    const { tatUs, tatNum } = this.state;
+    return tatNum === 0 ? `${tatUs}` : `${tatUs}:${tatNum}`;
+  }
+}

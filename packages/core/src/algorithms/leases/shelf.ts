@@ -1,0 +1,69 @@
+/** The leases of a store in memory, with a count of all that are kept. */
+
+import type { LeasesAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { LeasesRule } from '../../contract/rule.js';
+import type { Shelf } from '../../contract/shelf.js';
+import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
+import { expire, type LeasesState, noLeases, stepLeases } from './step.js';
+
+type StoredLeases = LeasesState & Expiring;
+
+const NOBODY = { used: 0, critical: 0 };
+
+export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
+  readonly grows = false;
+  private readonly states = new KeyedStates<StoredLeases>();
+  private kept = 0;
+
+  /** Leases kept, expired ones included. */
+  get size(): number {
+    return this.kept;
+  }
+
+  /** The permits of a key, without those that have expired. */
+  find({ limiter, rule, key }: Ask<LeasesRule>, nowUs: number): StoredLeases | undefined {
+    const state = this.states.get(limiter, rule.code, key);
+    if (state) {
+      const before = state.held.size;
+      expire(state, nowUs);
+      this.kept += state.held.size - before;
+    }
+    return state;
+  }
+
+  holds({ held }: StoredLeases, { lease }: Ask<LeasesRule>): boolean {
+    return lease !== undefined && held.has(lease.id);
+  }
+
+  step(
+    { limiter, key, rule, op, cost, lease }: Ask<LeasesRule>,
+    nowUs: number,
+    charge: boolean,
+    _mayGrow: boolean,
+    stored?: StoredLeases,
+    other?: StoredLeases,
+  ): LeasesAnswer {
+    const beside = other ? { used: other.held.size, critical: other.critical } : NOBODY;
+    const state = stored ?? { ...noLeases(), expiresUs: 0 };
+    const before = state.held.size;
+    const allowed = stepLeases(rule, state, op, cost, lease, nowUs, charge, beside);
+    const { size } = state.held;
+    state.expiresUs = state.lastUs;
+    this.kept += size - before;
+    if (size === 0) this.states.delete(limiter, rule.code, key);
+    else if (!stored) this.states.set(limiter, rule.code, key, state);
+    const critical = state.critical + beside.critical;
+    return { allowed, nowUs, used: size + beside.used, critical };
+  }
+
+  restsAt({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
+    return nowUs + leaseUs;
+  }
+
+  reclaim(nowUs: number): void {
+    this.states.reclaim(nowUs, ({ held }) => {
+      this.kept -= held.size;
+    });
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Leases as a text: the format's mark `1`, then as JSON a list with id, end (microseconds since the epoch) and 1 for a
+ * critical holder, 0 for another, of each: `1[["a1b2",1767225660000000,0]]`.
+ */
+
+import type { LeasesAnswer } from '../../contract/answer.js';
+import type { LeasesRule } from '../../contract/rule.js';
+import type { Step } from '../../contract/store.js';
+import { isWritten, type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
+import { type LeasesState, MAX_LEASE_US, noLeases, stepLeases } from './step.js';
+
+const NOBODY = { used: 0, critical: 0 };
+
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+export function readLeases(text: string | undefined): StoredCount {
+  return new StoredLeases(text === undefined ? noLeases() : leasesOf(text));
+}
+
+function leasesOf(text: string): LeasesState {
+  const state = noLeases();
+  for (const [id, end, mark] of listOf(text)) {
+    const expiresUs = wholeNumber(end);
+    if (typeof id !== 'string' || (mark !== 0 && mark !== 1)) throw unknownFormat();
+    if (state.held.has(id)) throw unknownFormat();
+    state.held.set(id, { expiresUs, critical: mark === 1 });
+    state.critical += mark;
+    state.soonestUs = Math.min(state.soonestUs, expiresUs);
+    state.lastUs = Math.max(state.lastUs, expiresUs);
+  }
+  return state;
+}
+
+function listOf(text: string): readonly (readonly unknown[])[] {
+  if (!text.startsWith('1')) throw unknownFormat();
+  let list: unknown;
+  try {
+    list = JSON.parse(text.slice(1));
+  } catch {
+    throw unknownFormat();
+  }
+  if (!Array.isArray(list) || !list.every(Array.isArray)) throw unknownFormat();
+  return list;
+}
+
+class StoredLeases implements StoredCount {
+  changed = false;
+  private readonly state: LeasesState;
+
+  constructor(state: LeasesState) {
+    this.state = state;
+  }
+
+  get expiresUs(): number {
+    let lastUs = 0;
+    for (const { expiresUs } of this.state.held.values()) lastUs = Math.max(lastUs, expiresUs);
+    return lastUs;
+  }
+
+  step({ op, cost, rule, lease }: Step, nowUs: number, charge: boolean): LeasesAnswer {
+    const { state } = this;
+    const ahead = state.lastUs > nowUs + MAX_LEASE_US;
+    const allowed = stepLeases(rule as LeasesRule, state, op, cost, lease, nowUs, charge, NOBODY);
+    const acts = op === 'reset' || lease !== undefined;
+    if (acts && isWritten({ op, cost }, allowed, charge, ahead)) this.changed = true;
+    return { allowed, nowUs, used: state.held.size, critical: state.critical };
+  }
+
+  text(): string {
+    const { held } = this.state;
+    const list = [...held].map(([id, { expiresUs, critical }]) => [
+      id,
+      expiresUs,
+      critical ? 1 : 0,
+    ]);
+    return `1${JSON.stringify(list)}`;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * A log as a text: the format's mark `1`, then for each entry a space, the microseconds since the entry before it (of
+ * the first: since the epoch), a colon and its units: `1 1767225600000000:2 5000:1`.
+ */
+
+import type { LogAnswer } from '../../contract/answer.js';
+import type { LogRule } from '../../contract/rule.js';
+import type { Step } from '../../contract/store.js';
+import {
+  isWritten,
+  numbersOf,
+  type StoredCount,
+  unknownFormat,
+  wholeNumber,
+} from '../stored-count.js';
+import { Entries } from './entries.js';
+import { isAhead, stepLog } from './step.js';
+
+/** The most entries in one text, which is read and written whole. */
+const MOST_ENTRIES = 10_000;
+const ENTRY = /^(\d+):(\d+)$/;
+
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+export function readLog(text: string | undefined): StoredCount {
+  return new StoredLog(text === undefined ? new Entries() : entriesOf(text));
+}
+
+function entriesOf(text: string): Entries {
+  const [mark, ...words] = text.split(' ');
+  if (mark !== '1') throw unknownFormat();
+  const entries = new Entries();
+  let us = 0;
+  for (const word of words) {
+    const [sinceUs = 0, units = 0] = numbersOf(word, ENTRY);
+    us += sinceUs;
+    if (us <= entries.lastUs || units === 0) throw unknownFormat();
+    entries.add(wholeNumber(us), units);
+  }
+  wholeNumber(entries.total);
+  return entries;
+}
+
+class StoredLog implements StoredCount {
+  changed = false;
+  expiresUs = 0;
+  private readonly entries: Entries;
+
+  constructor(entries: Entries) {
+    this.entries = entries;
+  }
+
+  step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): LogAnswer {
+    const { entries } = this;
+    const { windowUs } = rule as LogRule;
+    const view = { used: 0, freesUs: 0, lastUs: 0 };
+    // Entries that have expired count for no step, and whatever is written is written without them.
+    entries.drop(entries.unitsUntil(nowUs - windowUs));
+    const mayGrow = entries.count < MOST_ENTRIES;
+    const ahead = isAhead(rule as LogRule, entries, nowUs);
+    const allowed = stepLog(
+      rule as LogRule,
+      entries,
+      op,
+      cost,
+      nowUs,
+      charge,
+      view,
+      receipt,
+      mayGrow,
+    );
+    if (isWritten({ op, cost }, allowed || op === 'record', charge, ahead)) this.changed = true;
+    this.expiresUs = entries.lastUs + windowUs;
+    return { allowed, nowUs, ...view };
+  }
+
+  text(): string {
+    const { entries } = this;
+    let text = '1';
+    let before = 0;
+    let told = 0;
+    while (told < entries.total) {
+      const us = entries.instantOf(told + 1);
+      const until = entries.unitsUntil(us);
+      text += ` ${us - before}:${until - told}`;
+      before = us;
+      told = until;
+    }
+    return text;
+  }
+}

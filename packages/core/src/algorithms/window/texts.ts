@@ -1,0 +1,40 @@
+/** A window counter as a text, the same as in Redis: `start:current:previous`. */
+
+import type { WindowAnswer } from '../../contract/answer.js';
+import type { WindowRule } from '../../contract/rule.js';
+import type { Step } from '../../contract/store.js';
+import { numbersOf, type StoredCount } from '../stored-count.js';
+import { stepWindow, type WindowState } from './step.js';
+
+const FORM = /^(\d+):(\d+):(\d+)$/;
+
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+export function readWindow(text: string | undefined): StoredCount {
+  const [startUs = 0, current = 0, previous = 0] = text === undefined ? [] : numbersOf(text, FORM);
+  return new StoredWindow({ dirty: false, startUs, current, previous });
+}
+
+class StoredWindow implements StoredCount {
+  changed = false;
+  expiresUs = 0;
+  private readonly state: WindowState;
+
+  constructor(state: WindowState) {
+    this.state = state;
+  }
+
+  step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): WindowAnswer {
+    const { state } = this;
+    const { windowUs, sliding } = rule as WindowRule;
+    const allowed = stepWindow(rule as WindowRule, state, op, cost, nowUs, charge, receipt);
+    const { startUs, current, previous } = state;
+    if (state.dirty) this.changed = true;
+    this.expiresUs = op === 'reset' ? 0 : startUs + (sliding ? 2 * windowUs : windowUs);
+    return { allowed, nowUs, startUs, current, previous };
+  }
+
+  text(): string {
+    const { startUs, current, previous } = this.state;
+    return `${startUs}:${current}:${previous}`;
+  }
+}

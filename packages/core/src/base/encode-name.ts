@@ -1,0 +1,56 @@
+/** The name of a count as one text, for stores that keep counts by names. */
+
+/** Longer texts, in UTF-16 units, are hashed. */
+const LONGEST = 256;
+
+/** Text that needs no escaping: none of our marks, no control characters, no surrogate that stands alone, not empty. */
+const PLAIN = /^[^{}%#\p{Cc}\p{Surrogate}]+$/u;
+const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
+
+export interface EncodeNameOptions {
+  /**
+   * Makes a short text out of a long one, such as its SHA-256 in hexadecimal digits. It is given limiters and keys of
+   * more than 256 UTF-16 units, escaped already. Without it they stand in the name as they are.
+   */
+  readonly hash?: ((text: string) => string) | undefined;
+  /**
+   * Makes the text that stands for every key, for keys that nobody may read in the store. It begins with `#` and has no
+   * braces.
+   */
+  readonly hide?: ((key: string) => string) | undefined;
+}
+
+/**
+ * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have the
+ * same name. A key that is hashed or hidden begins with `#`; no other does. Names have no control characters and are
+ * valid Unicode, so that any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
+ *
+ * @example
+ * ```ts run
+ * import { encodeName } from '@spillway/core/store';
+ *
+ * encodeName('api', 'ada', 'b1'); // '{ada}api}b1'
+ * encodeName('api', '{ada}', 'b1'); // '{%007bada%007d}api}b1'
+ * ```
+ */
+export function encodeName(
+  limiter: string,
+  key: string,
+  code: string,
+  { hash, hide }: EncodeNameOptions = {},
+): string {
+  const shown = hide ? hide(key) : encodeText(key, hash);
+  return `{${shown}}${encodeText(limiter, hash)}}${code}`;
+}
+
+/** Different texts give different results. The result has no braces and is never empty. */
+function encodeText(text: string, hash: EncodeNameOptions['hash']): string {
+  // After a '%' comes '-' here, or the four hex digits of a unit below, and nothing else.
+  if (text === '') return '%-';
+  const escaped = PLAIN.test(text) ? text : text.replace(SPECIAL, escapeUnit);
+  return text.length > LONGEST && hash ? `#${hash(escaped)}` : escaped;
+}
+
+function escapeUnit(unit: string): string {
+  return `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

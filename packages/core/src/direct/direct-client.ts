@@ -1,0 +1,99 @@
+/** What limits without HTTP have in common: the client of their store, and the voice that tells of its failures. */
+
+import { isPlainObject, shareAboveZero } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
+import { isLater, isThenable } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
+import type { Fault } from '../contract/fault.js';
+import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
+import type { OnStoreError } from '../contract/mode.js';
+import { type Rule, shareOf } from '../contract/rule.js';
+import type { Step, Store } from '../contract/store.js';
+import { voiceFor } from '../observe/voice.js';
+import { StoreClient } from '../stores/store-client.js';
+import { Limit } from './limit.js';
+import type { KeyedLimiterOptions } from './options.js';
+
+export type Eventually<Value> = Value | Promise<Value>;
+
+type Answers = readonly Answer[];
+
+export class DirectClient {
+  readonly store: StoreClient;
+  private readonly onStoreError: OnStoreError;
+  private readonly localShare: number;
+  private readonly fault: ((fault: Fault) => void) | undefined;
+
+  /**
+   * @param names of all limits that will be made
+   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+   */
+  constructor(names: readonly string[], settings: KeyedLimiterOptions<Store>) {
+    const { onStoreError = 'local', localShare = 1, logger, breaker } = settings;
+    this.onStoreError = onStoreError;
+    this.localShare = shareAboveZero('localShare', localShare);
+    const policies = names.map((name) => [name, onStoreError] as const);
+    this.store = new StoreClient(settings, undefined, policies);
+    this.fault = voiceFor({ logger, breaker }, settings.store);
+  }
+
+  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
+  limit(name: string, rule: Rule): Limit {
+    const { onStoreError, localShare } = this;
+    const policy = onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
+    return new Limit(name, rule, this.store, policy);
+  }
+
+  /**
+   * What `then` makes of the answers to the steps.
+   *
+   * @throws SpillwayError `SPW_GROUP_TOO_LARGE`
+   */
+  ask<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
+    if (steps.length > MAX_STEPS) throw tooLarge();
+    return this.told(steps, this.store.ask(steps), then);
+  }
+
+  /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */
+  refund(steps: readonly (Step | undefined)[]): Eventually<boolean> {
+    const puts = steps.filter((step) => step !== undefined);
+    if (puts.length === 0) return this.store.sync ? false : Promise.resolve(false);
+    return this.told(puts, this.store.giveBack(puts), (answers) =>
+      answers.some(({ allowed }) => allowed),
+    );
+  }
+
+  reset(step: Step): Eventually<boolean> {
+    const answers = this.store.giveBack([step]);
+    return this.told([step], answers, ([answer]) => !(answer as Answer).failure);
+  }
+
+  /** What `then` makes of the answers; a failure behind them is told. */
+  private told<Value>(
+    steps: readonly Step[],
+    answers: Eventually<Answers>,
+    then: (answers: Answers) => Value,
+  ): Eventually<Value> {
+    if (isLater(answers)) return answers.then((value) => this.told(steps, value, then) as Value);
+    // One will do: those of a group that failed, failed for one reason.
+    const at = answers.findIndex(({ failure }) => failure);
+    const { failure: error } = answers[at] ?? {};
+    if (error) {
+      // Without a store its name is another there, but then no store fails.
+      const { limiter } = steps[at] as Step;
+      this.fault?.({ limiter, source: 'store', error });
+    }
+    return then(answers);
+  }
+}
+
+/**
+ * What is to be given back must be what `consume` answered, and not a promise of it.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function checkDecision(decision: unknown): void {
+  if (!isPlainObject(decision) || isThenable(decision)) {
+    throw mustBe('decision', 'what consume answers', decision);
+  }
+}

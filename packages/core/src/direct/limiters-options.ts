@@ -1,0 +1,83 @@
+/** What can be asked of several limits at once, without HTTP. */
+
+import type { Decision } from '../contract/decision.js';
+import type { Rule } from '../contract/rule.js';
+import type { Store } from '../contract/store.js';
+import type { Timely } from './options.js';
+
+/** A key for each limit that is asked, by the names of the limits. */
+export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
+
+export interface LimitCosts<Name extends string> {
+  /** Units of each limit that is asked, or of some by their names: integers from 0. Default 1. */
+  readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
+}
+
+/** The answer of several limits, which is one decision. */
+export interface LimitersDecision<Name extends string> {
+  /** Whether every limit passes; if not, none was charged by `consume`. */
+  readonly allowed: boolean;
+  /**
+   * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
+   */
+  readonly binding: Decision;
+  /** One for each limit that was asked, by its name. */
+  readonly decisions: { readonly [Of in Name]: Decision };
+}
+
+/** The answer of `consumeFirst`. */
+export interface AlternativeDecision<Name extends string> extends LimitersDecision<Name> {
+  /** Which alternative was charged, from 0; -1 if none was. */
+  readonly alternative: number;
+  /**
+   * Of the alternative that was charged. If none was: of the one that passes soonest if nobody else comes, so that
+   * `binding.retryAfterMs` is the wait until one does.
+   */
+  readonly decisions: { readonly [Of in Name]: Decision };
+}
+
+/**
+ * Several limits that are asked together; what `createLimiters` returns. Each call names one or more of the limits.
+ *
+ * These throw: a name that is none of the limits, no name at all, and a key that is no text of 1 to 8,192 UTF-16 units
+ * (`SPW_KEY_INVALID`); a cost that is no integer from 0, or is of a limit that is not asked (`SPW_COST_INVALID`).
+ */
+export interface Limiters<Name extends string, S extends Store> {
+  readonly rules: { readonly [Of in Name]: Rule };
+  /** Charges every limit that is asked, or none of them. */
+  consume<Asked extends Name>(
+    keys: LimitKeys<Asked>,
+    options?: LimitCosts<Asked>,
+  ): Timely<S, LimitersDecision<Asked>>;
+  /**
+   * Charges the first alternative that passes, in the order given, and no other: all its limits, or none. All name the
+   * same limits. A limit whose key is the same in all is charged once, whichever alternative passes; the others are
+   * about their alternative only.
+   *
+   * A limit whose key is the same in some alternatives but not in all throws `SPW_ALTERNATIVES_INVALID`, and so do
+   * alternatives that do not name the same limits. More than 1,000 keys throw `SPW_GROUP_TOO_LARGE`.
+   */
+  consumeFirst<Asked extends Name>(
+    alternatives: readonly LimitKeys<Asked>[],
+    options?: LimitCosts<Asked>,
+  ): Timely<S, AlternativeDecision<Asked>>;
+  /** Charges every limit that is asked, whether it passes or not; says what `consume` would have said. */
+  record<Asked extends Name>(
+    keys: LimitKeys<Asked>,
+    options?: LimitCosts<Asked>,
+  ): Timely<S, LimitersDecision<Asked>>;
+  /** What `consume` would say, without charging. */
+  peek<Asked extends Name>(
+    keys: LimitKeys<Asked>,
+    options?: LimitCosts<Asked>,
+  ): Timely<S, LimitersDecision<Asked>>;
+  /**
+   * Gives back what a decision of `consume` or `consumeFirst` charged, in one call; with `cost` only so many units of
+   * each limit, or of those that `cost` names, and of others all. Once, and no more than still counts: true if anything
+   * was.
+   */
+  refund<Asked extends Name>(
+    decision: Pick<LimitersDecision<Asked>, 'decisions'>,
+    options?: LimitCosts<Asked>,
+  ): Timely<S, boolean>;
+}

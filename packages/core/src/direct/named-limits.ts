@@ -1,0 +1,93 @@
+/** Reads what is asked of several limits: which of them, with which keys and costs. */
+
+import { checkCost, isPlainObject } from '../base/checks.js';
+import { mustBe, SpillwayError, show } from '../base/errors.js';
+import type { Op, Step } from '../contract/store.js';
+import { costIn, type Limit } from './limit.js';
+import type { LimitCosts } from './limiters-options.js';
+
+/** One limit that is asked, and its step. */
+export interface Asked {
+  readonly limit: Limit;
+  readonly step: Step;
+}
+
+/** The cost of a limit by its name; undefined if none is given. */
+type CostOf = (name: string) => number | undefined;
+
+export class NamedLimits {
+  private readonly limits: ReadonlyMap<string, Limit>;
+
+  constructor(limits: readonly Limit[]) {
+    this.limits = new Map(limits.map((limit) => [limit.name, limit]));
+  }
+
+  /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
+  ask(op: Op, keys: unknown, options: LimitCosts<string> | undefined): readonly Asked[] {
+    const costOf = this.costs(options, this.namesIn(keys));
+    return this.steps(op, keys, costOf);
+  }
+
+  /** {@link ask} with costs that were read before. */
+  steps(op: Op, keys: unknown, costOf: CostOf): readonly Asked[] {
+    return this.namesIn(keys).map((name) => {
+      const limit = this.limits.get(name) as Limit;
+      const key = (keys as Readonly<Record<string, string>>)[name] as string;
+      return { limit, step: limit.step(op, key, costOf(name)) };
+    });
+  }
+
+  /**
+   * The limits that `keys` names.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
+  namesIn(keys: unknown): readonly string[] {
+    const names = isPlainObject(keys) ? Object.keys(keys) : [];
+    if (names.length === 0) {
+      const what = 'an object with a key for each limit that is asked';
+      throw mustBe('keys', what, keys, 'SPW_KEY_INVALID');
+    }
+    for (const name of names) if (!this.limits.has(name)) throw this.unknown(name);
+    return names;
+  }
+
+  /**
+   * The costs in `options`, for limits called `names`.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID`
+   */
+  costs(options: LimitCosts<string> | undefined, names: readonly string[]): CostOf {
+    const cost = costIn(options);
+    if (!isPlainObject(cost)) {
+      if (cost !== undefined) checkCost(cost);
+      return () => cost;
+    }
+    const own = new Map<string, number | undefined>(Object.entries(cost));
+    for (const [name, units] of own) {
+      if (units !== undefined) checkCost(units);
+      if (!names.includes(name)) {
+        throw mustBe(
+          'cost',
+          `of limits that are asked (${names.join(', ')})`,
+          name,
+          'SPW_COST_INVALID',
+        );
+      }
+    }
+    return (name) => own.get(name);
+  }
+
+  /** The limit of that name. */
+  get(name: string): Limit | undefined {
+    return this.limits.get(name);
+  }
+
+  private unknown(name: string): SpillwayError {
+    const known = [...this.limits.keys()].join(', ');
+    return new SpillwayError(
+      'SPW_KEY_INVALID',
+      `keys must name limits that exist (${known}), got ${show(name)}`,
+    );
+  }
+}

@@ -1,0 +1,98 @@
+/** A group of steps, decided on the texts of its counts. */
+
+import type { StoredCount } from '../algorithms/stored-count.js';
+import { readCount, stateOf } from '../algorithms/texts.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { Answer } from '../contract/answer.js';
+import { chargedBranch, isCharged, type UniqueGroup } from '../contract/group.js';
+import type { Step } from '../contract/store.js';
+import type { StateChanges } from './backend.js';
+
+/** A step with the name of its count. */
+export interface NamedStep {
+  readonly step: Step;
+  readonly name: string;
+  /** The further steps of a reset: one for each other count of its limiter. */
+  readonly others: readonly NamedStep[];
+}
+
+interface Decided {
+  readonly answers: readonly Answer[];
+  readonly changes: StateChanges;
+}
+
+type Texts = ReadonlyMap<string, string | undefined>;
+
+export class TextGroup {
+  /** Of all counts that the group reads or writes: each once, in ascending order. */
+  readonly names: readonly string[];
+  private readonly group: UniqueGroup;
+  private readonly steps: readonly NamedStep[];
+
+  /** @param steps those of `group` */
+  constructor(group: UniqueGroup, steps: readonly NamedStep[]) {
+    const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
+    this.names = [...new Set(names)].sort();
+    this.group = group;
+    this.steps = steps;
+  }
+
+  /**
+   * What is answered to the steps, and what is to be stored. May be asked any number of times.
+   *
+   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not one of ours, or what a backend gives is not what it must
+   */
+  decide(texts: readonly (string | undefined)[], nowUs: number): Decided {
+    const stored = this.storedIn(texts);
+    if (!Number.isSafeInteger(nowUs) || nowUs < 0) {
+      throw broken(`the time in whole microseconds as a number, got ${show(nowUs)}`);
+    }
+    const counts = new Map<string, StoredCount>();
+    // A count is read once and changed in place. It stays right to judge a take first and to charge it then: a take
+    // that does not charge changes only what charging changes too.
+    const perform = ({ step, name }: NamedStep, charge: boolean): Answer => {
+      const count = counts.get(name) ?? readCount(step, stored.get(name));
+      counts.set(name, count);
+      return count.step(step, nowUs, charge);
+    };
+    const at = (place: number) => this.steps[place] as NamedStep;
+    const charged = chargedBranch(this.group, (_, place) => perform(at(place), false).allowed);
+    const answers = this.steps.map((named) => {
+      for (const other of named.others) perform(other, true);
+      return perform(named, isCharged(named.step, charged));
+    });
+    return { answers, changes: changesOf(counts, stored, nowUs) };
+  }
+
+  private storedIn(texts: readonly (string | undefined)[]): Texts {
+    if (!Array.isArray(texts) || texts.length !== this.names.length) {
+      throw broken(`a list of ${this.names.length} texts, got ${show(texts)}`);
+    }
+    for (const text of texts) {
+      if (text !== undefined && typeof text !== 'string') {
+        throw broken(`a text or undefined for each name, got ${show(text)}`);
+      }
+    }
+    return new Map(this.names.map((name, place) => [name, texts[place]]));
+  }
+}
+
+/** Only what differs: a count that was never used and is reset needs no writing. */
+function changesOf(
+  counts: ReadonlyMap<string, StoredCount>,
+  stored: Texts,
+  nowUs: number,
+): StateChanges {
+  const changes = new Map<string, ReturnType<typeof stateOf>>();
+  for (const [name, count] of counts) {
+    if (!count.changed) continue;
+    const state = stateOf(count, nowUs);
+    if (state?.text !== stored.get(name)) changes.set(name, state);
+  }
+  return changes;
+}
+
+/** The backend has given `decide` something else than it must. */
+function broken(wanted: string): SpillwayError {
+  return new SpillwayError('SPW_STORE_ERROR', `the backend must give decide ${wanted}`);
+}

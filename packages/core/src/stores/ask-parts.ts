@@ -1,0 +1,168 @@
+/** Decides a group whose steps lie in several parts of a store. What was taken is put back where a part refuses. */
+
+import { receiptFrom } from '../algorithms/receipt.js';
+import type { Answer } from '../contract/answer.js';
+import type { Step } from '../contract/store.js';
+import { asLook, branchesOf, ofBranch, type Part, place, refuses } from './parts.js';
+
+/** `always`: it gives back, so that no deadline may keep it from being done. */
+type Ask<Name> = (
+  steps: readonly Step[],
+  name: Name,
+  always: boolean,
+) => readonly Answer[] | Promise<readonly Answer[]>;
+
+/** Answers for a part that failed, and charges nothing. */
+type StandIn = (steps: readonly Step[], error: unknown) => readonly Answer[];
+
+/**
+ * Asks all parts at once. What the others took is put back if one refuses, or fails and its `standIn` refuses. In
+ * between, others may be refused for it: never too much is admitted, for a moment too little. The answers stand at the
+ * places of their steps.
+ *
+ * Of a group with branches, the common steps and the first branch are asked at once. While only the branch refuses, the
+ * common steps stay charged and the next branch is asked.
+ *
+ * @param standIn without it, a part that fails makes the group fail, unless another part refuses the group. What
+ * failed, and does not make the group fail, is answered with `failure`.
+ */
+export async function askParts<Name>(
+  parts: readonly Part<Name>[],
+  ask: Ask<Name>,
+  standIn?: StandIn,
+): Promise<readonly Answer[]> {
+  const group = new GroupInParts(ask, standIn);
+  // A part alone decides by itself.
+  const branches = parts.length > 1 ? branchesOf(parts.flatMap(({ steps }) => steps)) : [];
+  if (branches.length > 0) {
+    const branch = await chargeFirst(group, parts, branches);
+    return group.answers.map((answer) => ({ ...asProvisional(answer), branch }));
+  }
+  const taken = await group.take(parts);
+  if (taken.passes) return group.answers;
+  await group.undo(taken);
+  return parts.length > 1 ? group.answers.map(asProvisional) : group.answers;
+}
+
+/** Charges the common steps and the first branch that passes. Returns its number; 0 if the group is refused. */
+async function chargeFirst<Name>(
+  group: GroupInParts<Name>,
+  parts: readonly Part<Name>[],
+  branches: readonly number[],
+): Promise<number> {
+  const [first = [], ...others] = branches.map((branch) => ofBranch(parts, branch));
+  const [common, ofFirst] = await Promise.all([
+    group.take(ofBranch(parts, undefined)),
+    group.take(first),
+    group.take(others.flat().map(asLook)),
+  ]);
+  let own = ofFirst;
+  let at = 0;
+  for (const other of others) {
+    if (!common.passes || !own.refused) break;
+    [own] = await Promise.all([group.take(other), group.putBack(own.granted)]);
+    at += 1;
+  }
+  if (common.passes && own.passes) return branches[at] as number;
+  await group.undo(common, own);
+  return 0;
+}
+
+/** As this group took for a moment and put back, others may have: what refused it may be gone. */
+function asProvisional(answer: Answer): Answer {
+  return answer.allowed ? answer : { ...answer, provisional: true };
+}
+
+/** What becomes of parts that are asked together. */
+interface Taken<Name> {
+  readonly refused: boolean;
+  /** The first part that failed without a stand-in. */
+  readonly failed: PromiseRejectedResult | undefined;
+  /** Neither refused nor failed. */
+  readonly passes: boolean;
+  /** The parts that may have been charged. */
+  readonly granted: readonly Part<Name>[];
+}
+
+/** Asks parts of one group, and keeps the answers. */
+class GroupInParts<Name> {
+  readonly answers: Answer[] = [];
+  private readonly ask: Ask<Name>;
+  private readonly standIn: StandIn | undefined;
+
+  constructor(ask: Ask<Name>, standIn: StandIn | undefined) {
+    this.ask = ask;
+    this.standIn = standIn;
+  }
+
+  /** Asks all of them at once, and puts nothing back. */
+  async take(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
+    const results = await Promise.allSettled(
+      parts.map(async ({ steps, name }) => this.ask(steps, name, false)),
+    );
+    const granted: Part<Name>[] = [];
+    let refused = false;
+    let failed: PromiseRejectedResult | undefined;
+    for (const [at, part] of parts.entries()) {
+      const result = results[at] as PromiseSettledResult<readonly Answer[]>;
+      const isAnswered = result.status === 'fulfilled';
+      const own = isAnswered ? result.value : this.answerFor(part.steps, result.reason);
+      place(part, own, this.answers);
+      if (refuses(part.steps, own)) refused = true;
+      else if (isAnswered) granted.push(part);
+      else if (!this.standIn) failed ??= result;
+    }
+    return { refused, failed, passes: !refused && !failed, granted };
+  }
+
+  /**
+   * Puts back what was taken.
+   *
+   * @throws what a part failed with, unless one of `taken` before it, or its own, refuses the group
+   */
+  async undo(...taken: readonly Taken<Name>[]): Promise<void> {
+    await this.putBack(taken.flatMap(({ granted }) => granted));
+    for (const { refused, failed } of taken) {
+      if (refused) return;
+      if (failed) throw failed.reason;
+    }
+  }
+
+  /** The state after that is in the answers. */
+  async putBack(parts: readonly Part<Name>[]): Promise<void> {
+    await Promise.all(parts.map((part) => this.putBackPart(part)));
+  }
+
+  private async putBackPart({ steps, places, name }: Part<Name>): Promise<void> {
+    const puts: Step[] = [];
+    const own: number[] = [];
+    for (const [i, step] of steps.entries()) {
+      const at = places[i] as number;
+      const answer = this.answers[at] as Answer;
+      if (step.op !== 'take' || step.cost === 0 || !answer.allowed || answer.failure) continue;
+      puts.push(putOf(step, answer));
+      own.push(at);
+    }
+    if (puts.length === 0) return;
+    try {
+      const after = await this.ask(puts, name, true);
+      for (const [i, answer] of after.entries()) {
+        this.answers[own[i] as number] = { ...answer, allowed: true };
+      }
+    } catch {
+      // Stays charged: too little is admitted, never too much.
+    }
+  }
+
+  private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
+    if (this.standIn) return this.standIn(steps, error);
+    return steps.map(() => ({ ...NOTHING_KNOWN, failure: error as Error }));
+  }
+}
+
+const NOTHING_KNOWN = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
+
+function putOf(step: Step, answer: Answer): Step {
+  const { branch: _, ...put } = step;
+  return { ...put, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
+}

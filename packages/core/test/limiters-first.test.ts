@@ -1,0 +1,194 @@
+/** The first alternative that passes, over limits that are common and limits of each alternative. */
+
+import { type AlternativeDecision, createLimiters, memoryStore, type Store } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import { describe, expect, expectTypeOf, it, vi } from 'vitest';
+import { Remote } from './refusals-set-up.js';
+
+const rules = {
+  customer: { limit: 10, window: '100s' },
+  carrier: { limit: 2, window: '2s' },
+} as const;
+
+function setUp() {
+  const clock = new ManualClock();
+  const store = memoryStore({ clock });
+  const limiters = createLimiters(rules, { store });
+  const fill = (carrier: string, cost = 2) => limiters.record({ carrier }, { cost });
+  const used = (...carriers: string[]) =>
+    carriers.map((carrier) => limiters.peek({ carrier }).decisions.carrier.used);
+  return { clock, store, limiters, fill, used };
+}
+
+const via = (carrier: string, customer = 'c1') => ({ customer, carrier });
+const all = [via('x'), via('y'), via('z')];
+
+describe('consumeFirst', () => {
+  it('charges the first alternative while that passes', () => {
+    const { limiters, used } = setUp();
+    const sent = limiters.consumeFirst(all);
+    expectTypeOf(sent).toEqualTypeOf<AlternativeDecision<'customer' | 'carrier'>>();
+    expect(sent).toMatchObject({
+      allowed: true,
+      alternative: 0,
+      decisions: { customer: { used: 1 }, carrier: { used: 1, remaining: 1 } },
+    });
+    expect(sent.binding).toBe(sent.decisions.carrier);
+    expect(used('x', 'y', 'z')).toEqual([1, 0, 0]);
+  });
+
+  it('charges the next where one refuses, what is common once, and no other', () => {
+    const { limiters, fill, used } = setUp();
+    fill('x');
+    expect(limiters.consumeFirst(all)).toMatchObject({ alternative: 1, allowed: true });
+    fill('y');
+    expect(limiters.consumeFirst(all)).toMatchObject({
+      alternative: 2,
+      decisions: { customer: { used: 2 }, carrier: { used: 1 } },
+    });
+    expect(used('x', 'y', 'z')).toEqual([2, 2, 1]);
+  });
+
+  it('is one call of the store', () => {
+    const { store, limiters, fill } = setUp();
+    fill('x');
+    const apply = vi.spyOn(store, 'apply');
+    limiters.refund(limiters.consumeFirst(all));
+    expect(apply).toHaveBeenCalledTimes(2);
+  });
+
+  it('tells of the alternative that passes soonest if none does, and charges nothing', () => {
+    const { clock, limiters, fill, used } = setUp();
+    fill('x');
+    clock.advance(300);
+    fill('y');
+    fill('z');
+    const refused = limiters.consumeFirst(all);
+    expect(refused).toMatchObject({
+      allowed: false,
+      alternative: -1,
+      decisions: { customer: { allowed: true, used: 0 } },
+      binding: { limiter: 'carrier', reason: 'rate', retryAfterMs: 700 },
+    });
+    expect(refused.binding).toBe(refused.decisions.carrier);
+    clock.advance(699.999);
+    expect(limiters.consumeFirst(all).allowed).toBe(false);
+    clock.advance(0.001);
+    expect(limiters.consumeFirst(all)).toMatchObject({ alternative: 0 });
+    expect(used('y', 'z')).toEqual([2, 2]);
+  });
+
+  it('waits for what is common if that is longer', () => {
+    const { clock, limiters, fill, used } = setUp();
+    limiters.record({ customer: 'c1' }, { cost: 10 });
+    fill('x');
+    const refused = limiters.consumeFirst(all);
+    expect(refused).toMatchObject({ allowed: false, alternative: -1 });
+    expect(refused.binding).toMatchObject({ limiter: 'customer', retryAfterMs: 10_000 });
+    expect(used('y')).toEqual([0]);
+    clock.advance('10s');
+    expect(limiters.consumeFirst(all).allowed).toBe(true);
+  });
+
+  it('gives back what it charged', () => {
+    const { limiters, fill, used } = setUp();
+    fill('x');
+    const sent = limiters.consumeFirst(all);
+    expect(limiters.refund(sent)).toBe(true);
+    expect(limiters.refund(sent)).toBe(false);
+    expect(used('x', 'y')).toEqual([2, 0]);
+    expect(limiters.peek({ customer: 'c1' }).decisions.customer.used).toBe(0);
+    fill('y');
+    fill('z');
+    expect(limiters.refund(limiters.consumeFirst(all))).toBe(false);
+  });
+
+  it('takes costs as consume does', () => {
+    const { limiters, fill } = setUp();
+    fill('x', 1);
+    expect(limiters.consumeFirst(all, { cost: { carrier: 2 } })).toMatchObject({
+      alternative: 1,
+      decisions: { customer: { used: 1 }, carrier: { used: 2 } },
+    });
+    expect(limiters.consumeFirst(all, { cost: 3 })).toMatchObject({
+      alternative: -1,
+      binding: { reason: 'never', retryAfterMs: Infinity },
+    });
+  });
+
+  it('takes alternatives that have nothing in common, or are one, or are the same', () => {
+    const { limiters } = setUp();
+    const different = [via('x', 'c1'), via('y', 'c2')];
+    limiters.consumeFirst(different, { cost: { carrier: 2 } });
+    expect(limiters.consumeFirst(different)).toMatchObject({
+      alternative: 1,
+      decisions: { customer: { used: 1 } },
+    });
+    expect(limiters.consumeFirst([via('x')])).toMatchObject({ allowed: false, alternative: -1 });
+    expect(limiters.consumeFirst([via('z'), via('z')])).toMatchObject({
+      alternative: 0,
+      decisions: { carrier: { used: 1 } },
+    });
+  });
+
+  it('asks one limit by keys in order of preference', () => {
+    const { limiters, fill } = setUp();
+    fill('x');
+    const sent = limiters.consumeFirst([{ carrier: 'x' }, { carrier: 'y' }]);
+    expect(sent).toMatchObject({ alternative: 1, decisions: { carrier: { used: 1 } } });
+  });
+
+  it('answers later with a store that does', async () => {
+    const limiters = createLimiters(rules, { store: new Remote() });
+    await limiters.record({ carrier: 'x' }, { cost: 2 });
+    const sent = await limiters.consumeFirst(all);
+    expect(sent).toMatchObject({ alternative: 1, allowed: true });
+    expect(await limiters.refund(sent)).toBe(true);
+  });
+
+  it.each([
+    ['allow', 0, true],
+    ['deny', -1, false],
+  ] as const)(
+    'in an outage is what onStoreError says: %s',
+    async (policy, alternative, allowed) => {
+      const store: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+      const options = { store, onStoreError: policy, logger: false, breaker: false } as const;
+      const sent = await createLimiters(rules, options).consumeFirst(all);
+      expect(sent).toMatchObject({ alternative, allowed, binding: { outcome: 'error' } });
+    },
+  );
+
+  it.each([
+    [undefined, 'SPW_ALTERNATIVES_INVALID'],
+    [[], 'SPW_ALTERNATIVES_INVALID'],
+    [via('x'), 'SPW_ALTERNATIVES_INVALID'],
+    [[via('x'), undefined], 'SPW_KEY_INVALID'],
+    [[via('x'), { customer: 'c1', carier: 'y' }], 'SPW_KEY_INVALID'],
+    [[via('x'), { customer: 'c1', carrier: '' }], 'SPW_KEY_INVALID'],
+  ])('throws for alternatives of %j', (alternatives, code) => {
+    expect(() => setUp().limiters.consumeFirst(alternatives as never)).toThrow(code);
+  });
+
+  it('throws where a key is the same in some alternatives only', () => {
+    const act = () => setUp().limiters.consumeFirst([via('x'), via('x'), via('y')]);
+    expect(act).toThrow(
+      'a key must be the same in all alternatives or another in each: carrier has "x" in some of them (SPW_ALTERNATIVES_INVALID)',
+    );
+  });
+
+  it('throws where alternatives do not name the same limits', () => {
+    const given = [via('x'), { customer: 'c1' }] as never;
+    expect(() => setUp().limiters.consumeFirst(given)).toThrow(
+      'all alternatives must name the same limits: the first names customer, carrier, number 2 customer (SPW_ALTERNATIVES_INVALID)',
+    );
+  });
+
+  it('throws for more than 1,000 keys, and charges nothing', () => {
+    const { limiters, used } = setUp();
+    const carriers = Array.from({ length: 1_000 }, (_, at) => via(`carrier-${at}`));
+    expect(() => limiters.consumeFirst(carriers)).toThrow(/SPW_GROUP_TOO_LARGE/);
+    expect(limiters.consumeFirst(carriers.slice(1))).toMatchObject({ alternative: 0 });
+    expect(used('carrier-0', 'carrier-1')).toEqual([0, 1]);
+  });
+});

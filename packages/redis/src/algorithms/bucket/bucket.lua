@@ -1,0 +1,122 @@
+-- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/step.ts does the
+-- same).
+--
+-- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number` and the
+-- operations (shared.lua). Gives: `bucket`.
+--
+-- A bucket is charged in four places, which must do the same. If you change one, change all four: this file, takes.lua,
+-- packages/core/src/algorithms/bucket/step.ts, and takeWhole in packages/core/src/algorithms/bucket/shelf.ts.
+--
+-- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
+-- and a numerator. The denominator is the rule's; the name of the key contains it. Redis keeps a plain integer in one
+-- machine word.
+
+local function bucket()
+  local function read(key)
+    local text = call('GET', key)
+    if not text then
+      return -1, 0
+    end
+    local us, num = match(text, '^(%d+):?(%d*)$')
+    if us then
+      return tonumber(us), tonumber(num) or 0
+    end
+    error(CORRUPT)
+  end
+
+  -- Gives back the cost of a grant, but not what has refilled since.
+  local function put(step, us, num)
+    local give, give_num = step.inc, step.inc_num
+    local left = step.at - now
+    if left < give or (left == give and step.at_num < give_num) then
+      give, give_num = left, step.at_num
+    end
+    if us < now or (us == now and num == 0) or give < 0 or (give == 0 and give_num == 0) then
+      return false
+    end
+    us, num = us - give, num - give_num
+    if num < 0 then
+      us, num = us - 1, num + step.den
+    end
+    step.next, step.next_num = us, num
+    return true
+  end
+
+  local function judge(step, key)
+    local op = step.op
+    if op == RESET then
+      return true
+    end
+    local us, num = read(key)
+    local den, latest, tol_num = step.den, now + step.tol, step.tol_num
+    local cut = us > latest or (us == latest and num > tol_num) -- the clock went back
+    if cut then
+      us, num = latest, tol_num
+    end
+    step.us, step.num, step.cut = us, num, cut
+    if op == PUT then
+      return put(step, us, num)
+    end
+    if us < now then
+      us, num = now, 0
+    end
+    us, num = us + step.inc, num + step.inc_num
+    if num >= den then
+      us, num = us + 1, num - den
+    end
+    step.next, step.next_num = us, num
+    return us < latest or (us == latest and num <= tol_num)
+  end
+
+  local function write(key, us, num)
+    if us < now or (us == now and num == 0) then
+      call('DEL', key)
+    elseif num == 0 then
+      call('SET', key, us, 'PX', lifetime(us - now))
+    else
+      call('SET', key, format('%d:%d', us, num), 'PX', lifetime(us - now))
+    end
+  end
+
+  local function apply(step, key, go)
+    local op, passes = step.op, step.passes
+    local us, num = step.us, step.num
+    if op == RESET then
+      call('DEL', key)
+      us, num = -1, 0
+    elseif passes and ((go and op <= SHADOW) or op == RECORD or op == PUT) then
+      us, num = step.next, step.next_num
+      write(key, us, num)
+    elseif op == RECORD then
+      us, num = now + step.tol, step.tol_num
+      write(key, us, num)
+    elseif step.cut and op <= SHADOW then
+      write(key, us, num)
+    end
+    if us < now then
+      us, num = now - 1, 0
+    end
+    -- State and verdict in one integer: each further integer in the reply takes Redis and the client more time.
+    reply_size = reply_size + 1
+    reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
+    if step.den > 1 then
+      reply_size = reply_size + 1
+      reply[reply_size] = num
+    end
+  end
+
+  return function(op)
+    local inc, tol, den, inc_num, tol_num, at_us, at_num = number(), number(), number(), 0, 0, 0, 0
+    if den > 1 then
+      inc_num, tol_num = number(), number()
+    end
+    if op == PUT then
+      at_us, at_num = number(), number()
+    end
+    return {
+      op = op, judge = judge, apply = apply, passes = false,
+      inc = inc, tol = tol, den = den, inc_num = inc_num, tol_num = tol_num, at = at_us, at_num = at_num,
+      us = 0, num = 0, cut = false, next = 0, next_num = 0,
+    }
+  end
+end

@@ -1,0 +1,40 @@
+/** The token bucket in calls and replies; bucket.lua and takes.lua do the rest. */
+
+import type { Answer, Step } from '@spillway/core';
+import { type BucketRule, mulDiv, refillTime } from '@spillway/core/store';
+import { type Codec, OPS, type ReplyNumbers, unitsOf } from '../codec.js';
+import lua from './bucket.lua';
+
+/** More than any bucket holds: a larger number would give nothing more back. */
+const MOST_REFILL_US = 2 ** 52;
+
+export const bucket: Codec<BucketRule> = {
+  letter: 'g',
+  lua: [lua],
+  maker: 'bucket',
+  named: false,
+
+  encode(rule: BucketRule, step: Step, op: number, args: string[]): void {
+    const cost = unitsOf(step);
+    const refill = step.op === 'put' ? trueRefillTime(rule, cost) : refillTime(rule, cost);
+    args.push(`${refill.us}`, `${rule.tolUs}`, `${rule.den}`);
+    if (rule.den > 1) args.push(`${refill.num}`, `${rule.tolNum}`);
+    if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${step.receipt?.num ?? 0}`);
+  },
+
+  read({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+    const { nowUs } = reply;
+    const num = den > 1 ? reply.count() : 0;
+    const tatUs = state === 0 ? 0 : nowUs + state - 1;
+    return { allowed, nowUs, tatUs, tatNum: state === 0 ? 0 : num };
+  },
+};
+
+/**
+ * Like {@link refillTime}, but right also for a cost above the burst: such a cost may have been recorded, up to the
+ * burst.
+ */
+function trueRefillTime(rule: BucketRule, cost: number): { us: number; num: number } {
+  const { whole, rest } = mulDiv(cost, rule.period, rule.den);
+  return whole >= MOST_REFILL_US ? { us: MOST_REFILL_US, num: 0 } : { us: whole, num: rest };
+}

@@ -1,0 +1,75 @@
+-- The most common groups, decided without making a function: one take of one bucket each. It does what bucket.lua does;
+-- making the functions of bucket.lua takes as long as a decision. Stops at the first group of another kind: main.lua
+-- decides that one and all after it. A group of one step has no branches in its call, so each operation is one digit.
+--
+-- Takes: `now`, `lifetime`, `match`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`.
+-- Gives nothing; returns the reply if all groups are done.
+--
+-- A bucket is charged in four places, which must do the same. If you change one, change all four: this file,
+-- bucket.lua, packages/core/src/algorithms/bucket/step.ts, and takeWhole in packages/core/src/algorithms/bucket/shelf.ts.
+
+local try = redis.pcall
+while not is_late and keys_done < #KEYS
+    and ARGV[arg_index + 2] == '1' and ARGV[arg_index + 3] == 'g' and ARGV[arg_index + 4] < '3' do
+  local groups = tonumber(ARGV[arg_index + 1])
+  local inc, tol, den = tonumber(ARGV[arg_index + 5]), tonumber(ARGV[arg_index + 6]), tonumber(ARGV[arg_index + 7])
+  local inc_num, tol_num = 0, 0
+  arg_index = arg_index + 7
+  if den > 1 then
+    inc_num, tol_num = tonumber(ARGV[arg_index + 1]), tonumber(ARGV[arg_index + 2])
+    arg_index = arg_index + 2
+  end
+  local latest = now + tol -- where an empty bucket stands
+
+  for i = keys_done + 1, keys_done + groups do
+    local key = KEYS[i]
+    local text = try('GET', key)
+    local us, num, write, fault = now, 0, false, nil
+    if text then
+      us = tonumber(text)
+      -- Looks closer only if the number is in the past or not an integer: tonumber also accepts '0x1' and '1e3'.
+      if not us or us < now or us % 1 ~= 0 then
+        local whole, part = match(text.err and '' or text, '^(%d+):?(%d*)$')
+        if not whole then
+          fault, us = text.err or CORRUPT, now
+        else
+          us, num = tonumber(whole), tonumber(part) or 0
+        end
+        if us < now then
+          us, num = now, 0
+        end
+      end
+      if us > latest or (us == latest and num > tol_num) then
+        us, num, write = latest, tol_num, true
+      end
+    end
+
+    local next_us, next_num = us + inc, num + inc_num
+    if next_num >= den then
+      next_us, next_num = next_us + 1, next_num - den
+    end
+    local passes = next_us < latest or (next_us == latest and next_num <= tol_num)
+    if passes then
+      us, num, write = next_us, next_num, true
+    end
+    if write and not fault then
+      local value = num == 0 and us or format('%d:%d', us, num)
+      fault = try('SET', key, value, 'PX', lifetime(us - now)).err
+    end
+
+    reply_size = reply_size + 1
+    if fault then
+      reply[reply_size] = '!' .. fault
+    else
+      reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
+      if den > 1 then
+        reply_size = reply_size + 1
+        reply[reply_size] = num
+      end
+    end
+  end
+  keys_done = keys_done + groups
+end
+if keys_done == #KEYS then
+  return reply
+end

@@ -1,0 +1,60 @@
+/** What the calls and replies of the script must know of an algorithm. */
+
+import type { Answer, Step } from '@spillway/core';
+import type { Op, Rule } from '@spillway/core/store';
+
+/** The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. */
+export const OPS: Readonly<Record<Op | 'shadow', number>> = {
+  take: 1,
+  shadow: 2,
+  record: 3,
+  look: 4,
+  put: 5,
+  reset: 6,
+};
+
+/** How the steps of one algorithm are written into a call, how their answers are read, and the Lua between. */
+export interface Codec<R extends Rule = Rule> {
+  /** Stands for the algorithm in a call. takes.lua knows the bucket's. */
+  readonly letter: string;
+  /** Its Lua, in the order in which the script needs it. */
+  readonly lua: readonly string[];
+  /** The function in it that makes what reads a step from the arguments. */
+  readonly maker: string;
+  /** Whether each step names an id: ids are sent for every group, as they differ where all else is the same. */
+  readonly named: boolean;
+  /** Appends the numbers of a step, in the order in which its Lua reads them. `op` is one of {@link OPS}. */
+  encode(rule: R, step: Step, op: number, args: string[]): void;
+  /** Reads the rest of an answer. `state` is its first number, without the verdict. */
+  read(rule: R, allowed: boolean, state: number, reply: ReplyNumbers): Answer;
+}
+
+/** The numbers of a reply that follow the first of an answer. */
+export interface ReplyNumbers {
+  /** The server's clock. */
+  readonly nowUs: number;
+  /**
+   * The next integer.
+   *
+   * @throws SpillwayError `SPW_STORE_ERROR` if there is none
+   */
+  number(): number;
+  /**
+   * The next integer, which is not negative.
+   *
+   * @throws SpillwayError `SPW_STORE_ERROR` if there is none
+   */
+  count(): number;
+}
+
+/** The units that a step takes or gives back. A `put` gives back no more than was granted. */
+export function unitsOf({ op, cost, receipt, lease }: Step): number {
+  if (op !== 'put') return cost;
+  if (receipt) return Math.min(cost, receipt.units);
+  return lease ? cost : 0;
+}
+
+/** A cost that can never pass is sent as the limit + 1, so that no larger number is needed. */
+export function costWithin(limit: number, cost: number): number {
+  return Math.min(cost, limit + 1);
+}

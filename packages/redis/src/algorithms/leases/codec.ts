@@ -1,0 +1,21 @@
+/** Leases in calls and replies; leases.lua does the rest. */
+
+import type { Answer, Step } from '@spillway/core';
+import type { LeasesRule } from '@spillway/core/store';
+import type { Codec, ReplyNumbers } from '../codec.js';
+import lua from './leases.lua';
+
+export const leases: Codec<LeasesRule> = {
+  letter: 'p',
+  lua: [lua],
+  maker: 'leases',
+  named: true,
+
+  encode({ limit, open, leaseUs }: LeasesRule, step: Step, _: number, args: string[]): void {
+    args.push(step.lease?.critical ? '1' : '0', `${limit}`, `${open}`, `${leaseUs}`);
+  },
+
+  read(_: LeasesRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+    return { allowed, nowUs: reply.nowUs, used: state, critical: reply.count() };
+  },
+};

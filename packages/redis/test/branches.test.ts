@@ -1,0 +1,125 @@
+/** Groups with branches, and parts that are given back, as they are decided and stored in Redis. */
+
+import type { Step } from '@spillway/core';
+import { makeRule, measure, receiptFrom } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type RedisStore, redisStore } from '../src/index.js';
+import { redisStoreAt } from '../src/testing.js';
+import { nameOf, take } from './steps.js';
+
+describe.skipIf(redisProgram === null)('in Redis', () => {
+  let server: RedisServer;
+  let client: Redis;
+  let store: RedisStore;
+
+  beforeAll(async () => {
+    server = await startServer();
+    client = new Redis(server.port);
+    store = redisStore(client);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.kill();
+  });
+  beforeEach(() => client.flushall());
+
+  it('a group with branches is one call, and writes what it charges only', async () => {
+    await store.apply([take('spent', { cost: 3 })]);
+    await client.config('RESETSTAT');
+    const answers = await store.apply([
+      take('common'),
+      take('first', { branch: 1 }),
+      take('spent', { branch: 1 }),
+      take('second', { branch: 2 }),
+      take('third', { branch: 3 }),
+    ]);
+    expect(answers.map(({ allowed, branch }) => [allowed, branch])).toEqual([
+      [true, 2],
+      [true, 2],
+      [false, 2],
+      [true, 2],
+      [true, 2],
+    ]);
+    expect((await client.keys('*')).sort()).toEqual(
+      ['common', 'second', 'spent'].map((key) => nameOf(key)),
+    );
+    expect(await client.info('commandstats')).toMatch(/cmdstat_evalsha:calls=1,/);
+  });
+
+  it('a group that is refused in all branches writes nothing', async () => {
+    const full = await store.apply([take('spent', { cost: 3 }), take('used', { cost: 3 })]);
+    expect(full.map(({ branch }) => branch)).toEqual([undefined, undefined]);
+    const before = await client.dbsize();
+    const groups = [
+      [take('common'), take('spent', { branch: 1 }), take('used', { branch: 2 })],
+      [take('spent'), take('first', { branch: 1 }), take('second', { branch: 2, binding: false })],
+    ];
+    for (const group of groups) {
+      const answers = await store.apply(group);
+      expect(answers.map(({ branch }) => branch)).toEqual([0, 0, 0]);
+    }
+    expect(await client.dbsize()).toBe(before);
+  });
+
+  it('many groups of one turn have their branches each for itself', async () => {
+    const rule = makeRule('token-bucket', 4, 3_600_000_000);
+    const group = [1, 2, 3].map((branch) => take(`of ${branch}`, { branch, rule }));
+    const answers = await Promise.all(
+      Array.from({ length: 14 }, () =>
+        store.apply([
+          take('common', { rule: makeRule('fixed-window', 20, 3_600_000_000) }),
+          ...group,
+        ]),
+      ),
+    );
+    const charged = answers.map(([answer]) => answer?.branch);
+    expect(charged).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 0, 0]);
+  });
+
+  it('a part of a grant leaves the rest of its entry in a log, in each chunk', async () => {
+    const clock = new ManualClock();
+    const at = redisStoreAt(client, clock);
+    const rule = makeRule('sliding-window-log', 10_000, 60_000_000);
+    const step = (other: Partial<Step>) => take('ada', { rule, ...other });
+    const grants: { cost: number; atUs: number }[] = [];
+    let used = 0;
+    for (let i = 0; i < 300; i += 1) {
+      clock.advance(1);
+      const cost = 2 + (i % 3);
+      const [answer] = await at.apply([step({ cost })]);
+      const { atUs } = receiptFrom(rule, answer ?? expect.unreachable(), cost);
+      grants.push({ cost, atUs });
+      used += cost;
+    }
+    // In the first chunk, in the middle, in the last, and in the tail; a part, more than is left, and nothing then.
+    for (const i of [0, 1, 70, 150, 151, 254, 255, 298, 299]) {
+      const { cost, atUs } = grants[i] ?? expect.unreachable();
+      const receipt = { atUs, num: 0, units: cost };
+      for (const [asked, given] of [
+        [1, 1],
+        [9, cost - 1],
+        [9, 0],
+      ] as const) {
+        const [answer] = await at.apply([step({ op: 'put', cost: asked, receipt })]);
+        used -= given;
+        expect(answer, `entry ${i}, ${asked}`).toMatchObject({ allowed: given > 0, used });
+      }
+    }
+    const [look] = await at.apply([step({ op: 'look', cost: 10_000 - used + 1 })]);
+    expect(measure(rule, look ?? expect.unreachable(), 1).remaining).toBe(10_000 - used);
+  });
+
+  it('a part of one of two grants of an instant leaves the other', async () => {
+    const at = redisStoreAt(client, new ManualClock());
+    const rule = makeRule('sliding-window-log', 10, 60_000_000);
+    const [first] = await at.apply([take('ada', { rule, cost: 3 })]);
+    await at.apply([take('ada', { rule, cost: 4 })]);
+    const receipt = receiptFrom(rule, first ?? expect.unreachable(), 3);
+    const [after] = await at.apply([take('ada', { rule, op: 'put', cost: 9, receipt })]);
+    // When 9 units pass, not when the 3 do that were given back.
+    expect(after).toMatchObject({ allowed: true, used: 4, freesUs: receipt.atUs });
+  });
+});

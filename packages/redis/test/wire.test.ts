@@ -1,0 +1,89 @@
+/** What a store sends, word by word: takes.lua and each algorithm's Lua read exactly this. */
+
+import type { Step } from '@spillway/core';
+import { makeLeasesRule, makeRule } from '@spillway/core/store';
+import { expect, it } from 'vitest';
+import { type RedisClient, redisStore } from '../src/index.js';
+import { take } from './steps.js';
+
+/** The arguments behind the deadline of one call for `groups`, with a space between them. */
+async function sent(...groups: readonly (readonly Step[])[]): Promise<string> {
+  const calls: string[][] = [];
+  const client: RedisClient = {
+    state: 'ready',
+    evalsha: (_sha, _keys, args) => {
+      calls.push(args);
+      return Promise.resolve([]);
+    },
+    eval: () => expect.unreachable(),
+    onceChanged: () => () => {},
+  };
+  const store = redisStore(client);
+  await Promise.allSettled(groups.map((group) => store.apply(group)));
+  expect(calls).toHaveLength(1);
+  return (calls[0] as string[]).slice(1).join(' ');
+}
+
+const bucket = makeRule('token-bucket', 10, 60_000_000);
+const thirds = makeRule('token-bucket', 7, 60_000_000);
+const fixed = makeRule('fixed-window', 3, 60_000_000);
+const sliding = makeRule('sliding-window-counter', 3, 60_000_000);
+const log = makeRule('sliding-window-log', 3, 60_000_000);
+const permits = makeLeasesRule(9, 60_000_000, 0.2);
+const receipt = { atUs: 1_000_000_007, num: 3, units: 2 };
+const lease = { id: 'a-lease', critical: true };
+
+it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
+  ['a take of a bucket', { rule: bucket }, 'g 1 6000000 60000000 1'],
+  ['a take of thirds', { rule: thirds }, 'g 1 8571428 60000000 7 4 0'],
+  ['too large a take', { rule: thirds, cost: 2 ** 50 }, 'g 1 60000001 60000000 7 0 0'],
+  ['a take in shadow', { rule: bucket, binding: false }, 'g 2 6000000 60000000 1'],
+  ['a take of nothing', { rule: bucket, cost: 0 }, 'g 4 0 60000000 1'],
+  ['a record', { rule: bucket, op: 'record', cost: 2 }, 'g 3 12000000 60000000 1'],
+  ['a look', { rule: bucket, op: 'look' }, 'g 4 6000000 60000000 1'],
+  ['a put', { rule: thirds, op: 'put', receipt }, 'g 5 8571428 60000000 7 4 0 1000000007 3'],
+  [
+    'a put of more',
+    { rule: bucket, op: 'put', cost: 9, receipt },
+    'g 5 12000000 60000000 1 1000000007 3',
+  ],
+  ['a put of nothing', { rule: bucket, op: 'put' }, 'g 4 0 60000000 1'],
+  ['a take of a window', { rule: fixed }, 'w 1 1 3 60000000 0'],
+  ['too large a take of a window', { rule: sliding, cost: 9 }, 'w 1 4 3 60000000 1'],
+  [
+    'a put to a window',
+    { rule: fixed, op: 'put', cost: 9, receipt },
+    'w 5 2 3 60000000 0 1000000007',
+  ],
+  ['a take of a log', { rule: log }, 'l 1 1 3 60000000'],
+  ['a put to a log', { rule: log, op: 'put', cost: 9, receipt }, 'l 5 9 3 60000000 1000000007 2'],
+  ['a take of a permit', { rule: permits, lease }, 'p 1 1 9 8 60000000 a-lease'],
+  ['a put of a permit', { rule: permits, op: 'put', lease }, 'p 5 1 9 8 60000000 a-lease'],
+])('sends %s', async (_, step, words) => {
+  expect(await sent([take('ada', step)])).toBe(`1 1 ${words}`);
+});
+
+it('sends once what groups have in common, and the ids of each', async () => {
+  const groups = ['ada', 'bob'].map((key) => [
+    take(key, { rule: fixed }),
+    take(key, { rule: permits, limiter: 'fleet', lease: { id: key, critical: false } }),
+  ]);
+  expect(await sent(...groups, [take('eve', { rule: log })])).toBe(
+    '2 2 w 1 1 3 60000000 0 p 1 0 9 8 60000000 ada bob 1 1 l 1 1 3 60000000',
+  );
+});
+
+it('sends with its operation in which branch a step stands', async () => {
+  const [common, second, first, shadow] = [
+    take('common', { rule: bucket }),
+    take('second', { rule: fixed, branch: 70 }),
+    take('first', { rule: fixed, branch: 5 }),
+    take('shadow', { rule: log, branch: 70, binding: false }),
+  ] as const;
+  expect(await sent([common, second, first, shadow])).toBe(
+    '1 4 g 1 6000000 60000000 1 w 21 1 3 60000000 0 w 11 1 3 60000000 0 l 22 1 3 60000000',
+  );
+  // A branch without others is charged where the group passes, as common steps are.
+  expect(await sent([common, first])).toBe('1 2 g 1 6000000 60000000 1 w 1 1 3 60000000 0');
+  expect(await sent([take('ada', { rule: bucket, branch: 3 })])).toBe('1 1 g 1 6000000 60000000 1');
+});

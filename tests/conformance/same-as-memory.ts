@@ -1,0 +1,195 @@
+/**
+ * The memory store and another store are asked the same, and must answer the same, bit for bit: anything that a guard
+ * could be told to ask. Rules that meet on a key, one count twice in a group, branches, groups that are not valid, some
+ * units of a grant given back, looks and costs of 0 while the clock goes back.
+ */
+
+import { type Answer, isSpillwayError, memoryStore, type Step, type Store } from '@spillway/core';
+import { type Op, type Rule, receiptFrom } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { Oracle } from '../../packages/conformance/src/oracle.js';
+import { kinRules } from '../../packages/conformance/src/rules.js';
+
+const SECOND = 1_000_000;
+const YEAR = 31_536_000 * SECOND;
+
+const pick = fc.record({
+  op: fc.oneof(
+    { weight: 10, arbitrary: fc.constant<Op>('take') },
+    { weight: 5, arbitrary: fc.constantFrom<Op>('look', 'record', 'put') },
+    { weight: 1, arbitrary: fc.constant<Op>('reset') },
+  ),
+  rule: fc.nat(4),
+  key: fc.constantFrom<string>('ada', 'ada', 'bob', 'eve'),
+  cost: fc.constantFrom(0, 0, 1, 1, 1, 2, 3, 5, 5, 10, 1_000_000_007, Number.MAX_SAFE_INTEGER),
+  binding: fc.boolean(),
+  lease: fc.nat(5),
+  critical: fc.boolean(),
+  grant: fc.nat(3),
+  given: fc.constantFrom('whole', 'whole', 'cost'),
+  branch: fc.oneof(
+    { weight: 30, arbitrary: fc.constantFrom(1, 1, 2, 2, 7) },
+    { weight: 10, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom(0, 1.5) },
+  ),
+});
+
+const moment = fc.record({
+  moveUs: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(0) },
+    { weight: 6, arbitrary: fc.integer({ min: 1, max: 3 * SECOND }) },
+    { weight: 3, arbitrary: fc.integer({ min: -3 * SECOND, max: -1 }) },
+    { weight: 2, arbitrary: fc.constantFrom(-20 * SECOND, 20 * SECOND, -YEAR, YEAR) },
+  ),
+  branched: fc.constantFrom(false, false, true),
+  picks: fc.array(pick, { minLength: 1, maxLength: 5 }),
+});
+type Pick = typeof pick extends fc.Arbitrary<infer T> ? T : never;
+type Moment = typeof moment extends fc.Arbitrary<infer T> ? T : never;
+
+const KEYS = new Map([
+  [1, 'ada'],
+  [2, 'bob'],
+  [7, 'eve'],
+]);
+
+/** A step of a group with branches: most are takes, and name one count if they stand in one branch. */
+function inBranch(one: Pick): Pick {
+  const { branch = 0, grant } = one;
+  const key = KEYS.get(branch);
+  return key === undefined || grant === 0 ? one : { ...one, op: 'take', rule: branch, key };
+}
+
+/** What a step shows of a store: all of an answer, but of a full bucket only that it is full. */
+function shown(answer: Answer): Answer {
+  if (!('tatUs' in answer)) return answer;
+  const { tatUs, tatNum, nowUs } = answer;
+  const isFull = tatUs < nowUs || (tatUs === nowUs && tatNum === 0);
+  return isFull ? { ...answer, tatUs: 0, tatNum: 0 } : answer;
+}
+
+async function ask(store: Store, steps: readonly Step[]): Promise<readonly Answer[] | string> {
+  try {
+    return (await store.apply(steps)).map(shown);
+  } catch (error) {
+    return isSpillwayError(error) ? error.code : String(error);
+  }
+}
+
+/** What the traces have reached. */
+interface Told {
+  asked: number;
+  refused: number;
+  invalid: number;
+  /** Groups of which a branch other than the first was charged. */
+  otherBranch: number;
+}
+
+/** A memory store and another store, under one clock. */
+class Pair {
+  private readonly told: Told;
+  private readonly memory: Store;
+  private readonly clock: ManualClock;
+  private readonly oracle = new Oracle();
+  private readonly grants: Step[] = [];
+  private readonly other: Store;
+  private readonly rules: readonly Rule[];
+
+  constructor(clock: ManualClock, other: Store, rules: readonly Rule[], told: Told) {
+    this.clock = clock;
+    this.memory = memoryStore({ clock });
+    this.other = other;
+    this.told = told;
+    this.rules = rules;
+  }
+
+  async meet({ moveUs, branched, picks }: Moment): Promise<void> {
+    const nowUs = this.clock.nowUs();
+    if (moveUs < 0) {
+      // Stores may forget what has expired, or not have yet; only that may show when the clock goes back.
+      const stale = this.oracle.forgettable(nowUs, nowUs + moveUs);
+      await this.play(stale.map((count) => this.step(count.rule, count.key, 'reset')));
+    }
+    this.clock.setUs(nowUs + moveUs);
+    const asked = picks.map((one) => (branched ? inBranch(one) : { ...one, branch: undefined }));
+    await this.play(asked.map((one) => this.stepOf(one)));
+  }
+
+  private stepOf(one: Pick): Step {
+    const { op, rule, key, cost, binding, lease, critical } = one;
+    const granted = op === 'put' && this.grants.at(-1 - one.grant);
+    if (granted) return { ...granted, op, cost: one.given === 'whole' ? granted.cost : cost };
+    // Now and then also on what is no take: such a group is not valid.
+    const hasBranch = op === 'take' || (lease === 0 && critical);
+    const branch = one.branch !== undefined && hasBranch ? { branch: one.branch } : {};
+    const of = this.rules[rule % this.rules.length] as Rule;
+    const named = of.machine === 'leases' ? { lease: { id: `id ${lease}`, critical } } : {};
+    return { ...this.step(of, key, op), cost, binding, ...branch, ...named };
+  }
+
+  private step(rule: Rule, key: string, op: Op): Step {
+    return { op, limiter: 'api', key, rule, cost: 1, binding: true };
+  }
+
+  private async play(steps: readonly Step[]): Promise<void> {
+    if (steps.length === 0) return;
+    const here = await ask(this.memory, steps);
+    expect(await ask(this.other, steps)).toEqual(here);
+    this.told.asked += steps.length;
+    if (typeof here === 'string') {
+      this.told.invalid += 1;
+      return;
+    }
+    this.oracle.apply(steps, this.clock.nowUs());
+    this.note(steps, here);
+  }
+
+  /** Counts what became of the group, and keeps its grants. */
+  private note(steps: readonly Step[], answers: readonly Answer[]): void {
+    const charged = answers[0]?.branch;
+    const isCharged = ({ branch }: Step): boolean => branch === undefined || branch === charged;
+    const refused =
+      charged === 0 ||
+      steps.some(
+        (step, i) => step.op === 'take' && step.binding && isCharged(step) && !answers[i]?.allowed,
+      );
+    if (refused) this.told.refused += 1;
+    if (steps.some(({ branch = charged ?? 0 }) => branch < (charged ?? 0)))
+      this.told.otherBranch += 1;
+    for (const [i, step] of steps.entries()) {
+      const answer = answers[i] as Answer;
+      const granted = step.op === 'take' && answer.allowed && !refused && isCharged(step);
+      if (!granted || step.rule.machine === 'leases') continue;
+      const { branch: _, ...grant } = step;
+      this.grants.push({ ...grant, receipt: receiptFrom(step.rule, answer, step.cost) });
+    }
+  }
+}
+
+/**
+ * Asks both stores every group of 300 generated traces.
+ *
+ * @param open opens an empty store under a clock
+ * @throws Error of the expectation that fails, with the trace
+ */
+export async function expectSameAsMemory(
+  open: (clock: ManualClock) => Store | Promise<Store>,
+): Promise<void> {
+  const told: Told = { asked: 0, refused: 0, invalid: 0, otherBranch: 0 };
+  const moments = fc.array(moment, { minLength: 10, maxLength: 40, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(kinRules, moments, async (rules, trace) => {
+      const clock = new ManualClock(1_767_225_600_123_456);
+      const pair = new Pair(clock, await open(clock), rules, told);
+      for (const moment of trace) await pair.meet(moment);
+    }),
+    { seed: 20_260_101, numRuns: 300 },
+  );
+  // The traces reach what they are for.
+  expect(told.asked).toBeGreaterThan(10_000);
+  expect(told.refused).toBeGreaterThan(1_000);
+  expect(told.invalid).toBeGreaterThan(100);
+  expect(told.otherBranch).toBeGreaterThan(100);
+}
