@@ -19,11 +19,10 @@ interface Said {
   readonly startMs: readonly number[];
 }
 
-async function run(url: string): Promise<Said> {
-  const script = join(import.meta.dirname, 'paced-worker.js');
-  const child = spawn(process.execPath, [script, url, `${LIMIT}`, `${JOBS}`], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+/** What a process has written when it ends. */
+async function run(script: string, ...args: readonly string[]): Promise<string> {
+  const file = join(import.meta.dirname, script);
+  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   let text = '';
   child.stdout.on('data', (chunk) => {
@@ -31,6 +30,11 @@ async function run(url: string): Promise<Said> {
   });
   const [code] = await once(child, 'close');
   expect(code).toBe(0);
+  return text;
+}
+
+async function work(url: string): Promise<Said> {
+  const text = await run('paced-worker.js', url, `${LIMIT}`, `${JOBS}`);
   const lines = text.trim().split('\n');
   const told = lines.map((line): Record<string, number> => JSON.parse(line));
   const of = (name: string) => told.flatMap((one) => one[name] ?? []);
@@ -39,12 +43,12 @@ async function run(url: string): Promise<Said> {
 
 const ascending = (all: readonly number[]) => [...all].sort((a, b) => a - b);
 
-describe.skipIf(redisProgram === null)('two processes with one shaper', () => {
-  beforeAll(() => checkBuilt('express'));
+beforeAll(() => checkBuilt('express'));
 
+describe.skipIf(redisProgram === null)('two processes with one shaper', () => {
   it('share its pace: every job starts, one in each slot, and none before it', async () => {
     const redis = await RedisServer.up();
-    const said = await Promise.all([run(redis.url), run(redis.url)]);
+    const said = await Promise.all([work(redis.url), work(redis.url)]);
     const slots = ascending(said.flatMap(({ slotMs }) => slotMs));
     const starts = ascending(said.flatMap(({ startMs }) => startMs));
     expect(starts).toHaveLength(2 * JOBS);
@@ -55,4 +59,8 @@ describe.skipIf(redisProgram === null)('two processes with one shaper', () => {
       expect(ms).toBeGreaterThanOrEqual((slots[at] as number) - CLOCKS_MS);
     }
   });
+});
+
+it('a process lives until its jobs have run, and no longer', { timeout: 20_000 }, async () => {
+  expect(await run('waiting-job.js')).toBe('ran aborted ran ran ');
 });
