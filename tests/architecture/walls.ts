@@ -54,6 +54,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       passage: { floor: 5, beside: ['net'] },
       node: { floor: 5, beside: ['net', 'passage'], outside: ['node:http'] },
       fetch: { floor: 5, beside: ['net', 'passage'] },
+      outgoing: { floor: 5, beside: ['fetch'] },
       'index.ts': DOOR,
       'store.ts': DOOR,
       'adapter.ts': DOOR,

@@ -30,6 +30,13 @@ export type {
 } from './contract/observer.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm } from './contract/rule.js';
+export type {
+  HostSignal,
+  Reservation,
+  ScheduleOptions,
+  Shaper,
+  Unreserved,
+} from './contract/shaper.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,
@@ -61,6 +68,8 @@ export type {
   LimiterOptions,
   Timely,
 } from './direct/options.js';
+export type { ShaperOptions, ShaperSettings } from './direct/shaper/options.js';
+export { createShaper } from './direct/shaper/shaper.js';
 export { createGuard } from './guard/guard.js';
 export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
 export type { HeaderStyle } from './http/response-writer.js';

@@ -19,6 +19,9 @@ export type SpillwayErrorCode =
   | 'SPW_NAME_REQUIRED'
   | 'SPW_OPTION_INVALID'
   | 'SPW_REGISTERED_TWICE'
+  | 'SPW_SHAPER_CLOSED'
+  | 'SPW_SHAPER_FULL'
+  | 'SPW_SHAPER_WAIT'
   | 'SPW_STORE_ERROR'
   | 'SPW_STORE_INVALID'
   | 'SPW_STORE_TIMEOUT'
@@ -29,8 +32,11 @@ export type SpillwayErrorCode =
 
 const BRAND = Symbol.for('spillway.error');
 
-/** What a store ends with at requests: made often, so that nothing is made of them beforehand. */
-const OF_STORES: ReadonlySet<SpillwayErrorCode> = new Set([
+/** What requests and jobs end with: made often, so that nothing is made of them beforehand. */
+const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
+  'SPW_SHAPER_CLOSED',
+  'SPW_SHAPER_FULL',
+  'SPW_SHAPER_WAIT',
   'SPW_STORE_ERROR',
   'SPW_STORE_TIMEOUT',
   'SPW_STORE_UNAVAILABLE',
@@ -44,7 +50,8 @@ export function helpFor(heading: SpillwayErrorCode | 'blocked'): string {
 }
 
 /**
- * A mistake in how Spillway is used, or a store that cannot answer. A refusal is never an error.
+ * A mistake in how Spillway is used, or a store that cannot answer. A refusal is an error only of a shaper's
+ * `schedule`, which otherwise settles as the work does.
  *
  * @example
  * ```ts run
@@ -64,18 +71,21 @@ export class SpillwayError extends Error {
   readonly code: SpillwayErrorCode;
   /** Of an error that a store answered with: which, in a word of few values such as `readonly` or `oom`. */
   declare readonly kind?: string;
+  /** Of `SPW_SHAPER_WAIT`: how long the wait for a start would have been, in milliseconds. */
+  declare readonly wouldWaitMs?: number;
 
   constructor(
     code: SpillwayErrorCode,
     message: string,
-    options?: { cause?: unknown; kind?: string },
+    options?: { cause?: unknown; kind?: string; wouldWaitMs?: number },
   ) {
     super(`${message} (${code})`, options);
     this.name = 'SpillwayError';
     this.code = code;
     if (options?.kind !== undefined) this.kind = options.kind;
+    if (options?.wouldWaitMs !== undefined) this.wouldWaitMs = options.wouldWaitMs;
     Object.defineProperty(this, BRAND, { value: true });
-    if (!OF_STORES.has(code)) this.showHelp();
+    if (!MADE_OFTEN.has(code)) this.showHelp();
   }
 
   /** Where the code is explained: what happened, why it matters, what to write, how to silence it. */

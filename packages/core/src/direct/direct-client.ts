@@ -58,14 +58,16 @@ export class DirectClient {
   refund(steps: readonly (Step | undefined)[]): Eventually<boolean> {
     const puts = steps.filter((step) => step !== undefined);
     if (puts.length === 0) return this.store.sync ? false : Promise.resolve(false);
-    return this.told(puts, this.store.giveBack(puts), (answers) =>
-      answers.some(({ allowed }) => allowed),
-    );
+    return this.giveBack(puts, (answers) => answers.some(({ allowed }) => allowed));
   }
 
   reset(step: Step): Eventually<boolean> {
-    const answers = this.store.giveBack([step]);
-    return this.told([step], answers, ([answer]) => !(answer as Answer).failure);
+    return this.giveBack([step], ([answer]) => !(answer as Answer).failure);
+  }
+
+  /** What `then` makes of the answers to steps that give back. */
+  giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
+    return this.told(steps, this.store.giveBack(steps), then);
   }
 
   /** What `then` makes of the answers; a failure behind them is told. */

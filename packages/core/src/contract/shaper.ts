@@ -1,0 +1,78 @@
+/** The interface of a shaper: what lets work start at a pace, over all processes that share its store. */
+
+import type { Duration } from '../base/duration.js';
+
+/** The `AbortSignal` of whoever compiles against this, if that has one. */
+export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
+  ? Own
+  : { readonly aborted: boolean };
+
+/** A slot that was taken: the moment at which work may start. */
+export interface Reservation {
+  readonly allowed: true;
+  /** The key whose slot it is. */
+  readonly key: string;
+  /** How long to wait from now, in milliseconds. */
+  readonly delayMs: number;
+  /** When the slot is, in milliseconds since the epoch, by the clock of `Date.now()`. */
+  readonly startAt: number;
+  /** Gives the slot back, where nobody has taken a later one yet. */
+  cancel(): void;
+}
+
+/** A slot that was refused. Nothing was taken. */
+export interface Unreserved {
+  readonly allowed: false;
+  readonly key: string;
+  /**
+   * `wait`: longer than `maxWait` · `full`: too many wait in this process · `closed`: the shaper was closed · `never`:
+   * the cost is above the burst · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
+   */
+  readonly reason: 'wait' | 'full' | 'closed' | 'never' | 'store-error';
+  /** How long the wait would have been, in milliseconds. */
+  readonly wouldWaitMs: number;
+}
+
+/** How one piece of work is scheduled. */
+export interface ScheduleOptions {
+  /** Units: an integer from 1. Default 1. */
+  readonly cost?: number | undefined;
+  /** Gives up the wait, and is passed to the work. */
+  readonly signal?: HostSignal | undefined;
+  /** Of the jobs that wait in this process, those with a higher priority go first. Default 0. */
+  readonly priority?: number | undefined;
+}
+
+/** Lets work start at a pace, by key. */
+export interface Shaper {
+  readonly name: string;
+  /** The time of one unit, in milliseconds. */
+  readonly periodMs: number;
+  /** Takes the next slot, or nothing. */
+  reserve(
+    key: string,
+    options?: { readonly cost?: number | undefined },
+  ): Promise<Reservation | Unreserved>;
+  /** Takes the next slot of the first key, in this order, whose wait is not too long. */
+  reserveFirst(
+    keys: readonly string[],
+    options?: { readonly cost?: number | undefined },
+  ): Promise<Reservation | Unreserved>;
+  /**
+   * Waits for a slot, then does the work. Settles as the work does. Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`
+   * or `SPW_SHAPER_CLOSED` where there is no slot, and with the reason of `signal` if that comes first.
+   */
+  schedule<T>(
+    key: string,
+    work: (signal?: HostSignal) => T | PromiseLike<T>,
+    options?: ScheduleOptions,
+  ): Promise<T>;
+  /** How long somebody would wait who came now, in milliseconds. Takes nothing. */
+  waitOf(key: string): Promise<number>;
+  /** How many jobs wait in this process. */
+  queueLength(key: string): number;
+  /** Nobody starts before this time is over, in any process. A pause is made longer by another one, never shorter. */
+  pause(key: string, duration: Duration): Promise<void>;
+  /** Refuses what waits, and lets what runs end. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,29 @@
+/** What a caller of a shaper says about one piece of work, checked. */
+
+import { checkHas, checkOptions } from '../../base/check-shapes.js';
+import { integerBetween } from '../../base/checks.js';
+import { mustBe } from '../../base/errors.js';
+import type { QueueRule } from '../../contract/rule.js';
+import type { ScheduleOptions } from '../../contract/shaper.js';
+import type { CostOptions } from '../options.js';
+import type { JobOptions, Signal } from './job.js';
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_COST_INVALID` */
+export function costIn(options: CostOptions | undefined, { burst }: QueueRule): number {
+  if (options === undefined) return 1;
+  checkOptions(options);
+  const { cost = 1 } = options;
+  if (Number.isSafeInteger(cost) && cost > burst) {
+    const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
+    throw mustBe('cost', what, cost, 'SPW_COST_INVALID');
+  }
+  return integerBetween('cost', cost, 1, burst, 'SPW_COST_INVALID');
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function jobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority' | 'signal'> {
+  const { priority = 0, signal } = options;
+  if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
+  checkHas('signal', 'addEventListener', signal);
+  return { priority, signal: signal as Signal | undefined };
+}

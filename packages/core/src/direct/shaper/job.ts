@@ -1,0 +1,87 @@
+/** One piece of work that waits for its start, is refused or aborted, or runs. */
+
+import type { HostSignal } from '../../contract/shaper.js';
+
+/** What is used of an `AbortSignal`. */
+export interface Signal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+export type Work = (signal?: HostSignal) => unknown;
+
+export interface JobOptions {
+  readonly cost: number;
+  readonly priority: number;
+  /** Of jobs with one priority, the one with the lowest number goes first. */
+  readonly order: number;
+  readonly signal: Signal | undefined;
+}
+
+export class Job {
+  readonly cost: number;
+  readonly priority: number;
+  readonly order: number;
+  /** Settles as the work does, or as soon as the job is refused or aborted. */
+  readonly result: Promise<unknown>;
+  private readonly work: Work;
+  private readonly signal: Signal | undefined;
+  private settle!: (result: unknown) => void;
+  private reject!: (reason: unknown) => void;
+  private waits = true;
+  private readonly stopped: () => void;
+
+  /** @param stopped told if it is aborted, waiting or running */
+  constructor(
+    work: Work,
+    { cost, priority, order, signal }: JobOptions,
+    stopped: (job: Job) => void,
+  ) {
+    this.work = work;
+    this.cost = cost;
+    this.priority = priority;
+    this.order = order;
+    this.signal = signal;
+    this.stopped = () => stopped(this);
+    this.result = new Promise((resolve, reject) => {
+      this.settle = resolve;
+      this.reject = reject;
+    });
+    signal?.addEventListener('abort', this.onAbort);
+  }
+
+  /** False once it has started, was refused or aborted. */
+  get isWaiting(): boolean {
+    return this.waits;
+  }
+
+  refuse(error: Error): void {
+    this.end();
+    this.reject(error);
+  }
+
+  /** Runs the work; the promise resolves when it has ended, however. */
+  async start(): Promise<void> {
+    this.waits = false;
+    try {
+      this.settle(await this.work(this.signal as HostSignal | undefined));
+    } catch (error) {
+      this.reject(error);
+    } finally {
+      this.end();
+    }
+  }
+
+  private readonly onAbort = (): void => {
+    this.end();
+    this.reject(this.signal?.reason);
+    this.stopped();
+  };
+
+  private end(): void {
+    this.waits = false;
+    this.signal?.removeEventListener('abort', this.onAbort);
+  }
+}

@@ -1,0 +1,94 @@
+/** The options of a shaper, checked. */
+
+import { makeShaperRule } from '../../algorithms/queue/rule.js';
+import { checkOptions } from '../../base/check-shapes.js';
+import {
+  checkBurst,
+  checkLimit,
+  checkName,
+  durationBetween,
+  integerBetween,
+  oneOf,
+} from '../../base/checks.js';
+import { type Duration, windowToMicroseconds } from '../../base/duration.js';
+import { mustBe, SpillwayError } from '../../base/errors.js';
+import type { QueueRule } from '../../contract/rule.js';
+import type { Store } from '../../contract/store.js';
+import { nameOf } from '../../limits/rule-options.js';
+import { checkClientOptions } from '../../stores/check-store.js';
+import type { KeyedLimiterOptions } from '../options.js';
+
+/** The pace of a shaper, and how much may wait for it. */
+export interface ShaperOptions {
+  /**
+   * With the key, identifies the pace in the store: 1 to 64 printable ASCII characters. Required with a store. Default:
+   * the numbers, as in `4-per-1s`.
+   */
+  readonly name?: string | undefined;
+  /** Units per window: an integer from 1 to 1,000,000,000. They start one by one: 4 per second start every 250 ms. */
+  readonly limit: number;
+  /** `'1s'`, or milliseconds: from 1 ms to 400 days. */
+  readonly window: Duration;
+  /** Units that may start at once after a rest, and the largest cost: an integer from 1 to 1,000,000,000. Default 1. */
+  readonly burst?: number | undefined;
+  /** The longest wait that is promised; what would wait longer is refused. 0 to 400 days. Default `'30s'`. */
+  readonly maxWait?: Duration | undefined;
+  /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
+  readonly maxQueue?: number | undefined;
+}
+
+/** Where a shaper keeps its pace, and what it does when the store does not answer. */
+export interface ShaperSettings
+  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'> {
+  /**
+   * What to do when the store cannot answer: `local` (default) keeps `localShare` of the pace in this process, `deny`
+   * refuses what has no start yet. What has one starts in both cases.
+   */
+  readonly onStoreError?: 'local' | 'deny' | undefined;
+  /**
+   * With `onStoreError: 'local'`: this process's share of the pace while the store does not answer, above 0 up to 1.
+   * Required with a store that answers later, because eight processes at the whole pace each are not a pace.
+   */
+  readonly localShare?: number | undefined;
+}
+
+/** The options as a shaper goes by them. */
+interface ShaperNumbers {
+  readonly name: string;
+  readonly rule: QueueRule;
+  readonly maxQueue: number;
+}
+
+/**
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
+ * `SPW_NAME_REQUIRED`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ */
+export function numbersOf(options: ShaperOptions, settings: ShaperSettings): ShaperNumbers {
+  checkOptions(options);
+  const { limit, window, burst = 1, maxWait = '30s', maxQueue = 1_000 } = options;
+  checkLimit('limit', limit);
+  const windowUs = windowToMicroseconds(window);
+  checkBurst(burst);
+  const waitUs = durationBetween('maxWait', maxWait, '0ms', '400d');
+  integerBetween('maxQueue', maxQueue, 1, 1_000_000);
+  checkSettings(settings);
+  if (settings.store && options.name === undefined) {
+    throw new SpillwayError(
+      'SPW_NAME_REQUIRED',
+      'name is required with a store: it identifies the pace there, so that no other meets its counts',
+    );
+  }
+  const name = checkName(nameOf(options));
+  return { name, rule: makeShaperRule(limit, windowUs, burst, waitUs), maxQueue };
+}
+
+function checkSettings(settings: ShaperSettings): void {
+  checkClientOptions(settings);
+  const { store, onStoreError, localShare } = settings;
+  oneOf('onStoreError', onStoreError, ['local', 'deny']);
+  const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';
+  if (mayFail && localShare === undefined) {
+    const what = `a share of the pace for when the store does not answer (1 / 8 in each of eight processes), unless onStoreError is 'deny'`;
+    throw mustBe('localShare', what, localShare);
+  }
+}

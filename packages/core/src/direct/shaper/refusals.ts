@@ -1,0 +1,30 @@
+/** The errors with which a job ends without a start. */
+
+import { SpillwayError } from '../../base/errors.js';
+
+export function closed(name: string): SpillwayError {
+  return new SpillwayError('SPW_SHAPER_CLOSED', `shaper "${name}" was closed`);
+}
+
+export function full(name: string, maxQueue: number): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_FULL',
+    `${maxQueue} jobs wait for shaper "${name}" in this process, as many as maxQueue says`,
+  );
+}
+
+export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_WAIT',
+    `the wait for shaper "${name}" would be ${wouldWaitMs} ms, longer than maxWait`,
+    { wouldWaitMs },
+  );
+}
+
+export function noAnswer(name: string, cause: Error): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_UNAVAILABLE',
+    `the store of shaper "${name}" did not answer`,
+    { cause },
+  );
+}

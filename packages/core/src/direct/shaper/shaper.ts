@@ -1,0 +1,201 @@
+/** A shaper: lets work start at a pace, by key, over all processes that share its store. */
+
+import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
+import { wallClockMs } from '../../base/clock.js';
+import type { Duration } from '../../base/duration.js';
+import { mustBe } from '../../base/errors.js';
+import type { QueueRule } from '../../contract/rule.js';
+import type {
+  HostSignal,
+  Reservation,
+  ScheduleOptions,
+  Shaper,
+  Unreserved,
+} from '../../contract/shaper.js';
+import { DirectClient } from '../direct-client.js';
+import type { CostOptions } from '../options.js';
+import { Job, type Work } from './job.js';
+import { costIn, jobOptions } from './job-options.js';
+import type { KeyQueueHost } from './key-queue.js';
+import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
+import { Queues } from './queues.js';
+import { closed, full, noAnswer, waitTooLong } from './refusals.js';
+import { type Heard, type Slot, Slots } from './slots.js';
+
+/**
+ * Makes a shaper: lets work start at a pace, by key, over all processes that share its store. 4 per second start every
+ * 250 ms: what comes too early is not refused but waits for its slot, at most `maxWait`.
+ *
+ * - `schedule` waits, runs the work and settles as it does. A job that waits keeps the process alive. Jobs of a key
+ *   start by priority, then first come. A job that is aborted settles at once, and the next job has its slot.
+ * - `reserve` tells when to start and leaves the rest to you; `reserveFirst` takes the first of several keys whose wait
+ *   is at most `maxWait`. A refusal takes nothing.
+ * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start.
+ *
+ * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
+ * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
+ *
+ * `maxQueue` counts the jobs of this process over all keys. When the store does not answer, this process keeps
+ * `localShare` of the pace; when it is back, what waits gets slots of the store. A pause that the store could not be
+ * told of rejects with `SPW_STORE_UNAVAILABLE`; it holds in this process until the store is back.
+ *
+ * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
+ * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
+ * (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL` and `SPW_SHAPER_CLOSED`, with
+ * `SPW_STORE_UNAVAILABLE` if the store does not answer and `onStoreError` is `deny`, and with the reason of its signal.
+ *
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
+ * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * @example
+ * ```ts run
+ * import { createShaper } from '@spillway/core';
+ *
+ * const calls = createShaper({ limit: 4, window: '1s' });
+ * await calls.schedule('acme', () => 'sent'); // 'sent'
+ *
+ * const next = await calls.reserve('acme');
+ * next.allowed; // true
+ * const other = await calls.reserveFirst(['umbrella', 'acme']);
+ * other.key; // 'umbrella'
+ * await calls.close();
+ * ```
+ */
+export function createShaper(options: ShaperOptions, settings: ShaperSettings = {}): Shaper {
+  return new Paced(options, settings);
+}
+
+class Paced implements Shaper, KeyQueueHost {
+  readonly name: string;
+  readonly periodMs: number;
+  readonly rule: QueueRule;
+  readonly slots: Slots;
+  private readonly maxQueue: number;
+  private readonly queues: Queues;
+  private readonly waiting = new Set<Job>();
+  private readonly running = new Set<Promise<void>>();
+  private jobs = 0;
+  private closing: Promise<void> | undefined;
+
+  constructor(options: ShaperOptions, settings: ShaperSettings) {
+    const { name, rule, maxQueue } = numbersOf(options, settings);
+    const client = new DirectClient([name], settings);
+    this.name = name;
+    this.rule = rule;
+    this.maxQueue = maxQueue;
+    this.periodMs = rule.windowUs / rule.limit / 1_000;
+    this.slots = new Slots(client, client.limit(name, rule));
+    this.queues = new Queues(this, client.store.clock);
+  }
+
+  async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
+    const cost = costIn(options, this.rule);
+    if (this.closing) return refused(key, 'closed', Infinity);
+    const spare = this.queues.get(key)?.takeSpare(cost);
+    if (spare) return this.reservation(spare);
+    return this.slots.take(key, cost, (heard) => this.reserved(heard));
+  }
+
+  async reserveFirst(
+    keys: readonly string[],
+    options?: CostOptions,
+  ): Promise<Reservation | Unreserved> {
+    const cost = costIn(options, this.rule);
+    if (!Array.isArray(keys) || keys.length === 0) {
+      throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
+    }
+    if (this.closing) return refused(keys[0] as string, 'closed', Infinity);
+    const different = [...new Set<string>(keys)];
+    return this.slots.takeFirst(different, cost, (heard) => this.reserved(heard));
+  }
+
+  async schedule<T>(
+    key: string,
+    work: (signal?: HostSignal) => T | PromiseLike<T>,
+    options: ScheduleOptions = {},
+  ): Promise<T> {
+    checkKey(key);
+    checkCallback('work', work);
+    const cost = costIn(options, this.rule);
+    const { priority, signal } = jobOptions(options);
+    if (signal?.aborted) throw signal.reason;
+    if (this.closing) throw closed(this.name);
+    if (this.waiting.size >= this.maxQueue) throw full(this.name, this.maxQueue);
+    const order = this.jobs++;
+    const job = new Job(work as Work, { cost, priority, order, signal }, () => {
+      this.waiting.delete(job);
+      this.queues.get(key)?.drop(job);
+    });
+    this.waiting.add(job);
+    this.queues.of(key).apply(job, (heard) => this.refuse(job, heard));
+    return job.result as Promise<T>;
+  }
+
+  async waitOf(key: string): Promise<number> {
+    return this.slots.look(key, ({ waitMs }) => waitMs);
+  }
+
+  queueLength(key: string): number {
+    return this.queues.get(key)?.length ?? 0;
+  }
+
+  async pause(key: string, duration: Duration): Promise<void> {
+    const us = durationBetween('duration', duration, '0ms', '24h');
+    this.queues.get(key)?.pauseUntil(this.slots.nowUs() + us);
+    return this.slots.hold(key, us, (heard) => {
+      this.queues.get(key)?.hear(heard);
+      if (heard.failure) throw noAnswer(this.name, heard.failure);
+    });
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  private async end(): Promise<void> {
+    for (const job of this.waiting) job.refuse(closed(this.name));
+    this.waiting.clear();
+    await this.queues.close();
+    await Promise.all(this.running);
+  }
+
+  start(job: Job): void {
+    this.waiting.delete(job);
+    const run = job.start();
+    this.running.add(run);
+    void run.then(() => this.running.delete(run));
+  }
+
+  changed(): void {
+    this.queues.update(this.waiting.size > 0);
+  }
+
+  private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
+    this.waiting.delete(job);
+    const isLost = isUnknown && failure;
+    job.refuse(isLost ? noAnswer(this.name, failure) : waitTooLong(this.name, waitMs));
+  }
+
+  private reserved(heard: Heard): Reservation | Unreserved {
+    const { key, slot, isUnknown, waitMs } = heard;
+    this.queues.get(key)?.hear(heard);
+    if (slot) return this.reservation(slot);
+    return refused(key, isUnknown ? 'store-error' : 'wait', waitMs);
+  }
+
+  private reservation(slot: Slot): Reservation {
+    const { key, at } = slot;
+    if (slot.isLocal) this.queues.of(key).reserved(slot);
+    const delayMs = Math.max(0, at.localUs - this.slots.nowUs()) / 1_000;
+    let isHeld = true;
+    const cancel = () => {
+      if (isHeld) this.queues.of(key).release(slot);
+      isHeld = false;
+    };
+    return { allowed: true, key, delayMs, startAt: wallClockMs() + delayMs, cancel };
+  }
+}
+
+function refused(key: string, reason: Unreserved['reason'], wouldWaitMs: number): Unreserved {
+  return { allowed: false, key, reason, wouldWaitMs };
+}

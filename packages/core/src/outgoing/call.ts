@@ -1,0 +1,63 @@
+/** One call that goes out: what is known of it before it is made, and whether it may be made again. */
+
+import type { WebSignal } from '../fetch/web.js';
+import { type HostRequest, hostClasses, type WebInit } from './host.js';
+
+/** What `fetch` was called with. */
+export interface Call {
+  readonly input: unknown;
+  readonly init: WebInit | undefined;
+  /** The method, address and fields, without the body, which only the call itself may read. */
+  readonly request: HostRequest;
+  /** Host and port, the port only where the address names one that is not usual. */
+  readonly host: string;
+  readonly signal: WebSignal | undefined;
+  /** Whether the body can be sent only once. */
+  readonly isOnce: boolean;
+}
+
+/** What is needed of a `Request` that was passed as input. */
+interface Given extends WebInit {
+  readonly url?: unknown;
+}
+
+declare const URL: new (url: string) => { readonly host: string };
+
+/**
+ * Reads the arguments of `fetch`.
+ *
+ * @throws TypeError where `fetch` would
+ */
+export function callOf(input: unknown, init: WebInit | undefined): Call {
+  const given: Given = isRequest(input) ? input : {};
+  const method = init?.method ?? given.method;
+  const headers = init?.headers ?? given.headers;
+  const request = new (hostClasses().Request)(String(given.url ?? input), {
+    ...(method !== undefined && { method }),
+    ...(headers !== undefined && { headers }),
+  });
+  const signal = init?.signal === undefined ? given.signal : init.signal;
+  return {
+    input,
+    init,
+    request,
+    host: new URL(request.url).host,
+    signal: signal ?? undefined,
+    // A Request's own body is a stream, whatever it was made of.
+    isOnce: init?.body == null ? given.body != null : isStream(init.body),
+  };
+}
+
+function isRequest(input: unknown): input is Given {
+  return typeof input === 'object' && input !== null && 'url' in input;
+}
+
+/** A web stream, or anything else that is read once; what Node calls a Readable among them. */
+function isStream(body: unknown): boolean {
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    (Symbol.asyncIterator in body ||
+      typeof (body as { getReader?: unknown }).getReader === 'function')
+  );
+}

@@ -1,0 +1,111 @@
+/**
+ * When a quota of the other side is spent, and for how long, from what its answers say is left.
+ *
+ * Many processes call, and none sees the answers of the others. So each answer is read with four thoughts.
+ *
+ * 1. *Calls that the answer does not count yet.* While it was on its way the shaper let others start, at most one a
+ *    period. So the quota is spent when what is left is not more than these.
+ * 2. *Time that the answer was on its way.* A server counts a call when it comes, then works. The quickest call so far
+ *    tells what the way takes; what this one took longer is gone from the time it names.
+ * 3. *Seconds that were rounded up.* A window of one second always says `t=1`, and who waits a second after the last
+ *    unit of each window uses half of the quota. But units are spent no faster than the shaper lets calls start. So
+ *    when 9 of 10 units more were spent than in the first answer of a window, at least 9 periods of it are over. The
+ *    wait is shortened by that, never by more than the second that the rounding may have added.
+ * 4. *The pace is a wait, too.* If it takes the rest of the window to spend what is left and one unit more, there is
+ *    nothing to pause. So a shaper with the pace of the other side is not slowed down by the end of each window.
+ *
+ * The third is wrong where others than this fleet spend the quota too, or where a call costs several units. Then calls
+ * are refused. One may be bad luck. After the second in thirty windows the wait is what the answer says, for thirty
+ * windows; if the next refusal comes soon after these, for sixty, and so on.
+ */
+
+import type { Left } from './rate-limit-fields.js';
+
+/** One call, in milliseconds of one clock. */
+export interface Trip {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** The most that was ever told of a limit: how many units, for how many seconds. */
+interface Most {
+  readonly units: number;
+  readonly seconds: number;
+}
+
+/** A quota that is spent. */
+interface Spent {
+  readonly pauseMs: number;
+  /** Units that are left for calls on the wire, if there are such calls. */
+  readonly units: number;
+}
+
+/** Of what an answer tells, only this many limits are looked at. */
+const MAX_LIMITS = 8;
+
+/** For how many windows the told time is not shortened after two refusals, and how close these must be. */
+const LEAST_CAREFUL = 30;
+const MOST_CAREFUL = 1000;
+
+/** What the answers to the calls of one key have told. */
+export class Quota {
+  private most = new Map<string, Most>();
+  private quickestMs = Number.POSITIVE_INFINITY;
+  /** When the last refusal came, or the careful time after it ended. */
+  private quietSinceMs = Number.NEGATIVE_INFINITY;
+  private carefulMs = 0;
+
+  /** To be told of each refusal: it may show that a pause was too short. */
+  refused({ endMs }: Trip): void {
+    const quietMs = endMs - this.quietSinceMs;
+    if (quietMs < 0 || this.most.size === 0) return; // careful already, or nothing was shortened yet
+    const windowMs = 1000 * Math.max(...[...this.most.values()].map(({ seconds }) => seconds));
+    const leastMs = LEAST_CAREFUL * windowMs;
+    const isOften = quietMs < leastMs + this.carefulMs;
+    const nextMs = Math.max(leastMs, Math.min(2 * this.carefulMs, MOST_CAREFUL * windowMs));
+    this.carefulMs = isOften ? nextMs : 0;
+    this.quietSinceMs = endMs + this.carefulMs;
+  }
+
+  /**
+   * What is to wait, if a limit is spent: of several the longest time. `lagMs`: how long it takes until a pause is
+   * heard.
+   */
+  spentBy(left: readonly Left[], trip: Trip, periodMs: number, lagMs: number): Spent | undefined {
+    const tripMs = trip.endMs - trip.startMs;
+    this.quickestMs = Math.min(this.quickestMs, tripMs);
+    if (left.length === 0) return undefined; // not every answer has the fields: what is known stays
+    const uncounted = Math.floor((tripMs + lagMs) / periodMs);
+    const most = new Map<string, Most>();
+    let spent: Spent | undefined;
+    for (const one of left.slice(0, MAX_LIMITS)) {
+      const known = this.learn(one);
+      most.set(one.name, known);
+      if (one.units > uncounted) continue;
+      const waitMs = this.waitOf(one, known, trip, periodMs);
+      if (waitMs <= (one.units + 1) * periodMs) continue;
+      const pauseMs = trip.startMs + this.quickestMs + waitMs - trip.endMs;
+      if (pauseMs > (spent?.pauseMs ?? 0)) spent = { pauseMs, units: one.units };
+    }
+    // Only names that were in the last answer are kept: a server that invents new ones fills no memory.
+    this.most = most;
+    return spent;
+  }
+
+  private learn({ name, units, seconds, limit = 0 }: Left): Most {
+    const before = this.most.get(name);
+    return {
+      // The first call of a window is told of one unit less than there are.
+      units: Math.max(units, before?.units ?? 0, limit - 1),
+      seconds: Math.max(seconds, before?.seconds ?? 0),
+    };
+  }
+
+  /** From the moment when the server counted the call. */
+  private waitOf({ units, seconds }: Left, most: Most, { endMs }: Trip, periodMs: number): number {
+    const toldMs = seconds * 1000;
+    if (endMs < this.quietSinceMs) return toldMs;
+    const restMs = most.seconds * 1000 - (most.units - units) * periodMs;
+    return Math.min(toldMs, Math.max(toldMs - 1000, restMs));
+  }
+}

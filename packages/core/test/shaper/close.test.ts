@@ -1,0 +1,77 @@
+/** The end of a shaper, and what it leaves behind. */
+
+import { fakeTime } from 'spillway-testkit';
+import { expect, it, vi } from 'vitest';
+import { pass, setUp, twoProcesses } from './set-up.js';
+
+fakeTime();
+
+it('refuses what waits, lets what runs end, and resolves then', async () => {
+  const { shaper, starts } = setUp();
+  let end = (): void => undefined;
+  const running = shaper.schedule(
+    'acme',
+    () =>
+      new Promise<string>((resolve) => {
+        end = () => resolve('done');
+      }),
+  );
+  starts.many(shaper, 3);
+  await pass(0);
+  let isClosed = false;
+  const closing = shaper.close().then(() => {
+    isClosed = true;
+  });
+  await pass(1_000);
+  expect(starts.codes).toEqual(Array(3).fill('SPW_SHAPER_CLOSED'));
+  expect(isClosed).toBe(false);
+  end();
+  expect(await running).toBe('done');
+  await closing;
+  expect(shaper.queueLength('acme')).toBe(0);
+});
+
+it('gives back the slots of what waits, so that other processes do not wait for them', async () => {
+  const { here, there, starts } = twoProcesses();
+  starts.many(here, 6);
+  await pass(0);
+  expect(await there.waitOf('acme')).toBe(1500);
+  await here.close();
+  expect(await there.waitOf('acme')).toBe(250);
+});
+
+it('refuses what comes after it', async () => {
+  const { shaper, starts } = setUp();
+  await shaper.close();
+  await shaper.close();
+  starts.many(shaper, 1);
+  await pass(0);
+  expect(starts.codes).toEqual(['SPW_SHAPER_CLOSED']);
+  const refused = { allowed: false, key: 'acme', reason: 'closed', wouldWaitMs: Infinity };
+  expect(await shaper.reserve('acme')).toEqual(refused);
+  expect(await shaper.reserveFirst(['acme'])).toEqual(refused);
+});
+
+it('refuses a job whose slot is on its way, and gives the slot back', async () => {
+  const { stores, here, there, starts } = twoProcesses();
+  stores[0].delayMs = 10;
+  starts.many(here, 1);
+  const closing = here.close();
+  await pass(100);
+  await closing;
+  expect(starts.codes).toEqual(['SPW_SHAPER_CLOSED']);
+  expect(await there.waitOf('acme')).toBe(0);
+});
+
+it('leaves no timer where nothing waits', async () => {
+  const { shaper, starts } = setUp();
+  const abort = new AbortController();
+  starts.many(shaper, 2);
+  starts.schedule(shaper, 'aborted', { signal: abort.signal });
+  await pass(0);
+  expect(vi.getTimerCount()).toBe(1);
+  abort.abort();
+  await pass(250);
+  expect(starts.ms).toEqual([0, 250]);
+  expect(vi.getTimerCount()).toBe(0);
+});

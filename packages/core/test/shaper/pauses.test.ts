@@ -1,0 +1,196 @@
+/** Pauses, stalls of the process and clocks that are set: nothing starts too early, and nobody who waits is refused. */
+
+import { memoryStore } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+import { fakeTime, stall } from 'spillway-testkit';
+import { describe, expect, it } from 'vitest';
+import { FarStore, pass, Starts, setUp, twoProcesses } from './set-up.js';
+
+fakeTime();
+
+describe('a pause', () => {
+  it('lets nobody start before it is over, and then one by one, in their order', async () => {
+    const { shaper, starts } = setUp({ burst: 3 });
+    starts.many(shaper, 7);
+    await pass(600);
+    expect(starts.ms).toEqual([0, 0, 0, 250, 500]);
+    await shaper.pause('acme', '3s');
+    starts.schedule(shaper, 'late');
+    await pass(10_000);
+    expect(starts.ms.slice(5)).toEqual([3600, 3850, 4100]);
+    expect(starts.names.slice(5)).toEqual(['5', '6', 'late']);
+  });
+
+  it('holds in every process, for those who wait there too', async () => {
+    const { here, there, starts } = twoProcesses();
+    for (const name of ['a', 'b', 'c']) {
+      starts.schedule(here, `${name} here`);
+      await pass(0);
+      starts.schedule(there, `${name} there`);
+      await pass(0);
+    }
+    await pass(300);
+    expect(starts.names).toEqual(['a here', 'a there']);
+    await here.pause('acme', '3s');
+    await pass(2_999);
+    expect(starts.names).toEqual(['a here', 'a there']);
+    await pass(10_000);
+    expect(starts.ms.length).toBe(6);
+    expect(starts.ms[2]).toBe(3300);
+    expect(starts.leastGap).toBeGreaterThanOrEqual(250);
+    expect(starts.names.filter((name) => name.endsWith('there'))).toEqual([
+      'a there',
+      'b there',
+      'c there',
+    ]);
+  });
+
+  it('does not touch other keys', async () => {
+    const { shaper, starts } = setUp();
+    await shaper.pause('acme', '3s');
+    starts.schedule(shaper, 'other', { key: 'umbrella' });
+    await pass(0);
+    expect(starts.ms).toEqual([0]);
+    expect(await shaper.waitOf('acme')).toBe(3000);
+  });
+
+  it('does not make maxWait count twice', async () => {
+    const { shaper, starts } = setUp({ maxWait: '1s' });
+    starts.many(shaper, 5);
+    await pass(100);
+    await shaper.pause('acme', '10s');
+    starts.schedule(shaper, 'refused');
+    await pass(0);
+    expect(starts.codes).toEqual(['SPW_SHAPER_WAIT']);
+    await pass(20_000);
+    expect(starts.ms).toEqual([0, 10_100, 10_350, 10_600, 10_850]);
+  });
+
+  it('is waited for, though the slot comes before the store has told of it', async () => {
+    const { stores, here, there, starts } = twoProcesses({}, { storeTimeout: '1s' });
+    starts.many(here, 2);
+    await pass(100);
+    stores[0].slowMs.look = 150;
+    await there.pause('acme', '3s');
+    await pass(400);
+    stores[0].slowMs.look = 0;
+    await pass(4_000);
+    expect(starts.ms).toEqual([0, 3100]);
+  });
+
+  it('is not taken back by an answer to an older question', async () => {
+    const { stores, here, starts } = twoProcesses({}, { storeTimeout: '1s' });
+    starts.many(here, 2);
+    await pass(190);
+    stores[0].delayMs = 20;
+    stores[0].slowMs.hold = 200;
+    await pass(15); // it looks at 200 ms
+    await Promise.all([here.pause('acme', '3s'), pass(5_000)]);
+    expect(starts.ms[0]).toBe(0);
+    expect(starts.ms[1]).toBeGreaterThanOrEqual(3205);
+  });
+
+  it('holds at once in the process that begins it, however late the store hears of it', async () => {
+    const { stores, here, starts } = twoProcesses({}, { storeTimeout: '1s' });
+    starts.many(here, 2);
+    await pass(249);
+    stores[0].slowMs.hold = 500;
+    await Promise.all([here.pause('acme', '3s'), pass(5_000)]);
+    expect(starts.ms[1]).toBeGreaterThanOrEqual(3249);
+  });
+
+  it('is never made shorter', async () => {
+    const { shaper, starts } = setUp();
+    starts.many(shaper, 2);
+    await shaper.pause('acme', '5s');
+    await shaper.pause('acme', '1s');
+    await pass(10_000);
+    expect(starts.ms).toEqual([0, 5000]);
+  });
+});
+
+describe('a process that stood still', () => {
+  it('starts what is late by less than a period, and asks for other slots for the rest', async () => {
+    const { shaper, starts } = setUp();
+    starts.many(shaper, 8);
+    await pass(249);
+    stall(1_100);
+    await pass(10_000);
+    const [, ...late] = starts.ms as [number, ...number[]];
+    expect(late).toHaveLength(7);
+    // Of the slots at 250 to 1250 ms only the last may still be used, and one more starts at once instead of those.
+    expect(late.filter((ms) => ms < 1_400).length).toBeLessThanOrEqual(2);
+    const gaps = late.slice(1).map((ms, at) => ms - (late[at] as number));
+    expect(gaps.filter((gap) => gap < 245).length).toBeLessThanOrEqual(1);
+    expect(starts.names).toEqual(['0', '1', '2', '3', '4', '5', '6', '7']);
+    expect(starts.errors).toEqual([]);
+  });
+});
+
+describe('the clock of the store', () => {
+  it('decides, though ours is another: nothing starts before its slot there', async () => {
+    const ahead = { nowUs: () => systemClock.nowUs() + 7_000_000_000 };
+    const store = new FarStore(memoryStore({ clock: ahead }));
+    const { shaper, starts } = setUp({}, { store, localShare: 1 });
+    store.delayMs = 20;
+    starts.many(shaper, 2);
+    await pass(1_000);
+    // The store granted 20 ms and 270 ms after they came; its first answer took 20 ms more.
+    expect(starts.ms).toEqual([40, 290]);
+    store.delayMs = 2;
+    starts.many(shaper, 4);
+    await pass(2_000);
+    // An answer that was faster has told more.
+    expect(starts.ms.slice(2)).toEqual([1004, 1254, 1504, 1754]);
+  });
+
+  it('that goes back lets nobody wait longer than the store now says', async () => {
+    const clock = new ManualClock(systemClock.nowUs());
+    const store = new FarStore(memoryStore({ clock }));
+    const { shaper, starts } = setUp({ maxWait: '2s' }, { store, localShare: 1 });
+    const run = async (ms: number) => {
+      for (let i = 0; i < ms; i += 1) {
+        clock.advance(1);
+        await pass(1);
+      }
+    };
+    starts.many(shaper, 3);
+    await run(100);
+    clock.setUs(clock.nowUs() - 3_600_000_000);
+    await run(6_000);
+    expect(starts.names).toEqual(['0', '1', '2']);
+    expect(starts.ms[2]).toBeLessThan(5_000);
+    expect(starts.leastGap).toBeGreaterThanOrEqual(249);
+  });
+
+  it('that goes forward brings no burst', async () => {
+    const clock = new ManualClock(systemClock.nowUs());
+    const store = new FarStore(memoryStore({ clock }));
+    const { shaper, starts } = setUp({}, { store, localShare: 1 });
+    starts.many(shaper, 6);
+    await pass(10);
+    clock.advance('1h');
+    for (let i = 0; i < 3_000; i += 1) {
+      clock.advance(1);
+      await pass(1);
+    }
+    expect(starts.names).toEqual(['0', '1', '2', '3', '4', '5']);
+    expect(starts.leastGap).toBeGreaterThanOrEqual(198);
+  });
+
+  it('of this process may go back too', async () => {
+    const clock = new ManualClock(systemClock.nowUs());
+    const store = memoryStore({ clock });
+    const { shaper } = setUp({}, { store, clock });
+    const starts = new Starts();
+    starts.many(shaper, 3);
+    clock.setUs(clock.nowUs() - 3_600_000_000);
+    for (let i = 0; i < 40_000 && starts.all.length < 3; i += 10) {
+      clock.advance(10);
+      await pass(10);
+    }
+    expect(starts.names).toEqual(['0', '1', '2']);
+    expect(starts.ms[2]).toBeLessThan(33_000);
+  });
+});
