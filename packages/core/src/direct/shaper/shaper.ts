@@ -35,9 +35,8 @@ import { type Heard, type Slot, Slots } from './slots.js';
  * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
  * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
  *
- * `maxQueue` counts the jobs of this process over all keys. When the store does not answer, this process keeps
- * `localShare` of the pace; when it is back, what waits gets slots of the store. A pause that the store could not be
- * told of rejects with `SPW_STORE_UNAVAILABLE`; it holds in this process until the store is back.
+ * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
+ * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects.
  *
  * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
  * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
@@ -91,7 +90,7 @@ class Paced implements Shaper, KeyQueueHost {
     const cost = costIn(options, this.rule);
     if (this.closing) return refused(key, 'closed', Infinity);
     const spare = this.queues.get(key)?.takeSpare(cost);
-    if (spare) return this.reservation(spare);
+    if (spare) return this.reservation(spare, this.slots.nowUs());
     return this.slots.take(key, cost, (heard) => this.reserved(heard));
   }
 
@@ -104,8 +103,7 @@ class Paced implements Shaper, KeyQueueHost {
       throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
     if (this.closing) return refused(keys[0] as string, 'closed', Infinity);
-    const different = [...new Set<string>(keys)];
-    return this.slots.takeFirst(different, cost, (heard) => this.reserved(heard));
+    return this.slots.takeFirst([...new Set<string>(keys)], cost, (heard) => this.reserved(heard));
   }
 
   async schedule<T>(
@@ -177,16 +175,16 @@ class Paced implements Shaper, KeyQueueHost {
   }
 
   private reserved(heard: Heard): Reservation | Unreserved {
-    const { key, slot, isUnknown, waitMs } = heard;
+    const { key, slot, heardUs, isUnknown, waitMs } = heard;
     this.queues.get(key)?.hear(heard);
-    if (slot) return this.reservation(slot);
+    if (slot) return this.reservation(slot, heardUs);
     return refused(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 
-  private reservation(slot: Slot): Reservation {
+  private reservation(slot: Slot, nowUs: number): Reservation {
     const { key, at } = slot;
     if (slot.isLocal) this.queues.of(key).reserved(slot);
-    const delayMs = Math.max(0, at.localUs - this.slots.nowUs()) / 1_000;
+    const delayMs = Math.max(0, at.localUs - nowUs) / 1_000;
     let isHeld = true;
     const cancel = () => {
       if (isHeld) this.queues.of(key).release(slot);
