@@ -230,39 +230,3 @@ describe('a store that does not know branches', () => {
     expect(alone?.failure).toBeUndefined();
   });
 });
-
-describe('remembered refusals', () => {
-  const third = take('a3', { limit: 1, branch: 2 });
-  const known = (client: StoreClient, steps: readonly Step[]) =>
-    client.knownOfGroup(steps)?.map((answer) => answer?.allowed);
-
-  it('close a group only when each branch has one', async () => {
-    const { client, branch, store } = setUp();
-    const steps = [common, first, third];
-    expect(await branch(steps)).toBe(1);
-    expect(known(client, steps)).toBeUndefined();
-    expect(await branch(steps)).toBe(2);
-    expect(known(client, steps)).toBeUndefined(); // the second branch was not refused yet
-    expect(await branch(steps)).toBe(0);
-    expect(known(client, steps)).toEqual([undefined, false, false]);
-    store.clock.advance('1m');
-    expect(known(client, steps)).toBeUndefined();
-  });
-
-  it('close a group when a common step has one', async () => {
-    const { client, ask } = setUp();
-    const one = take('a', { limit: 1 });
-    for (let i = 0; i < 2; i += 1) await ask([one]);
-    expect(known(client, [one, first, second])).toEqual([false, undefined, undefined]);
-    expect(known(client, [{ ...one, binding: false }, first, second])).toBeUndefined();
-    expect(known(client, [{ ...one, branch: 3 }, first, second])).toBeUndefined();
-  });
-
-  it('close no branch that takes nothing binding', async () => {
-    const { client, ask } = setUp();
-    const { branch: _, ...alone } = first;
-    for (let i = 0; i < 2; i += 1) await ask([alone]);
-    expect(known(client, [first])).toEqual([false]);
-    expect(known(client, [first, { ...second, binding: false }])).toBeUndefined();
-  });
-});

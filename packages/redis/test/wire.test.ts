@@ -1,7 +1,7 @@
 /** What a store sends, word by word: takes.lua and each algorithm's Lua read exactly this. */
 
 import type { Step } from '@spillway/core';
-import { makeLeasesRule, makeRule } from '@spillway/core/store';
+import { makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { take } from './steps.js';
@@ -29,6 +29,8 @@ const thirds = makeRule('token-bucket', 7, 60_000_000);
 const fixed = makeRule('fixed-window', 3, 60_000_000);
 const sliding = makeRule('sliding-window-counter', 3, 60_000_000);
 const log = makeRule('sliding-window-log', 3, 60_000_000);
+const paced = makeShaperRule(4, 1_000_000, 2, 30_000_000);
+const sevenths = makeShaperRule(7, 1_000_000, 2, 30_000_000);
 const permits = makeLeasesRule(9, 60_000_000, 0.2);
 const receipt = { atUs: 1_000_000_007, num: 3, units: 2 };
 const lease = { id: 'a-lease', critical: true };
@@ -48,6 +50,20 @@ it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
     'g 5 12000000 60000000 1 1000000007 3',
   ],
   ['a put of nothing', { rule: bucket, op: 'put' }, 'g 4 0 60000000 1'],
+  ['a take that may wait', { rule: paced }, 'q 1 250000 30500000 250000 1'],
+  ['a take that may wait, of sevenths', { rule: sevenths }, 'q 1 142857 30285714 142857 7 1 2 1'],
+  ['too large a take that may wait', { rule: paced, cost: 3 }, 'q 1 30500001 30500000 250000 1'],
+  [
+    'a put to a queue',
+    { rule: paced, op: 'put', receipt },
+    'q 5 250000 30500000 250000 1 1000000007 3',
+  ],
+  [
+    'a record of too much',
+    { rule: paced, op: 'record', cost: 3 },
+    'q 3 750000 30500000 250000 1 1',
+  ],
+  ['a hold', { rule: paced, op: 'hold', cost: 0, holdUs: 9 }, 'q 7 0 30500000 250000 1 9'],
   ['a take of a window', { rule: fixed }, 'w 1 1 3 60000000 0'],
   ['too large a take of a window', { rule: sliding, cost: 9 }, 'w 1 4 3 60000000 1'],
   [

@@ -108,6 +108,12 @@ async function keepsThePause(probe: Probe): Promise<void> {
   await hold(probe, bursty, 2 * SECOND_US);
   const threes = { ...bursty, rule: THREES };
   await expectDelays(probe, 'in a pause of 2 s, changed to three at once', threes, [2000, 2250]);
+  const slow = probe.fresh(makeShaperRule(1, SECOND_US, 1, 0));
+  await hold(probe, slow, 100_000);
+  const fives = { ...slow, rule: makeShaperRule(1, SECOND_US, 5, 0) };
+  expectEqual('five at once in a pause: passes', false, (await probe.ask('take', fives)).allowed);
+  await probe.pass(100_000);
+  await expectDelays(probe, 'one at once after a pause, five refused', slow, [0]);
   expectEqual(
     'in a pause of 2 s, changed to waits of half a second: passes',
     false,

@@ -154,7 +154,7 @@ export interface DeclaredNumbers {
 /** How the refusals of an algorithm are kept as a few numbers, and told again without the store. */
 export interface RefusalMemory {
   /** For how many milliseconds the refusal of `cost` units is sure to hold; 0: not at all. */
-  holdsMs(numbers: Numbers, cost: number): number;
+  holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a refusal of `kept` units tells about `cost` units. */
   tells(cost: number, kept: number): boolean;
   /** Writes the state in the answer: at most five numbers from `at` on. */

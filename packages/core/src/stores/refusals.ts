@@ -80,7 +80,7 @@ export class Refusals {
     if (step.op !== 'take' || answer.allowed || !step.binding || answer.provisional) return;
     // Decided, perhaps, before something was given back.
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
-    const holdsMs = refusals.holdsMs(measure(rule, answer, cost), cost);
+    const holdsMs = refusals.holdsMs(rule, measure(rule, answer, cost), cost);
     if (!(holdsMs > 0)) return;
     this.keep(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
   }

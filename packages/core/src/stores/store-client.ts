@@ -4,7 +4,6 @@ import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
-import { chargedBranch, REFUSED } from '../contract/group.js';
 import type { Rule } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { type OneStepStore, oneStepStore } from '../memory/memory-store.js';
@@ -12,7 +11,6 @@ import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
 import type { AnsweringStore } from './fallback.js';
-import { branchesOf } from './parts.js';
 import type { Host } from './probe.js';
 import type { Refusals } from './refusals.js';
 import { type Room, type SharedState, sharedState } from './shared-state.js';
@@ -100,19 +98,6 @@ export class StoreClient {
   /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
   known(step: Step): Answer | undefined {
     return this.findsRefusals ? this.refusals?.find(step) : undefined;
-  }
-
-  /**
-   * {@link known} for the steps of a group; undefined if the store must be asked. A refusal of a step closes its branch
-   * only, that of a common step the group, and so does a refusal in each branch.
-   */
-  knownOfGroup(steps: readonly Step[]): readonly (Answer | undefined)[] | undefined {
-    const known = steps.map((step) =>
-      step.op === 'take' && step.binding ? this.known(step) : undefined,
-    );
-    const group = { steps, hasBranches: branchesOf(steps).length > 0 };
-    const charged = chargedBranch(group, (_, place) => known[place] === undefined);
-    return charged === REFUSED ? known : undefined;
   }
 
   /** {@link ask} for one step of a memory store, with fewer objects; undefined where the store must be asked. */

@@ -1,7 +1,7 @@
 /** What the calls and replies of the script must know of an algorithm. */
 
 import type { Answer, Step } from '@spillway/core';
-import type { Op, Rule } from '@spillway/core/store';
+import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /** The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. */
 export const OPS: Readonly<Record<Op | 'shadow', number>> = {
@@ -48,12 +48,11 @@ export interface ReplyNumbers {
   count(): number;
 }
 
-/** The units that a step takes or gives back, or the microseconds for which it holds. A `put` gives back no more than was granted. */
-export function unitsOf({ op, cost, receipt, lease, holdUs = 0 }: Step): number {
-  if (op === 'hold') return holdUs;
+/** The units that a step takes or gives back. A `put` gives back no more than was granted. */
+export function unitsOf({ op, cost, receipt, lease }: Step): number {
   if (op !== 'put') return cost;
-  if (receipt) return Math.min(cost, receipt.units);
-  return lease ? cost : 0;
+  if (lease) return cost;
+  return receipt ? givenBack(cost, receipt) : 0;
 }
 
 /** A cost that can never pass is sent as the limit + 1, so that no larger number is needed. */

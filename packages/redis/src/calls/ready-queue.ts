@@ -2,7 +2,7 @@
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
-import { tooLate, unavailable } from '../failures.js';
+import { tooLate, unavailable, unsent } from '../failures.js';
 import { after } from '../host.js';
 
 /** How often waiting calls are looked at, in case the client does not report a change. */
@@ -14,6 +14,9 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** One for each client, so that it has few listeners however many stores and controls it has. */
+const queues = new WeakMap<RedisClient, ReadyQueue>();
+
 export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
@@ -21,30 +24,52 @@ export class ReadyQueue {
   private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 
-  constructor(client: RedisClient) {
+  private constructor(client: RedisClient) {
     this.client = client;
+  }
+
+  static of(client: RedisClient): ReadyQueue {
+    const queue = queues.get(client) ?? new ReadyQueue(client);
+    queues.set(client, queue);
+    return queue;
   }
 
   /**
    * Resolves as soon as the client is ready.
    *
    * @throws SpillwayError `SPW_STORE_TIMEOUT` if it still connects at the deadline; `SPW_STORE_UNAVAILABLE` at once if
-   *   it neither is ready nor connects
+   *   it neither is ready nor connects; `SPW_STORE_ERROR` if it throws
    */
   wait(deadlineUs: number): Promise<void> {
-    // The client may connect at once, so its state is read after that.
-    this.client.hurry?.();
     return new Promise((resolve, reject) => {
       this.waiting.push({ deadlineUs, resolve, reject });
-      const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.nextUs;
-      if (!isWatched || this.client.state !== 'connecting') this.look();
+      this.guarded(() => {
+        // The client may connect at once, so its state is read after that.
+        this.client.hurry?.();
+        const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.nextUs;
+        if (!isWatched || this.client.state !== 'connecting') this.review();
+      });
     });
   }
 
+  private readonly look = (): void => this.guarded(() => this.review());
+
+  /** What a client throws, here often in a timer, fails the calls that wait, and not the process. */
+  private guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      const { waiting } = this;
+      this.waiting = [];
+      for (const call of waiting) call.reject(unsent(error));
+    }
+  }
+
   /** Ends the promise of each call that need not wait any longer, and waits again for the others. */
-  private readonly look = (): void => {
-    this.stopWaiting?.();
+  private review(): void {
+    const stop = this.stopWaiting;
     this.stopWaiting = undefined;
+    stop?.();
     const { state } = this.client;
     const nowUs = systemClock.nowUs();
     const before = this.waiting;
@@ -57,13 +82,13 @@ export class ReadyQueue {
       else call.reject(unavailable(state));
     }
     if (this.waiting.length === 0) return;
-    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.look);
     const stopListening = this.client.onceChanged(this.look);
+    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.look);
     this.stopWaiting = () => {
       stopTimer();
       stopListening();
     };
-  };
+  }
 
   private keep(call: Waiting, nowUs: number): void {
     this.waiting.push(call);

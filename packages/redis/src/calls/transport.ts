@@ -39,7 +39,7 @@ export class Transport {
   constructor(client: RedisClient, silence?: Silence) {
     this.client = client;
     this.silence = silence;
-    this.queue = new ReadyQueue(client);
+    this.queue = ReadyQueue.of(client);
   }
 
   /** Whether a call can be sent at once. */

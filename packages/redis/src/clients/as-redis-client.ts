@@ -13,6 +13,9 @@ import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 
+/** All stores and controls on one client share what was made of it: how often it is hurried counts once. */
+const made = new WeakMap<object, RedisClient>();
+
 /**
  * The client as the store knows it.
  *
@@ -23,6 +26,12 @@ export function asRedisClient(client: AnyRedisClient): RedisClient {
   if (typeof given !== 'object' || given === null) {
     throw noClient(given === null ? 'null' : typeof given);
   }
+  const known = made.get(given) ?? make(given);
+  made.set(given, known);
+  return known;
+}
+
+function make(given: object): RedisClient {
   const has = hasOf(given);
   if (has('state', 'string') && has('evalsha', 'function')) return given as RedisClient;
   if (has('status', 'string') && has('evalsha', 'function')) {

@@ -85,8 +85,9 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
   }
 }
 
-/** Steps that write nothing: a cost of 0 passes, and a `put` without a grant gives nothing back. */
+/** Steps that write nothing: a cost of 0 passes, a `put` without a grant gives nothing back, a `hold` for 0 is none. */
 export function onlyLooks(step: Step): boolean {
+  if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 

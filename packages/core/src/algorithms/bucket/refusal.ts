@@ -4,7 +4,7 @@ import type { BucketAnswer } from '../../contract/answer.js';
 import type { RefusalMemory } from '../../contract/rule.js';
 
 export const bucketRefusals: RefusalMemory = {
-  holdsMs: ({ retryAfterMs }) => retryAfterMs,
+  holdsMs: (_, { retryAfterMs }) => retryAfterMs,
   tells: (cost, kept) => cost >= kept,
   write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
     numbers[at] = tatUs;

@@ -7,6 +7,7 @@ import { mulDiv } from '../../base/exact.js';
 import type { Receipt } from '../../contract/answer.js';
 import type { BucketRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
+import { givenBack } from '../receipt.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If it is before now, the bucket is full.
@@ -102,8 +103,8 @@ function putBucket(
   receipt: Receipt | undefined,
 ): boolean {
   clamp(rule, state, nowUs);
-  if (receipt === undefined || cost === 0 || state.tatUs < nowUs) return false;
-  const refill = mulDiv(Math.min(cost, receipt.units), rule.period, rule.den);
+  if (receipt === undefined || state.tatUs < nowUs) return false;
+  const refill = mulDiv(givenBack(cost, receipt), rule.period, rule.den);
   let giveUs = refill.whole;
   let giveNum = refill.rest;
   const leftUs = receipt.atUs - nowUs;

@@ -1,12 +1,12 @@
 /** How the refusal of a log is remembered. */
 
 import type { LogAnswer } from '../../contract/answer.js';
-import type { RefusalMemory } from '../../contract/rule.js';
+import type { LogRule, RefusalMemory } from '../../contract/rule.js';
 
 export const logRefusals: RefusalMemory = {
-  holdsMs({ remaining, retryAfterMs, resetMs }, cost) {
-    // Entries that end before this cost passes change what is left, and nobody told when they do.
-    if (cost > remaining + 1) return 0;
+  holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
+    // Entries that end before this cost passes change what is used, and nobody told when they do.
+    if (used + cost > limit + 1) return 0;
     // A log that has run empty meanwhile says so, also to a cost that can never pass.
     return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
   },

@@ -6,6 +6,7 @@
 import type { Receipt } from '../../contract/answer.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
+import { givenBack } from '../receipt.js';
 import type { Entries } from './entries.js';
 
 /** What a step found: the numbers of its answer. */
@@ -75,11 +76,12 @@ function append(
 function put(
   rule: LogRule,
   entries: Entries,
-  { atUs, units }: Receipt,
+  receipt: Receipt,
   cost: number,
   nowUs: number,
 ): boolean {
-  const given = Math.min(cost, units);
+  const { atUs } = receipt;
+  const given = givenBack(cost, receipt);
   if (given === 0) return false;
   const sinceUs = nowUs - rule.windowUs;
   if (atUs <= sinceUs) return false;

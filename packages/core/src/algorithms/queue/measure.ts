@@ -26,12 +26,16 @@ export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number)
  * ```ts run
  * import { memoryStore } from '@spillway/core';
  * import { delayOf, makeShaperRule, type QueueAnswer, type Step } from '@spillway/core/store';
+ * import { ManualClock } from '@spillway/core/testing';
  *
  * const rule = makeShaperRule(4, 1_000_000, 1, 30_000_000);
  * const take: Step = { op: 'take', limiter: 'calls', key: 'ada', rule, cost: 1, binding: true };
- * const [first, second] = memoryStore().apply([take, { ...take, key: 'bob' }]) as QueueAnswer[];
+ * const store = memoryStore({ clock: new ManualClock() });
+ * const [first] = store.apply([take]) as readonly [QueueAnswer];
+ * const [second] = store.apply([take]) as readonly [QueueAnswer];
  * delayOf(rule, first); // 0
- * delayOf(rule, second, 1); // 250
+ * delayOf(rule, second); // 250
+ * delayOf(rule, second, 1); // 500, for the next one
  * ```
  */
 export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {

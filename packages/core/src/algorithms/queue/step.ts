@@ -7,6 +7,7 @@ import { mulDiv } from '../../base/exact.js';
 import type { QueueAnswer } from '../../contract/answer.js';
 import type { Ask } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
+import { givenBack } from '../receipt.js';
 
 /** The longest pause: 24 hours. A pause that ends later was begun before the clock went back. */
 export const MAX_HOLD_US: number = 86_400_000_000;
@@ -104,9 +105,11 @@ function cut(state: QueueState, nowUs: number): boolean {
 
 /** Only the unit that was taken last is given back: others may have been told to wait for those before it. */
 function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
-  const units = Math.min(cost, receipt?.units ?? 0);
-  if (units === 0 || receipt?.atUs !== state.us || receipt.num !== state.num) return false;
-  if (!isLater(state, nowUs, 0)) return false;
+  if (receipt?.atUs !== state.us || receipt.num !== state.num || !isLater(state, nowUs, 0)) {
+    return false;
+  }
+  const units = givenBack(cost, receipt);
+  if (units === 0) return false;
   const refill = mulDiv(units, rule.period, rule.den);
   const borrows = state.num < refill.rest;
   const us = state.us - refill.whole - (borrows ? 1 : 0);

@@ -24,7 +24,7 @@ function queueOf(text: string): QueueState {
 
 class StoredQueue implements StoredCount {
   changed = false;
-  private readonly state: QueueState;
+  private state: QueueState;
 
   constructor(state: QueueState) {
     this.state = state;
@@ -35,9 +35,13 @@ class StoredQueue implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
-    const { state } = this;
+    // A copy: what one rule only sees, another must not find, nor the same one when it charges after it has judged.
+    const state = { ...this.state };
     const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
-    if (state.dirty) this.changed = true;
+    if (state.dirty) {
+      this.state = { ...state, dirty: false };
+      this.changed = true;
+    }
     return answer;
   }
 

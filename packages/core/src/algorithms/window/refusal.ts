@@ -5,7 +5,7 @@ import type { RefusalMemory, WindowRule } from '../../contract/rule.js';
 import { stepWindow } from './step.js';
 
 export const windowRefusals: RefusalMemory = {
-  holdsMs: ({ retryAfterMs }) => retryAfterMs,
+  holdsMs: (_, { retryAfterMs }) => retryAfterMs,
   tells: (cost, kept) => cost >= kept,
   write({ startUs, current, previous }: WindowAnswer, numbers, at) {
     numbers[at] = startUs;

@@ -7,6 +7,7 @@ import { productAtMost } from '../../base/exact.js';
 import type { Receipt } from '../../contract/answer.js';
 import type { WindowRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
+import { givenBack } from '../receipt.js';
 
 /** Counts of the newest window that was charged and of the window before it. */
 export interface WindowState {
@@ -37,7 +38,7 @@ export function stepWindow(
   }
   if (op === 'put') {
     if (receipt?.atUs !== state.startUs || state.current === 0) return false;
-    const units = Math.min(cost, receipt.units);
+    const units = givenBack(cost, receipt);
     if (units === 0) return false;
     state.current = Math.max(0, state.current - units);
     state.dirty = true;

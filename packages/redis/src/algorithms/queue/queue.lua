@@ -1,13 +1,17 @@
 -- The bucket that waits (see docs/algorithms.md; packages/core/src/algorithms/queue/step.ts does the same).
 --
--- Takes: `now`, `lifetime`, `call`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`, `min` and the
--- operations (shared.lua); `queue_view`, `queue_text`, `MAX_HOLD` (takes.lua, which tells what is stored). Gives:
--- `queue`.
+-- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`,
+-- `min` and the operations (shared.lua). Gives: `queue`.
 --
 -- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
 -- file, takes.lua, and packages/core/src/algorithms/queue/step.ts.
+--
+-- Stored, format 1: a string, `us:span`, then `:pause` if there was one, then `:num:den` if the instant is not a whole
+-- number of microseconds; without a pause, that is then 0.
 
 local function queue()
+  local MAX_HOLD = 86400000000 -- the longest pause
+
   local function raise(step, us, num)
     if us > step.us or (us == step.us and num > step.num) then
       step.us, step.num = us, num
@@ -31,16 +35,38 @@ local function queue()
     return true
   end
 
+  -- What the rule sees: an instant that is not past, over its own denominator, and not inside a pause.
+  local function view(step, text)
+    local whole, ahead, till, part, over = match(text, '^(%d+):(%d+):?(%d*):?(%d*):?(%d*)$')
+    if not whole then
+      error(CORRUPT)
+    end
+    local us, num, span, pause = tonumber(whole), tonumber(part) or 0, tonumber(ahead), tonumber(till) or 0
+    if pause <= now and (us < now or (us == now and num == 0)) then
+      return -- at rest
+    end
+    if num > 0 and tonumber(over) ~= step.den then
+      us, num = us + 1, 0 -- a fraction over another denominator is rounded up
+    end
+    if pause > now + MAX_HOLD then -- the clock went back
+      pause, step.cut = now + MAX_HOLD, true
+    end
+    local latest = max(now, pause) + span
+    if us > latest or (us == latest and num > 0) then
+      us, num, step.cut = latest, 0, true
+    end
+    step.us, step.num, step.span, step.pause = us, num, span, pause
+    if pause > now then
+      raise(step, pause + step.lead, step.lead_num)
+    end
+  end
+
   local function judge(step, key)
     local op = step.op
     step.us, step.num, step.span, step.pause, step.cut = now, 0, 0, 0, false
     local text = op ~= RESET and call('GET', key)
     if text then
-      local us, num, span, pause, cut = queue_view(text, step.den, step.lead, step.lead_num)
-      if not us then
-        error(CORRUPT)
-      end
-      step.us, step.num, step.span, step.pause, step.cut = us, num, span, pause, cut
+      view(step, text)
     end
     if op == PUT then
       return put(step)
@@ -61,12 +87,18 @@ local function queue()
   end
 
   local function write(step, key)
-    local us, num = step.us, step.num
+    local us, num, span, pause = step.us, step.num, step.span, step.pause
     if us < now or (us == now and num == 0) then
       call('DEL', key)
-    else
-      call('SET', key, queue_text(us, num, step.den, step.span, step.pause), 'PX', lifetime(us - now))
+      return
     end
+    local text = format('%d:%d', us, span)
+    if num > 0 then
+      text = format('%s:%d:%d:%d', text, pause, num, step.den)
+    elseif pause > 0 then
+      text = format('%s:%d', text, pause)
+    end
+    call('SET', key, text, 'PX', lifetime(us - now))
   end
 
   local function apply(step, key, go)

@@ -1,120 +1,91 @@
 -- Takes of buckets that wait, one in a group, decided without making the functions of queue.lua, as bucket/takes.lua
--- does for buckets. Stops at the first group of another kind: main.lua decides that one and all after it.
+-- does for buckets. Leaves to main.lua, which goes on from there, the first group of another kind and the first bucket
+-- whose state must be changed before it is judged: by the clock, by a pause, or for a rule of another denominator.
 --
--- Takes: `now`, `lifetime`, `match`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`;
--- `try` (bucket/takes.lua).
--- Gives: `queue_view`, `queue_text` for queue.lua; returns the reply if all groups are done.
+-- Takes: `now`, `lifetime`, `match`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua);
+-- `try` (bucket/takes.lua). Gives nothing; returns the reply if all groups are done.
 --
 -- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
--- file, queue.lua, and packages/core/src/algorithms/queue/step.ts.
---
--- Stored, format 1: a string, `us:span`, then `:pause` if there was one, then `:num:den` if the instant is not a whole
--- number of microseconds; without a pause, that is then 0.
+-- file, queue.lua, which tells what is stored, and packages/core/src/algorithms/queue/step.ts.
 
--- The longest pause.
-local MAX_HOLD = 86400000000
-
--- What a rule sees of a stored text: the instant, its numerator, the span, the pause, and whether the clock has made it
--- impossible. Nothing if the text is not one of ours. `lead` is the time that all but one of the burst take to refill.
-local function queue_view(text, den, lead, lead_num)
-  local whole, ahead, rest = match(text, '^(%d+):(%d+)(.*)$')
-  if not whole then
-    return nil
-  end
-  local us, num, span, pause, cut = tonumber(whole), 0, tonumber(ahead), 0, false
-  if rest ~= '' then
-    local till, part, over = match(rest, '^:(%d+):?(%d*):?(%d*)$')
-    if not till then
-      return nil
-    end
-    pause, num = tonumber(till), tonumber(part) or 0
-    if num > 0 and tonumber(over) ~= den then
-      us, num = us + 1, 0 -- a fraction over another denominator is rounded up
-    end
-  end
-  if pause <= now and (us < now or (us == now and num == 0)) then
-    return now, 0, 0, 0, false
-  end
-  if pause > now + MAX_HOLD then
-    pause, cut = now + MAX_HOLD, true
-  end
-  local latest = (pause > now and pause or now) + span
-  if us > latest or (us == latest and num > 0) then
-    us, num, cut = latest, 0, true
-  end
-  if pause > now then
-    local least = pause + lead
-    if us < least or (us == least and num < lead_num) then
-      us, num = least, lead_num
-    end
-  end
-  return us, num, span, pause, cut
-end
-
-local function queue_text(us, num, den, span, pause)
-  if num > 0 then
-    return format('%d:%d:%d:%d:%d', us, span, pause, num, den)
-  elseif pause > 0 then
-    return format('%d:%d:%d', us, span, pause)
-  end
-  return format('%d:%d', us, span)
-end
-
-while not is_late and keys_done < #KEYS
+local sub = string.sub
+local is_plain = true
+while is_plain and not is_late and keys_done < #KEYS
     and ARGV[arg_index + 2] == '1' and ARGV[arg_index + 3] == 'q' and ARGV[arg_index + 4] < '3' do
-  local groups = tonumber(ARGV[arg_index + 1])
-  local inc, reach = tonumber(ARGV[arg_index + 5]), tonumber(ARGV[arg_index + 6])
-  local lead, den = tonumber(ARGV[arg_index + 7]), tonumber(ARGV[arg_index + 8])
-  local inc_num, reach_num, lead_num, own_span = 0, 0, 0, reach
-  arg_index = arg_index + 8
+  local groups, inc = tonumber(ARGV[arg_index + 1]), tonumber(ARGV[arg_index + 5])
+  local reach, den = tonumber(ARGV[arg_index + 6]), tonumber(ARGV[arg_index + 8])
+  local args, inc_num, reach_num, own_span = 8, 0, 0, reach
   if den > 1 then
-    inc_num, reach_num, lead_num =
-      tonumber(ARGV[arg_index + 1]), tonumber(ARGV[arg_index + 2]), tonumber(ARGV[arg_index + 3])
+    args, inc_num, reach_num = 11, tonumber(ARGV[arg_index + 9]), tonumber(ARGV[arg_index + 10])
     own_span = reach_num > 0 and reach + 1 or reach
-    arg_index = arg_index + 3
   end
+  -- What follows the instant in most texts: it is compared, and written again, without being read.
+  local own_tail = own_span == reach and ':' .. ARGV[arg_index + 6] or format(':%d', own_span)
   local latest = now + reach -- where a charge may bring the instant
+  local done = 0
 
-  for i = keys_done + 1, keys_done + groups do
-    local key = KEYS[i]
+  while is_plain and done < groups do
+    local key = KEYS[keys_done + done + 1]
     local text = try('GET', key)
-    local us, num, span, pause, write, fault = now, 0, 0, 0, false, nil
-    if text then
-      us, num, span, pause, write = queue_view(text.err and '' or text, den, lead, lead_num)
-      if not us then
-        fault, us, num, span, pause = text.err or CORRUPT, now, 0, 0, 0
+    local us, num, span, pause, tail = now, 0, own_span, 0, own_tail
+    if text and text.err then
+      is_plain = false
+    elseif text then
+      -- An instant has 16 digits from 2001 to 2286.
+      us, tail = tonumber(sub(text, 1, 16)) or 0, sub(text, 17)
+      if tail == own_tail then
+        us = us < now and now or us
+        is_plain = us <= now + span and us % 1 == 0
+      else
+        local part, over
+        local ahead, till = match(tail, '^:(%d+):(%d+)$')
+        if not ahead then
+          ahead, till, part, over = match(tail, '^:(%d+):?(%d*):?(%d*):?(%d*)$')
+        end
+        span, pause, num = tonumber(ahead) or 0, tonumber(till) or 0, tonumber(part) or 0
+        is_plain = us > now and us < (pause > now and pause or now) + span and us % 1 == 0
+          and (num == 0 or over == ARGV[arg_index + 8])
+          and (pause <= now or (us > pause + tonumber(ARGV[arg_index + 7]) and pause <= now + 86400000000))
       end
     end
 
-    local next_us, next_num = us + inc, num + inc_num
-    if next_num >= den then
-      next_us, next_num = next_us + 1, next_num - den
-    end
-    local passes = next_us < latest or (next_us == latest and next_num <= reach_num)
-    if passes then
-      us, num, write = next_us, next_num, true
-      if span < own_span then
-        span = own_span
+    if is_plain then
+      local next_us, next_num = us + inc, num + inc_num
+      if next_num >= den then
+        next_us, next_num = next_us + 1, next_num - den
       end
-    end
-    if write and not fault then
-      fault = try('SET', key, queue_text(us, num, den, span, pause), 'PX', lifetime(us - now)).err
-    end
-
-    reply_size = reply_size + 1
-    if fault then
-      reply[reply_size] = '!' .. fault
-    else
-      reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
+      local passes = next_us < latest or (next_us == latest and next_num <= reach_num)
+      local fault
+      if passes then
+        if num > 0 or next_num > 0 or span < own_span then
+          span = span < own_span and own_span or span
+          tail = next_num > 0 and format(':%d:%d:%d:%d', span, pause, next_num, den)
+            or (pause > 0 and format(':%d:%d', span, pause) or format(':%d', span))
+        end
+        us, num = next_us, next_num
+        fault = try('SET', key, format('%d', us) .. tail, 'PX', lifetime(us - now)).err
+      end
       reply_size = reply_size + 1
-      reply[reply_size] = pause > now and pause - now or 0
-      if den > 1 then
+      if fault then
+        reply[reply_size] = '!' .. fault
+      else
+        reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
         reply_size = reply_size + 1
-        reply[reply_size] = num
+        reply[reply_size] = pause > now and pause - now or 0
+        if den > 1 then
+          reply_size = reply_size + 1
+          reply[reply_size] = num
+        end
       end
+      done = done + 1
     end
   end
-  keys_done = keys_done + groups
+  keys_done = keys_done + done
+  if is_plain then
+    arg_index = arg_index + args
+  else
+    ARGV[arg_index + 1] = groups - done -- what main.lua finds of this run
+  end
 end
 if keys_done == #KEYS then
   return reply

@@ -1,0 +1,46 @@
+/** How the parts of a group are asked: what is asked at all, and what no deadline may keep from being done. */
+
+import type { Step } from '@spillway/core';
+import { askParts, makeRule, partsOf } from '@spillway/core/store';
+import { expect, it } from 'vitest';
+
+const rule = makeRule('fixed-window', 5, 60_000_000);
+
+function take(key: string, branch?: number): Step {
+  const step = { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true } as const;
+  return branch === undefined ? step : { ...step, branch };
+}
+
+/** Asks a group, each key of which is a part of its own. Returns the calls, those that give back with a `!`. */
+async function callsOf(steps: readonly Step[], full: readonly string[]): Promise<string[]> {
+  const calls: string[] = [];
+  await askParts(
+    partsOf(steps, ({ key }) => key),
+    (own, key, always) => {
+      calls.push(`${own[0]?.op} ${key}${always ? '!' : ''}`);
+      const allowed = !full.includes(key);
+      return own.map(() => ({ allowed, nowUs: 1, startUs: 0, current: 1, previous: 0 }));
+    },
+  );
+  return calls.sort();
+}
+
+it('puts back without a deadline what other parts took', async () => {
+  expect(await callsOf([take('ada'), take('bob')], ['bob'])).toEqual([
+    'put ada!',
+    'take ada',
+    'take bob',
+  ]);
+});
+
+it('puts back without a deadline what a branch took that is not charged', async () => {
+  const group = [take('ada'), take('bob', 1), take('eve', 1), take('joe', 2)];
+  expect(await callsOf(group, ['eve'])).toEqual([
+    ...['look joe', 'put bob!', 'take ada', 'take bob', 'take eve', 'take joe'],
+  ]);
+});
+
+it('takes nothing of further branches once the common steps refuse', async () => {
+  const group = [take('ada'), take('bob', 1), take('joe', 2)];
+  expect(await callsOf(group, ['ada', 'bob'])).toEqual(['look joe', 'take ada', 'take bob']);
+});
