@@ -178,6 +178,7 @@ describe('consumeFirst', () => {
     [[], 'SPW_ALTERNATIVES_INVALID'],
     [via('x'), 'SPW_ALTERNATIVES_INVALID'],
     [[via('x'), undefined], 'SPW_KEY_INVALID'],
+    [Object.assign([via('x')], { length: 2 }), 'SPW_KEY_INVALID'],
     [[via('x'), { customer: 'c1', carier: 'y' }], 'SPW_KEY_INVALID'],
     [[via('x'), { customer: 'c1', carrier: '' }], 'SPW_KEY_INVALID'],
   ])('throws for alternatives of %j', (alternatives, code) => {

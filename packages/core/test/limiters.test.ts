@@ -212,6 +212,15 @@ describe('refund of several limits', () => {
     });
   });
 
+  it('throws for a wrong decision before anything is given back', () => {
+    const { limiters } = setUp();
+    const sent = limiters.consume(keys);
+    const mixed = { decisions: { ...sent.decisions, carrier: null } };
+    expect(() => limiters.refund(mixed as never)).toThrow(/SPW_OPTION_INVALID/);
+    limiters.refund(sent);
+    expect(limiters.peek(keys).decisions.customer.used).toBe(0);
+  });
+
   it.each([undefined, null, 'x', [], {}, { decisions: [] }, { decisions: { customer: 1 } }])(
     'throws for %j, which is no decision',
     (decision) => {

@@ -10,7 +10,9 @@ import { readQueue } from './queue/texts.js';
 import type { StoredCount } from './stored-count.js';
 import { readWindow } from './window/texts.js';
 
-const READERS: Readonly<Record<Rule['machine'], (text: string | undefined) => StoredCount>> = {
+type Read = (text: string | undefined, rule: Rule) => StoredCount;
+
+const READERS: Readonly<Record<Rule['machine'], Read>> = {
   bucket: readBucket,
   queue: readQueue,
   window: readWindow,
@@ -33,7 +35,7 @@ export interface StateText {
  * @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours
  */
 export function readCount({ rule, op }: Step, text: string | undefined): StoredCount {
-  return READERS[rule.machine](op === 'reset' ? undefined : text);
+  return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
 }
 
 /** What to store of a count at `nowUs`; undefined if it is the same as that of a key that was never used. */

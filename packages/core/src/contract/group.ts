@@ -136,17 +136,28 @@ export function isCharged({ branch }: Step, charged: number): boolean {
   return charged !== REFUSED && (branch === undefined || branch === charged);
 }
 
-/** The answers in the order of the caller's steps. In a group with branches, they name the one that was charged. */
-export function spread(group: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
+/**
+ * The answers in the order of the caller's steps. In a group with branches, they name the one that was charged.
+ *
+ * @param charged what the store tried to charge, if a charge may find less room than {@link chargedBranch} did: a group
+ * of which the answers say another branch is refused
+ */
+export function spread(
+  group: UniqueGroup,
+  answers: readonly Answer[],
+  charged?: number,
+): readonly Answer[] {
   const { places, hasBranches } = group;
-  const all = hasBranches ? withBranch(group, answers) : answers;
+  const all = hasBranches ? withBranch(group, answers, charged) : answers;
   return places ? places.map((place) => all[place] as Answer) : all;
 }
 
-function withBranch(group: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
-  const branch = Math.max(
-    0,
-    chargedBranch(group, (_, place) => answers[place]?.allowed === true),
-  );
+function withBranch(
+  group: UniqueGroup,
+  answers: readonly Answer[],
+  charged: number | undefined,
+): readonly Answer[] {
+  const told = chargedBranch(group, (_, place) => answers[place]?.allowed === true);
+  const branch = told === REFUSED || told !== (charged ?? told) ? 0 : told;
   return answers.map((answer) => ({ ...answer, branch }));
 }

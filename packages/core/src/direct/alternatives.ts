@@ -33,7 +33,8 @@ export function groupOf(
   }
   const names = limits.namesIn(given[0]);
   const costOf = limits.costs(options, names);
-  const asked = given.map((keys: unknown) => limits.steps('take', keys, costOf));
+  // Not `given.map`, which leaves out what a sparse list lacks.
+  const asked = Array.from(given, (keys: unknown) => limits.steps('take', keys, costOf));
   for (const [at, alternative] of asked.entries()) checkNames(alternative, names, at);
   const common = new Set(names.filter((name) => isCommon(name, asked)));
   const steps: Step[] = [];

@@ -115,11 +115,12 @@ class Several {
     const { decisions } = decision;
     if (!isPlainObject(decisions)) throw mustBe('decision', 'what consume answers', decision);
     const costOf = this.limits.costs(options, Object.keys(decisions));
-    const steps = Object.entries(decisions).map(([name, one]) => {
-      checkDecision(one);
-      return this.limits.get(name)?.giveBack(one, costOf(name));
-    });
-    return this.client.refund(steps);
+    const given = Object.entries(decisions);
+    // All before the first is given back: a decision can be given back once.
+    for (const [, one] of given) checkDecision(one);
+    return this.client.refund(
+      given.map(([name, one]) => this.limits.get(name)?.giveBack(one, costOf(name))),
+    );
   }
 
   private askAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {

@@ -58,10 +58,9 @@ export class Memory implements SyncStore {
     const { uses } = this.overflow;
     const charged = chargedBranch(group, (step) => this.applyOne(step, nowUs, false).allowed);
     this.overflow.uses = uses; // asked in advance: that is no decision
-    return spread(
-      group,
-      group.steps.map((step) => this.applyOne(step, nowUs, isCharged(step, charged))),
-    );
+    const answers = group.steps.map((step) => this.applyOne(step, nowUs, isCharged(step, charged)));
+    // Told too, because keys of one branch may share a count that has room for some of them only.
+    return spread(group, answers, charged);
   }
 
   /**

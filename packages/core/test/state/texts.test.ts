@@ -197,6 +197,15 @@ describe('a text that is not ours', () => {
     ],
   ];
 
+  it('is an error where a fraction of a microsecond is a whole one', () => {
+    expect(() => stepText('1767225603333333:3', step('look', thirds), NOW, true)).toThrow(
+      /SPW_STORE_ERROR/,
+    );
+    expect(() => stepText('1767225603333333:1', step('look', bucket), NOW, true)).toThrow(
+      /SPW_STORE_ERROR/,
+    );
+  });
+
   it.each(foreign)('is an error: $machine', (rule, texts) => {
     for (const text of texts) {
       expect(() => stepText(text, step('take', rule, 1, held), NOW, true), text).toThrow(

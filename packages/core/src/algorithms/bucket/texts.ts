@@ -1,16 +1,17 @@
 /** A token bucket as a text, the same as in Redis: `us`, or `us:num`; the instant at which it is full again. */
 
 import type { BucketAnswer } from '../../contract/answer.js';
-import type { BucketRule } from '../../contract/rule.js';
+import type { BucketRule, Rule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
-import { numbersOf, type StoredCount } from '../stored-count.js';
+import { numbersOf, type StoredCount, unknownFormat } from '../stored-count.js';
 import { type BucketState, mayWrite, stepBucket } from './step.js';
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
 /** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
-export function readBucket(text: string | undefined): StoredCount {
+export function readBucket(text: string | undefined, rule: Rule): StoredCount {
   const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
+  if (tatNum >= (rule as BucketRule).den) throw unknownFormat();
   return new StoredBucket({ tatUs, tatNum });
 }
 
