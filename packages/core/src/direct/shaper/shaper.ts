@@ -12,14 +12,14 @@ import type {
   Shaper,
   Unreserved,
 } from '../../contract/shaper.js';
-import { DirectClient } from '../direct-client.js';
+import { DirectClient, type Eventually } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
 import { costIn, jobOptions } from './job-options.js';
 import type { KeyQueueHost } from './key-queue.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
 import { Queues } from './queues.js';
-import { closed, full, noAnswer, waitTooLong } from './refusals.js';
+import { closed, full, noAnswer, unreserved, waitTooLong } from './refusals.js';
 import { type Heard, type Slot, Slots } from './slots.js';
 
 /**
@@ -88,7 +88,7 @@ class Paced implements Shaper, KeyQueueHost {
 
   async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
     const cost = costIn(options, this.rule);
-    if (this.closing) return refused(key, 'closed', Infinity);
+    if (this.closing) return unreserved(key, 'closed', Infinity);
     const spare = this.queues.get(key)?.takeSpare(cost);
     if (spare) return this.reservation(spare, this.slots.nowUs());
     return this.slots.take(key, cost, (heard) => this.reserved(heard));
@@ -102,7 +102,7 @@ class Paced implements Shaper, KeyQueueHost {
     if (!Array.isArray(keys) || keys.length === 0) {
       throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
-    if (this.closing) return refused(keys[0] as string, 'closed', Infinity);
+    if (this.closing) return unreserved(keys[0] as string, 'closed', Infinity);
     return this.slots.takeFirst([...new Set<string>(keys)], cost, (heard) => this.reserved(heard));
   }
 
@@ -170,20 +170,25 @@ class Paced implements Shaper, KeyQueueHost {
 
   private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
     this.waiting.delete(job);
-    const isLost = isUnknown && failure;
-    job.refuse(isLost ? noAnswer(this.name, failure) : waitTooLong(this.name, waitMs));
+    if (isUnknown && failure) job.refuse(noAnswer(this.name, failure));
+    else job.refuse(waitTooLong(this.name, waitMs));
   }
 
-  private reserved(heard: Heard): Reservation | Unreserved {
+  private reserved(heard: Heard): Eventually<Reservation | Unreserved> {
     const { key, slot, heardUs, isUnknown, waitMs } = heard;
-    this.queues.get(key)?.hear(heard);
+    const queue = this.queues.get(key);
+    queue?.hear(heard);
+    if (slot && queue?.localPace.forbids(slot)) {
+      const again = this.slots.take(key, slot.cost, (other) => this.reserved(other));
+      return again as Promise<Reservation | Unreserved>;
+    }
     if (slot) return this.reservation(slot, heardUs);
-    return refused(key, isUnknown ? 'store-error' : 'wait', waitMs);
+    return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 
   private reservation(slot: Slot, nowUs: number): Reservation {
     const { key, at } = slot;
-    if (slot.isLocal) this.queues.of(key).reserved(slot);
+    if (slot.isLocal) this.queues.of(key).localPace.count(slot);
     const delayMs = Math.max(0, at.localUs - nowUs) / 1_000;
     let isHeld = true;
     const cancel = () => {
@@ -192,8 +197,4 @@ class Paced implements Shaper, KeyQueueHost {
     };
     return { allowed: true, key, delayMs, startAt: wallClockMs() + delayMs, cancel };
   }
-}
-
-function refused(key: string, reason: Unreserved['reason'], wouldWaitMs: number): Unreserved {
-  return { allowed: false, key, reason, wouldWaitMs };
 }
