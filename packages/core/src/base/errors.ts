@@ -50,8 +50,8 @@ export function helpFor(heading: SpillwayErrorCode | 'blocked'): string {
 }
 
 /**
- * A mistake in how Spillway is used, or a store that cannot answer. A refusal is an error only of a shaper's
- * `schedule`, which otherwise settles as the work does.
+ * A mistake in how Spillway is used, or a store that cannot answer. A refusal is an error only where a shaper's
+ * `schedule` rejects with it, because it settles otherwise as the work does.
  *
  * @example
  * ```ts run

@@ -135,6 +135,16 @@ describe('when the store is back', () => {
     expect((last[7] as number) - (last[0] as number)).toBeLessThanOrEqual(7 * 250 + 2);
   });
 
+  it('promises no reservation too soon after one that it does not know of', async () => {
+    const store = new FarStore();
+    store.down = true;
+    const { shaper } = setUp({}, { store, localShare: 1, ...quiet });
+    await shaper.reserve('acme');
+    store.down = false;
+    expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 250 });
+    expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 500 });
+  });
+
   it('keeps the burst too', async () => {
     const store = new FarStore();
     store.down = true;

@@ -28,8 +28,9 @@ export class KeyQueue {
   readonly slots: Slots;
   readonly line: Line = new Line();
   readonly known: Known = new Known();
+  /** Work that starts elsewhere must be counted there, too. */
+  readonly localPace: LocalPace;
   private readonly host: KeyQueueHost;
-  private readonly localPace: LocalPace;
   /** How much later than its slot a job may start. */
   private readonly latestUs: number;
   /** Jobs whose slot was asked for, and that are not accepted yet. */
@@ -111,11 +112,6 @@ export class KeyQueue {
     const slot = this.line.spareFor(cost);
     if (slot) this.line.removeSlot(slot);
     return slot;
-  }
-
-  /** Work elsewhere has this slot: it will start then. */
-  reserved(slot: Slot): void {
-    this.localPace.count(slot);
   }
 
   /** A slot that nobody elsewhere needs: jobs here may. */

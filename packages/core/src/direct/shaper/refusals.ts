@@ -1,6 +1,7 @@
-/** The errors with which a job ends without a start. */
+/** What ends without a start: errors for jobs, a value for reservations. */
 
 import { SpillwayError } from '../../base/errors.js';
+import type { Unreserved } from '../../contract/shaper.js';
 
 export function closed(name: string): SpillwayError {
   return new SpillwayError('SPW_SHAPER_CLOSED', `shaper "${name}" was closed`);
@@ -27,4 +28,12 @@ export function noAnswer(name: string, cause: Error): SpillwayError {
     `the store of shaper "${name}" did not answer`,
     { cause },
   );
+}
+
+export function unreserved(
+  key: string,
+  reason: Unreserved['reason'],
+  wouldWaitMs: number,
+): Unreserved {
+  return { allowed: false, key, reason, wouldWaitMs };
 }

@@ -12,14 +12,14 @@ import type {
   Shaper,
   Unreserved,
 } from '../../contract/shaper.js';
-import { DirectClient } from '../direct-client.js';
+import { DirectClient, type Eventually } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
 import { costIn, jobOptions } from './job-options.js';
 import type { KeyQueueHost } from './key-queue.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
 import { Queues } from './queues.js';
-import { closed, full, noAnswer, waitTooLong } from './refusals.js';
+import { closed, full, noAnswer, unreserved, waitTooLong } from './refusals.js';
 import { type Heard, type Slot, Slots } from './slots.js';
 
 /**
@@ -35,9 +35,8 @@ import { type Heard, type Slot, Slots } from './slots.js';
  * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
  * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
  *
- * `maxQueue` counts the jobs of this process over all keys. When the store does not answer, this process keeps
- * `localShare` of the pace; when it is back, what waits gets slots of the store. A pause that the store could not be
- * told of rejects with `SPW_STORE_UNAVAILABLE`; it holds in this process until the store is back.
+ * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
+ * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects.
  *
  * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
  * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
@@ -89,9 +88,9 @@ class Paced implements Shaper, KeyQueueHost {
 
   async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
     const cost = costIn(options, this.rule);
-    if (this.closing) return refused(key, 'closed', Infinity);
+    if (this.closing) return unreserved(key, 'closed', Infinity);
     const spare = this.queues.get(key)?.takeSpare(cost);
-    if (spare) return this.reservation(spare);
+    if (spare) return this.reservation(spare, this.slots.nowUs());
     return this.slots.take(key, cost, (heard) => this.reserved(heard));
   }
 
@@ -103,9 +102,8 @@ class Paced implements Shaper, KeyQueueHost {
     if (!Array.isArray(keys) || keys.length === 0) {
       throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
-    if (this.closing) return refused(keys[0] as string, 'closed', Infinity);
-    const different = [...new Set<string>(keys)];
-    return this.slots.takeFirst(different, cost, (heard) => this.reserved(heard));
+    if (this.closing) return unreserved(keys[0] as string, 'closed', Infinity);
+    return this.slots.takeFirst([...new Set<string>(keys)], cost, (heard) => this.reserved(heard));
   }
 
   async schedule<T>(
@@ -172,21 +170,26 @@ class Paced implements Shaper, KeyQueueHost {
 
   private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
     this.waiting.delete(job);
-    const isLost = isUnknown && failure;
-    job.refuse(isLost ? noAnswer(this.name, failure) : waitTooLong(this.name, waitMs));
+    if (isUnknown && failure) job.refuse(noAnswer(this.name, failure));
+    else job.refuse(waitTooLong(this.name, waitMs));
   }
 
-  private reserved(heard: Heard): Reservation | Unreserved {
-    const { key, slot, isUnknown, waitMs } = heard;
-    this.queues.get(key)?.hear(heard);
-    if (slot) return this.reservation(slot);
-    return refused(key, isUnknown ? 'store-error' : 'wait', waitMs);
+  private reserved(heard: Heard): Eventually<Reservation | Unreserved> {
+    const { key, slot, heardUs, isUnknown, waitMs } = heard;
+    const queue = this.queues.get(key);
+    queue?.hear(heard);
+    if (slot && queue?.localPace.forbids(slot)) {
+      const again = this.slots.take(key, slot.cost, (other) => this.reserved(other));
+      return again as Promise<Reservation | Unreserved>;
+    }
+    if (slot) return this.reservation(slot, heardUs);
+    return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 
-  private reservation(slot: Slot): Reservation {
+  private reservation(slot: Slot, nowUs: number): Reservation {
     const { key, at } = slot;
-    if (slot.isLocal) this.queues.of(key).reserved(slot);
-    const delayMs = Math.max(0, at.localUs - this.slots.nowUs()) / 1_000;
+    if (slot.isLocal) this.queues.of(key).localPace.count(slot);
+    const delayMs = Math.max(0, at.localUs - nowUs) / 1_000;
     let isHeld = true;
     const cancel = () => {
       if (isHeld) this.queues.of(key).release(slot);
@@ -194,8 +197,4 @@ class Paced implements Shaper, KeyQueueHost {
     };
     return { allowed: true, key, delayMs, startAt: wallClockMs() + delayMs, cancel };
   }
-}
-
-function refused(key: string, reason: Unreserved['reason'], wouldWaitMs: number): Unreserved {
-  return { allowed: false, key, reason, wouldWaitMs };
 }

@@ -17,8 +17,9 @@ export interface Slot {
   readonly at: Moment;
   /** Whether the stand-in granted it, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The step that gives it back. */
-  readonly put: Step;
+  /** What it was taken by. */
+  readonly step: Step;
+  readonly answer: Answer;
 }
 
 /** What an answer tells about a key. */
@@ -26,6 +27,8 @@ export interface Heard {
   readonly key: string;
   /** When it was asked, by our clock: what it tells is no older. */
   readonly askedUs: number;
+  /** When its answer was read, by our clock. */
+  readonly heardUs: number;
   /** Why the store did not answer: policy has. */
   readonly failure: Error | undefined;
   /** Whether nobody knows anything of the key: the store failed, and policy is to refuse. */
@@ -75,9 +78,10 @@ export class Slots {
       branch: at + 1,
     }));
     return this.client.ask(steps, (answers) => {
+      const heardUs = this.nowUs();
       const charged = (answers[0]?.branch ?? 0) - 1;
       const heard = answers.map((answer, at) =>
-        this.heard(steps[at] as Step, answer, askedUs, at === charged),
+        this.heard(steps[at] as Step, answer, askedUs, heardUs, at === charged),
       );
       const shortest = heard.reduce((best, one) => (one.waitMs < best.waitMs ? one : best));
       return then(heard[charged] ?? shortest);
@@ -98,10 +102,10 @@ export class Slots {
     return this.ask({ ...this.limit.step('hold', key, 0), holdUs }, then);
   }
 
-  giveBack({ put, isLocal }: Slot): Eventually<GivenBack> {
-    return this.client.giveBack([put], ([answer]) => {
+  giveBack(slot: Slot): Eventually<GivenBack> {
+    return this.client.giveBack([putOf(slot)], ([answer]) => {
       const { allowed, failure } = answer as Answer;
-      if (failure && !isLocal) return 'unknown';
+      if (failure && !slot.isLocal) return 'unknown';
       return allowed ? 'done' : 'kept';
     });
   }
@@ -109,38 +113,46 @@ export class Slots {
   private ask<Value>(step: Step, then: (heard: Heard) => Value): Eventually<Value> {
     const askedUs = this.nowUs();
     const answer = this.client.store.askNow(step);
-    if (answer) return then(this.heard(step, answer, askedUs));
-    return this.client.ask([step], ([later]) => then(this.heard(step, later as Answer, askedUs)));
+    if (answer) return then(this.heard(step, answer, askedUs, askedUs));
+    return this.client.ask([step], ([later]) =>
+      then(this.heard(step, later as Answer, askedUs, this.nowUs())),
+    );
   }
 
-  private heard(step: Step, given: Answer, askedUs: number, isTaken = true): Heard {
+  private heard(
+    step: Step,
+    given: Answer,
+    askedUs: number,
+    heardUs: number,
+    isTaken = true,
+  ): Heard {
     const answer = given as QueueAnswer;
     const { key, cost } = step;
-    const { failure, allowed } = answer;
-    const isUnknown = failure !== undefined && step.onStoreError === 'deny';
-    const told = { key, askedUs, failure, isUnknown };
-    if (isUnknown) return { ...told, pausedUntil: undefined, slot: undefined, waitMs: Infinity };
-    const momentOf = this.momentsOf(step, answer);
-    const { pausedUntilUs } = answer;
-    const pausedUntil = pausedUntilUs > 0 ? momentOf(pausedUntilUs) : undefined;
-    const rule = ruleOf(step, answer);
-    const isGranted = step.op === 'take' && allowed && isTaken;
-    if (!isGranted) {
-      return { ...told, pausedUntil, slot: undefined, waitMs: delayOf(rule, answer, cost) };
-    }
-    const waitMs = delayOf(rule, answer);
-    const at = momentOf(answer.nowUs + Math.round(waitMs * 1_000));
-    const slot = { key, cost, at, isLocal: failure !== undefined, put: putOf(step, answer) };
-    return { ...told, pausedUntil, slot, waitMs };
+    const { failure, nowUs, pausedUntilUs } = answer;
+    if (failure && step.onStoreError === 'deny') return unknown(key, askedUs, heardUs, failure);
+    // The stand-in goes by our clock.
+    const time = failure ? undefined : this.client.store.timeOf(step);
+    time?.learn(nowUs, heardUs);
+    const isGranted = step.op === 'take' && answer.allowed && isTaken;
+    // Of what was granted, the wait of the last unit; else that of so many more.
+    const waitMs = delayOf(ruleOf(step, answer), answer, isGranted ? 0 : cost);
+    const at = isGranted ? new Moment(nowUs + Math.round(waitMs * 1_000), time) : undefined;
+    return {
+      key,
+      askedUs,
+      heardUs,
+      failure,
+      isUnknown: false,
+      pausedUntil: pausedUntilUs > 0 ? new Moment(pausedUntilUs, time) : undefined,
+      slot: at && { key, cost, at, isLocal: failure !== undefined, step, answer },
+      waitMs,
+    };
   }
+}
 
-  /** Makes instants of the clock that decided. */
-  private momentsOf(step: Step, { failure, nowUs }: Answer): (us: number) => Moment {
-    if (failure) return (us) => new Moment(us, undefined); // the stand-in goes by our clock
-    const time = this.client.store.timeOf(step);
-    time.learn(nowUs, this.nowUs());
-    return (us) => new Moment(us, time);
-  }
+function unknown(key: string, askedUs: number, heardUs: number, failure: Error): Heard {
+  const nothing = { pausedUntil: undefined, slot: undefined, waitMs: Infinity };
+  return { key, askedUs, heardUs, failure, isUnknown: true, ...nothing };
 }
 
 /** The rule by which the answer was made. */
@@ -148,6 +160,7 @@ function ruleOf({ rule, onStoreError }: Step, { failure }: Answer): QueueRule {
   return (failure && typeof onStoreError === 'object' ? onStoreError : rule) as QueueRule;
 }
 
-function putOf({ branch: _, ...step }: Step, answer: Answer): Step {
+/** The step that gives a slot back. */
+function putOf({ step: { branch: _, ...step }, answer }: Slot): Step {
   return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }
