@@ -54,7 +54,7 @@ export class ReadyQueue {
 
   private readonly look = (): void => this.guarded(() => this.review());
 
-  /** What a client throws, here often in a timer, fails the calls that wait, and not the process. */
+  /** What a client throws, here often in a timer, fails the calls that wait; the process goes on */
   private guarded(work: () => void): void {
     try {
       work();
