@@ -18,6 +18,14 @@ export * from '@spillway/core';
 export { requestOf } from './call.js';
 export { ConcurrencyLimit, Priority, RateLimit, SkipRateLimit } from './decorators.js';
 export { SpillwayException } from './exception.js';
+export { getLimiterToken, getShaperToken, InjectLimiter, InjectShaper } from './feature.js';
+export type {
+  FeatureLimiter,
+  FeatureLimiters,
+  FeatureShaper,
+  FeatureStoreOptions,
+  SpillwayFeature,
+} from './feature-options.js';
 export { SpillwayGuard } from './guard.js';
 export { SpillwayInterceptor } from './interceptor.js';
 export { priorityOf } from './metadata.js';

@@ -1,4 +1,4 @@
-/** The module: takes the options, provides the guard and the store. */
+/** The module: takes the options, provides the guard, the store, and what features declare. */
 
 import {
   type DynamicModule,
@@ -12,6 +12,8 @@ import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { memoryStore } from '@spillway/core';
 import { checkOptions, checkStore } from '@spillway/core/adapter';
 import { checkHandlers, checkRegistration } from './check-app.js';
+import { describeFeature } from './feature.js';
+import type { SpillwayFeature } from './feature-options.js';
 import { NestGate } from './gate.js';
 import { SpillwayGuard } from './guard.js';
 import {
@@ -77,6 +79,38 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
       inject,
       useFactory: useFactory as (...injected: unknown[]) => SpillwayOptions,
     });
+  }
+
+  /**
+   * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and its settings for
+   * stores where they have none of their own. Shapers are closed with the app, once the server takes no more requests.
+   *
+   * To use the same ones in several modules, keep what this returns, import it in one of them and list it in its
+   * `exports`. Two features that declare one name share its count in the store, but each has a queue of its own.
+   *
+   * @throws SpillwayError as `createShaper`, `createLimiter` and `createLimiters`; what concerns the store when the app
+   * is made
+   * @example
+   * ```ts
+   * import { Module } from '@nestjs/common';
+   * import { SpillwayModule } from '@spillway/nestjs';
+   *
+   * @Module({
+   *   imports: [
+   *     SpillwayModule.forFeature({
+   *       shapers: { acme: { limit: 4, window: '1s', localShare: 1 / 8 } },
+   *       limiters: {
+   *         failures: { limit: 5, window: '15m' },
+   *         sending: { limits: { customer: { limit: 100, window: '1h' }, carrier: { limit: 2, window: '1s' } } },
+   *       },
+   *     }),
+   *   ],
+   * })
+   * class MessagesModule {}
+   * ```
+   */
+  static forFeature(feature: SpillwayFeature): DynamicModule {
+    return describeFeature(feature);
   }
 
   /** @throws SpillwayError `SPW_REGISTERED_TWICE`, and for decorators that do not go together */

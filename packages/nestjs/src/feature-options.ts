@@ -1,0 +1,35 @@
+/** What a feature declares: shapers and limiters by name. */
+
+import type {
+  KeyedLimiterOptions,
+  RuleOptions,
+  ShaperOptions,
+  ShaperSettings,
+  Store,
+} from '@spillway/core';
+
+/** A shaper of a feature; its name is that under which it is declared. */
+export interface FeatureShaper
+  extends Omit<ShaperOptions, 'name'>,
+    Pick<ShaperSettings, 'onStoreError' | 'localShare' | 'storeTimeout'> {}
+
+/** What a limiter of a feature does without its store. Default: as the module, with a `localShare` of 1. */
+export interface FeatureStoreOptions
+  extends Pick<KeyedLimiterOptions<Store>, 'onStoreError' | 'localShare' | 'storeTimeout'> {}
+
+/** A limiter of a feature; its name is that under which it is declared. */
+export interface FeatureLimiter extends RuleOptions, FeatureStoreOptions {}
+
+/** Several limiters that are asked together. They have names of their own; that of all is for `@InjectLimiter` only. */
+export interface FeatureLimiters extends FeatureStoreOptions {
+  /** The rules by their names, as `createLimiters` takes them. */
+  readonly limits: Readonly<Record<string, RuleOptions>>;
+}
+
+/** The shapers and limiters of a feature, which use the store of the module. */
+export interface SpillwayFeature {
+  /** By the name for `@InjectShaper`, which is the name in the store too. */
+  readonly shapers?: Readonly<Record<string, FeatureShaper>> | undefined;
+  /** By the name for `@InjectLimiter`; of a single limiter it is the name in the store too. */
+  readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
+}

@@ -1,0 +1,174 @@
+/** Shapers and limiters that an app injects by name: they use the store of the module, and are closed with the app. */
+
+import {
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationShutdown,
+  type Provider,
+} from '@nestjs/common';
+import {
+  createLimiter,
+  createLimiters,
+  createShaper,
+  type KeyedLimiter,
+  type KeyedLimiterOptions,
+  type Limiters,
+  memoryStore,
+  type Shaper,
+  type Store,
+} from '@spillway/core';
+import { checkOptions } from '@spillway/core/adapter';
+import type {
+  FeatureLimiter,
+  FeatureLimiters,
+  FeatureShaper,
+  SpillwayFeature,
+} from './feature-options.js';
+import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './options.js';
+
+/** The token of a shaper: for `app.get()`, and for `overrideProvider()` of a test. */
+export function getShaperToken(name: string): string {
+  return `spillway.shaper.${name}`;
+}
+
+/** The token of a limiter, or of several: for `app.get()`, and for `overrideProvider()` of a test. */
+export function getLimiterToken(name: string): string {
+  return `spillway.limiter.${name}`;
+}
+
+/**
+ * Injects the `Shaper` that `SpillwayModule.forFeature` declares under this name.
+ *
+ * @example
+ * ```ts
+ * import { Injectable } from '@nestjs/common';
+ * import { InjectShaper, type Shaper } from '@spillway/nestjs';
+ *
+ * @Injectable()
+ * class Messages {
+ *   constructor(@InjectShaper('acme') private readonly acme: Shaper) {}
+ *
+ *   send(account: string, text: string) {
+ *     return this.acme.schedule(account, () => fetch('https://acme.example/send', { method: 'POST', body: text }));
+ *   }
+ * }
+ * ```
+ */
+export function InjectShaper(name: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getShaperToken(name));
+}
+
+/**
+ * Injects what `SpillwayModule.forFeature` declares under this name: a `KeyedLimiter`, or `Limiters` where several are
+ * declared. The store says whether they answer at once: with Redis they return promises.
+ *
+ * @example
+ * ```ts
+ * import { Injectable } from '@nestjs/common';
+ * import { InjectLimiter, type KeyedLimiter, type Limiters, type Store } from '@spillway/nestjs';
+ *
+ * @Injectable()
+ * class Logins {
+ *   constructor(
+ *     @InjectLimiter('failures') private readonly failures: KeyedLimiter<Store>,
+ *     @InjectLimiter('sending') private readonly sending: Limiters<'customer' | 'carrier', Store>,
+ *   ) {}
+ * }
+ * ```
+ */
+export function InjectLimiter(name: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getLimiterToken(name));
+}
+
+/** A module of its own class: that of `forRoot` must be there once, this one as often as there are features. */
+class SpillwayFeatureModule {}
+
+Module({})(SpillwayFeatureModule);
+
+/** @throws SpillwayError for wrong numbers and names */
+export function describeFeature(feature: SpillwayFeature): DynamicModule {
+  checkOptions(feature);
+  new Made(feature, {}, memoryStore()); // throws where the mistake stands
+  const tokens = [
+    ...Object.keys(feature.shapers ?? {}).map(getShaperToken),
+    ...Object.keys(feature.limiters ?? {}).map(getLimiterToken),
+  ];
+  const providers = tokens.map(
+    (token): Provider => ({
+      provide: token,
+      inject: [Made],
+      useFactory: (made: Made) => made.byToken.get(token),
+    }),
+  );
+  return {
+    module: SpillwayFeatureModule,
+    // Nest takes modules that look the same for one: as a value, the feature tells them apart.
+    providers: [{ provide: FEATURE, useValue: feature }, Made, ...providers],
+    exports: tokens,
+  };
+}
+
+const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
+
+/** All that one feature declares, made. */
+class Made implements OnApplicationShutdown {
+  readonly byToken = new Map<string, Shaper | KeyedLimiter<Store> | Limiters<string, Store>>();
+  private readonly shapers: Shaper[] = [];
+  private readonly settings: KeyedLimiterOptions<Store>;
+
+  constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
+    const { storeTimeout, onStoreError, breaker, logger, clock, denialCache } = module;
+    this.settings = { storeTimeout, onStoreError, breaker, logger, clock, denialCache, store };
+    for (const [name, options] of Object.entries(feature.shapers ?? {})) {
+      const shaper = this.shaper(name, options);
+      this.shapers.push(shaper);
+      this.byToken.set(getShaperToken(name), shaper);
+    }
+    for (const [name, options] of Object.entries(feature.limiters ?? {})) {
+      this.byToken.set(getLimiterToken(name), this.limiter(name, options));
+    }
+  }
+
+  /** Once the server takes no more requests: those in progress had their slots. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.shapers.map((shaper) => shaper.close()));
+  }
+
+  /** What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself. */
+  private shaper(name: string, options: FeatureShaper): Shaper {
+    checkOptions(options);
+    const { onStoreError, localShare, storeTimeout, ...pace } = options;
+    const { denialCache: _, ...settings } = this.settings;
+    return createShaper(
+      { ...pace, name },
+      {
+        ...settings,
+        storeTimeout: storeTimeout ?? settings.storeTimeout,
+        onStoreError,
+        localShare,
+      },
+    );
+  }
+
+  private limiter(
+    name: string,
+    options: FeatureLimiter | FeatureLimiters,
+  ): KeyedLimiter<Store> | Limiters<string, Store> {
+    checkOptions(options);
+    const { onStoreError, localShare, storeTimeout, ...rules } = options;
+    const settings: KeyedLimiterOptions<Store> = {
+      ...this.settings,
+      storeTimeout: storeTimeout ?? this.settings.storeTimeout,
+      onStoreError: onStoreError ?? this.settings.onStoreError,
+      localShare,
+    };
+    return 'limits' in rules
+      ? createLimiters(rules.limits, settings)
+      : createLimiter({ ...rules, name }, settings);
+  }
+}
+
+Inject(FEATURE)(Made, undefined, 0);
+Inject(SPILLWAY_OPTIONS)(Made, undefined, 1);
+Inject(SPILLWAY_STORE)(Made, undefined, 2);

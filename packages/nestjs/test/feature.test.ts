@@ -1,0 +1,248 @@
+/** Shapers and limiters that are injected by name: forFeature. */
+
+import { Controller, Get, Injectable, Module } from '@nestjs/common';
+import {
+  createLimiter,
+  getLimiterToken,
+  getShaperToken,
+  InjectLimiter,
+  InjectShaper,
+  type KeyedLimiter,
+  type Limiters,
+  memoryStore,
+  type Shaper,
+  SPILLWAY_STORE,
+  type SpillwayFeature,
+  SpillwayModule,
+  type SpillwayOptions,
+  type Store,
+} from '@spillway/nestjs';
+import { ManualClock } from '@spillway/nestjs/testing';
+import { SlowStore } from 'spillway-testkit';
+import { describe, expect, it } from 'vitest';
+import { create, PLATFORMS, serve, until } from './service.js';
+
+const [[, { adapter }]] = PLATFORMS;
+
+const HOURLY = { limit: 1, window: '1h', maxWait: '2h' } as const;
+const LOGINS = { limit: 2, window: '1h' } as const;
+const SENDING = {
+  limits: { customer: { limit: 9, window: '1h' }, carrier: { limit: 1, window: '1h' } },
+} as const;
+
+const DOWN: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+
+@Injectable()
+class Messages {
+  @InjectLimiter('logins') readonly logins!: KeyedLimiter<Store>;
+  readonly acme: Shaper;
+  readonly sending: Limiters<'customer' | 'carrier', Store>;
+
+  constructor(acme: Shaper, sending: Limiters<'customer' | 'carrier', Store>) {
+    this.acme = acme;
+    this.sending = sending;
+  }
+}
+InjectShaper('acme')(Messages, undefined, 0);
+InjectLimiter('sending')(Messages, undefined, 1);
+
+/** An app, not started, of which one feature is asked. */
+async function made(feature: SpillwayFeature, options: SpillwayOptions = {}) {
+  const imports = [SpillwayModule.forFeature(feature), SpillwayModule.forRoot(options)];
+  const app = await create(adapter, { imports });
+  return {
+    app,
+    shaper: (name: string): Shaper => app.get(getShaperToken(name), { strict: false }),
+    limiter: (name: string): KeyedLimiter<Store> =>
+      app.get(getLimiterToken(name), { strict: false }),
+  };
+}
+
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter: platform }) => {
+  it('injects shapers, limiters and several limiters by their names', async () => {
+    const { app } = await serve(platform, {
+      imports: [
+        SpillwayModule.forRoot(),
+        SpillwayModule.forFeature({
+          shapers: { acme: HOURLY },
+          limiters: { logins: LOGINS, sending: SENDING },
+        }),
+      ],
+      providers: [Messages],
+    });
+    const { acme, logins, sending } = app.get(Messages);
+    expect([acme.name, logins.name, Object.keys(sending.rules)]).toEqual([
+      'acme',
+      'logins',
+      ['customer', 'carrier'],
+    ]);
+    expect(await acme.schedule('a', () => 'sent')).toBe('sent');
+    expect((await acme.reserve('a')).allowed).toBe(true);
+    expect((await logins.consume('ada')).remaining).toBe(1);
+    const keys = { customer: 'c1', carrier: 'x' };
+    expect((await sending.consume(keys)).allowed).toBe(true);
+    expect((await sending.consume(keys)).binding.limiter).toBe('carrier');
+  });
+
+  it('lets requests in progress have their slots while the app closes, and then none', async () => {
+    let go: () => void = () => undefined;
+    @Controller()
+    class Sends {
+      @InjectShaper('acme') readonly acme!: Shaper;
+
+      @Get()
+      async send(): Promise<string> {
+        await new Promise<void>((resolve) => {
+          go = resolve;
+        });
+        return this.acme.schedule('a', () => 'sent');
+      }
+    }
+    const { app, get } = await serve(platform, {
+      imports: [SpillwayModule.forRoot(), SpillwayModule.forFeature({ shapers: { acme: HOURLY } })],
+      controllers: [Sends],
+    });
+    const shaper: Shaper = app.get(getShaperToken('acme'), { strict: false });
+    const reply = get();
+    const asked = go;
+    await until(() => go !== asked);
+    const ended = app.close();
+    go();
+    expect(await reply).toMatchObject({ status: 200, body: 'sent' });
+    await ended;
+    expect(await shaper.reserve('b')).toMatchObject({ allowed: false, reason: 'closed' });
+  });
+});
+
+describe('a feature', () => {
+  it('refuses jobs that wait when the app closes, and waits for those that run', async () => {
+    const { app, shaper } = await made({ shapers: { acme: HOURLY, other: HOURLY } });
+    let end: (value: string) => void = () => undefined;
+    const runs = shaper('acme').schedule('a', () => new Promise((resolve) => (end = resolve)));
+    const waits = shaper('acme').schedule('a', () => 'never');
+    const waitsToo = shaper('other').schedule('a', () => 'first');
+    const refused = expect(waits).rejects.toThrow('SPW_SHAPER_CLOSED');
+    await waitsToo;
+    let isClosed = false;
+    const closed = app.close().then(() => {
+      isClosed = true;
+    });
+    await refused;
+    await new Promise(setImmediate);
+    expect(isClosed).toBe(false);
+    end('ran');
+    expect(await runs).toBe('ran');
+    await closed;
+    expect(isClosed).toBe(true);
+  });
+
+  it('uses the store of the module, under the name by which it is declared', async () => {
+    const store = memoryStore();
+    const { app, limiter } = await made({ limiters: { logins: LOGINS } }, { store });
+    expect(app.get(SPILLWAY_STORE)).toBe(store);
+    await limiter('logins').consume('ada');
+    expect(createLimiter({ ...LOGINS, name: 'logins' }, { store }).peek('ada').used).toBe(1);
+  });
+
+  it('goes by the clock of the module', async () => {
+    const clock = new ManualClock();
+    const { limiter } = await made(
+      { limiters: { logins: LOGINS } },
+      { clock, store: memoryStore({ clock }) },
+    );
+    const logins = limiter('logins');
+    await logins.consumeAll(['ada'], { cost: 2 });
+    expect((await logins.consume('ada')).allowed).toBe(false);
+    clock.advance('30m');
+    expect((await logins.consume('ada')).allowed).toBe(true);
+  });
+
+  it('does without its store what it says itself, else what the module says', async () => {
+    const { limiter } = await made(
+      {
+        limiters: {
+          open: LOGINS,
+          shut: { ...LOGINS, onStoreError: 'deny' },
+          counting: { limits: { one: { limit: 1, window: '1h' } }, onStoreError: 'local' },
+        },
+      },
+      { store: DOWN, onStoreError: 'allow', logger: false },
+    );
+    expect(await limiter('open').consume('a', { cost: 3 })).toMatchObject({ allowed: true });
+    expect(await limiter('shut').consume('a')).toMatchObject({ allowed: false });
+    const counting = limiter('counting') as unknown as Limiters<'one', Store>;
+    expect(await counting.consume({ one: 'a' })).toMatchObject({ allowed: true });
+    expect(await counting.consume({ one: 'a' })).toMatchObject({ allowed: false });
+  });
+
+  it('waits for its store as long as the module says, or as it says itself', async () => {
+    const store = new SlowStore();
+    const { limiter } = await made(
+      { limiters: { brief: LOGINS, patient: { ...LOGINS, storeTimeout: '60s' } } },
+      { store, storeTimeout: '1ms', onStoreError: 'deny', logger: false },
+    );
+    const patient = limiter('patient').consume('a');
+    expect(await limiter('brief').consume('a')).toMatchObject({ outcome: 'error' });
+    store.answer();
+    expect(await patient).toMatchObject({ outcome: 'allowed' });
+  });
+
+  it('is the same in every module that imports it', async () => {
+    const feature = SpillwayModule.forFeature({ shapers: { acme: HOURLY } });
+    class Calls {}
+    Module({ imports: [feature], exports: [feature] })(Calls);
+    @Injectable()
+    class User {
+      @InjectShaper('acme') readonly acme!: Shaper;
+    }
+    class Other {}
+    Module({ imports: [Calls], providers: [User] })(Other);
+    const app = await create(adapter, { imports: [SpillwayModule.forRoot(), Calls, Other] });
+    const shaper = app.get(getShaperToken('acme'), { strict: false });
+    expect(app.get(User, { strict: false }).acme).toBe(shaper);
+  });
+
+  it('may be there more than once, and each is its own', async () => {
+    const app = await create(adapter, {
+      imports: [
+        SpillwayModule.forRoot(),
+        SpillwayModule.forFeature({ limiters: { logins: LOGINS } }),
+        SpillwayModule.forFeature({ limiters: { signups: { ...LOGINS, limit: 7 } } }),
+      ],
+    });
+    await app.init();
+    const limits = ['logins', 'signups'].map(
+      (name) => app.get<KeyedLimiter<Store>>(getLimiterToken(name), { strict: false }).name,
+    );
+    expect(limits).toEqual(['logins', 'signups']);
+  });
+});
+
+describe('a mistake in a feature', () => {
+  it.each<[string, SpillwayFeature]>([
+    ['SPW_LIMIT_INVALID', { shapers: { acme: { limit: 0, window: '1s' } } }],
+    ['SPW_WINDOW_INVALID', { limiters: { logins: { limit: 1, window: 'soon' as '1s' } } }],
+    ['SPW_NAME_INVALID', { limiters: { ['ü'.repeat(65)]: LOGINS } }],
+    ['SPW_OPTION_INVALID', { limiters: { sending: { limits: {} } } }],
+    ['SPW_OPTION_INVALID', { shapers: { acme: 4 as unknown as typeof HOURLY } }],
+    ['SPW_OPTION_INVALID', undefined as unknown as SpillwayFeature],
+  ])('throws where it stands: %s', (code, feature) => {
+    expect(() => SpillwayModule.forFeature(feature)).toThrow(code);
+  });
+
+  it('about the store ends the start of the app', async () => {
+    const options = { store: DOWN };
+    await expect(made({ shapers: { acme: HOURLY } }, options)).rejects.toThrow('localShare must');
+    const { shaper } = await made({ shapers: { acme: { ...HOURLY, localShare: 0.5 } } }, options);
+    expect(shaper('acme').name).toBe('acme');
+  });
+
+  it('of one name for two limits ends the start of the app', async () => {
+    const imports = [
+      SpillwayModule.forRoot(),
+      SpillwayModule.forFeature({ limiters: { logins: LOGINS } }),
+      SpillwayModule.forFeature({ limiters: { logins: { ...LOGINS, limit: 3 } } }),
+    ];
+    await expect(create(adapter, { imports })).rejects.toThrow('SPW_NAME_CONFLICT');
+  });
+});
