@@ -15,6 +15,8 @@ const snippets = findSnippets();
 
 /** Demos are copied as well. Theirs have no accounts: a header stands for one, and says so. */
 const DEMOS = [
+  'demo-dispatcher/start.js',
+  'demo-dispatcher/worker.js',
   'demo-express/server.js',
   'demo-fastify/server.js',
   'demo-koa/server.js',
