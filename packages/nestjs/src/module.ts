@@ -144,8 +144,8 @@ function describeModule(
     {
       provide: SPILLWAY_STORE,
       inject: [SPILLWAY_OPTIONS],
-      useFactory: ({ store }: SpillwayOptions) =>
-        store === undefined ? memoryStore() : checkStore(store),
+      useFactory: ({ store, clock }: SpillwayOptions) =>
+        store === undefined ? memoryStore({ clock }) : checkStore(store),
     },
     NestGate,
     SpillwayGuard,

@@ -24,6 +24,7 @@ import {
   type SpillwayOptions,
   type Store,
 } from '@spillway/nestjs';
+import { ManualClock } from '@spillway/nestjs/testing';
 import { describe, expect, it } from 'vitest';
 import { type MakeAdapter, PLATFORMS, serve } from './service.js';
 
@@ -111,6 +112,18 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     });
     const decision = await app.get(Logins).failures.consume('ada');
     expect(decision.remaining).toBe(1);
+  });
+
+  it('counts by its clock where it has no store', async () => {
+    const clock = new ManualClock();
+    const limiters = [rateLimit({ limit: 1, window: '1h' })];
+    const { get } = await serve(adapter, {
+      imports: [SpillwayModule.forRoot({ clock, limiters })],
+      controllers: [Plain],
+    });
+    expect([(await get()).status, (await get()).status]).toEqual([200, 429]);
+    clock.advance('1h');
+    expect((await get()).status).toBe(200);
   });
 
   it('passes everything, and sends no fields, when no limiter is declared', async () => {
