@@ -47,7 +47,7 @@ export function getLimiterToken(name: string): string {
  *
  * @Injectable()
  * class Messages {
- *   constructor(@InjectShaper('acme') private readonly acme: Shaper) {}
+ *   @InjectShaper('acme') readonly acme!: Shaper;
  *
  *   send(account: string, text: string) {
  *     return this.acme.schedule(account, () => fetch('https://acme.example/send', { method: 'POST', body: text }));
@@ -70,10 +70,8 @@ export function InjectShaper(name: string): PropertyDecorator & ParameterDecorat
  *
  * @Injectable()
  * class Logins {
- *   constructor(
- *     @InjectLimiter('failures') private readonly failures: KeyedLimiter<Store>,
- *     @InjectLimiter('sending') private readonly sending: Limiters<'customer' | 'carrier', Store>,
- *   ) {}
+ *   @InjectLimiter('failures') readonly failures!: KeyedLimiter<Store>;
+ *   @InjectLimiter('sending') readonly sending!: Limiters<'customer' | 'carrier', Store>;
  * }
  * ```
  */

@@ -1,6 +1,7 @@
 /** Shapers and limiters that are injected by name: forFeature. */
 
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import {
   createLimiter,
   getLimiterToken,
@@ -98,7 +99,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter: platform }) => {
         return this.acme.schedule('a', () => 'sent');
       }
     }
-    const { app, get } = await serve(platform, {
+    const { app, get, server } = await serve(platform, {
       imports: [SpillwayModule.forRoot(), SpillwayModule.forFeature({ shapers: { acme: HOURLY } })],
       controllers: [Sends],
     });
@@ -107,6 +108,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter: platform }) => {
     const asked = go;
     await until(() => go !== asked);
     const ended = app.close();
+    await until(() => !server.listening);
     go();
     expect(await reply).toMatchObject({ status: 200, body: 'sent' });
     await ended;
@@ -144,17 +146,21 @@ describe('a feature', () => {
     expect(createLimiter({ ...LOGINS, name: 'logins' }, { store }).peek('ada').used).toBe(1);
   });
 
-  it('goes by the clock of the module', async () => {
+  it('remembers refusals of the store by the clock of the module', async () => {
     const clock = new ManualClock();
-    const { limiter } = await made(
-      { limiters: { logins: LOGINS } },
-      { clock, store: memoryStore({ clock }) },
-    );
-    const logins = limiter('logins');
-    await logins.consumeAll(['ada'], { cost: 2 });
-    expect((await logins.consume('ada')).allowed).toBe(false);
+    const shared = memoryStore({ clock });
+    let calls = 0;
+    const apply: Store['apply'] = async (steps) => {
+      calls += 1;
+      return shared.apply(steps);
+    };
+    const store: Store = { sync: false, apply };
+    const { limiter } = await made({ limiters: { logins: LOGINS } }, { clock, store });
+    const allowed = async () => (await limiter('logins').consume('ada')).allowed;
+    expect([await allowed(), await allowed(), await allowed()]).toEqual([true, true, false]);
+    expect([await allowed(), calls]).toEqual([false, 3]);
     clock.advance('30m');
-    expect((await logins.consume('ada')).allowed).toBe(true);
+    expect([await allowed(), calls]).toEqual([true, 4]);
   });
 
   it('does without its store what it says itself, else what the module says', async () => {
@@ -177,14 +183,20 @@ describe('a feature', () => {
 
   it('waits for its store as long as the module says, or as it says itself', async () => {
     const store = new SlowStore();
-    const { limiter } = await made(
-      { limiters: { brief: LOGINS, patient: { ...LOGINS, storeTimeout: '60s' } } },
+    const patient = { storeTimeout: '60s' } as const;
+    const pace = { ...HOURLY, onStoreError: 'deny' } as const;
+    const { limiter, shaper } = await made(
+      {
+        shapers: { brief: pace, patient: { ...pace, ...patient } },
+        limiters: { logins: LOGINS, signups: { ...LOGINS, ...patient } },
+      },
       { store, storeTimeout: '1ms', onStoreError: 'deny', logger: false },
     );
-    const patient = limiter('patient').consume('a');
-    expect(await limiter('brief').consume('a')).toMatchObject({ outcome: 'error' });
+    const later = [limiter('signups').consume('a'), shaper('patient').reserve('a')];
+    expect(await limiter('logins').consume('a')).toMatchObject({ outcome: 'error' });
+    expect(await shaper('brief').reserve('a')).toMatchObject({ reason: 'store-error' });
     store.answer();
-    expect(await patient).toMatchObject({ outcome: 'allowed' });
+    expect(await Promise.all(later)).toMatchObject([{ outcome: 'allowed' }, { allowed: true }]);
   });
 
   it('is the same in every module that imports it', async () => {
@@ -237,12 +249,20 @@ describe('a mistake in a feature', () => {
     expect(shaper('acme').name).toBe('acme');
   });
 
-  it('of one name for two limits ends the start of the app', async () => {
-    const imports = [
-      SpillwayModule.forRoot(),
-      SpillwayModule.forFeature({ limiters: { logins: LOGINS } }),
-      SpillwayModule.forFeature({ limiters: { logins: { ...LOGINS, limit: 3 } } }),
-    ];
-    await expect(create(adapter, { imports })).rejects.toThrow('SPW_NAME_CONFLICT');
-  });
+  it.each(['reference', 'deep-hash'] as const)(
+    'of one name for two limits ends the start of an app, whose modules are told apart by %s',
+    async (moduleIdGeneratorAlgorithm) => {
+      class App {}
+      Module({
+        imports: [
+          SpillwayModule.forRoot(),
+          SpillwayModule.forFeature({ limiters: { logins: LOGINS } }),
+          SpillwayModule.forFeature({ limiters: { logins: { ...LOGINS, limit: 3 } } }),
+        ],
+      })(App);
+      const options = { logger: false, abortOnError: false, moduleIdGeneratorAlgorithm } as const;
+      const context = NestFactory.createApplicationContext(App, options);
+      await expect(context).rejects.toThrow('SPW_NAME_CONFLICT');
+    },
+  );
 });
