@@ -17,6 +17,7 @@ async function main(load) {
   const { Controller, Get, Module, applyDecorators } = await load('@nestjs/common');
   const { NestFactory } = await load('@nestjs/core');
   const { RateLimit, rateLimit, SpillwayError, SpillwayModule } = await load('@spillway/nestjs');
+  const { InjectLimiter, InjectShaper } = await load('@spillway/nestjs');
   const core = await load('@spillway/core');
 
   class Hello {
@@ -27,12 +28,24 @@ async function main(load) {
   Controller()(Hello);
   const decorate = applyDecorators(Get(), RateLimit({ limit: 1, window: '1h' }));
   decorate(Hello.prototype, 'hello', Object.getOwnPropertyDescriptor(Hello.prototype, 'hello'));
+  class Sender {}
+  InjectShaper('acme')(Sender.prototype, 'acme');
+  InjectLimiter('sending')(Sender.prototype, 'sending');
+  InjectLimiter('logins')(Sender.prototype, 'logins');
+  const features = () => [
+    SpillwayModule.forFeature({
+      shapers: { acme: { limit: 1, window: '1h' } },
+      limiters: { sending: { limits: { carrier: { limit: 5, window: '1h' } } } },
+    }),
+    SpillwayModule.forFeature({ limiters: { logins: { limit: 5, window: '1h' } } }),
+  ];
   const answers = { isOneCore: SpillwayError === core.SpillwayError };
   for (const name of ['Express', 'Fastify']) {
     const platform = await load('@nestjs/platform-' + name.toLowerCase());
     class App {}
     const limiters = [rateLimit({ limit: 9, window: '1h' })];
-    Module({ imports: [SpillwayModule.forRoot({ limiters })], controllers: [Hello] })(App);
+    const imports = [SpillwayModule.forRoot({ limiters }), ...features()];
+    Module({ imports, controllers: [Hello], providers: [Sender] })(App);
     const adapter = new platform[name + 'Adapter']();
     const app = await NestFactory.create(App, adapter, { logger: false, abortOnError: false });
     await app.listen(0, '127.0.0.1');
@@ -43,7 +56,13 @@ async function main(load) {
       const limits = headers.get('ratelimit').replaceAll(/;t=\\d+/g, '');
       answers[name].push([status, limits, headers.get('content-type')]);
     }
+    const { acme, logins, sending } = app.get(Sender);
+    const sent = await acme.schedule('a', () => 'sent');
+    const { allowed } = sending.consume({ carrier: 'x' });
+    const { remaining } = logins.consume('ada');
     await app.close();
+    const { reason } = await acme.reserve('a');
+    answers.injected = [sent, allowed, remaining, reason];
   }
   console.log(JSON.stringify(answers));
 }
@@ -86,6 +105,7 @@ describe.each(MAJORS)('Nest $nest', ({ nest, file }) => {
     ];
     expect(answers).toEqual({
       isOneCore: true,
+      injected: ['sent', true, 4, 'closed'],
       Express: expected,
       Fastify: [[200, expected[0]?.[1], 'text/plain; charset=utf-8'], expected[1]],
     });
