@@ -4,16 +4,10 @@ import { MAX_HOLD_US, makeRule, makeShaperRule, type QueueRule } from '@spillway
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, type Probe, receiptOf, type Seen, step } from '../probe.js';
-import { expectDelays } from './queues.js';
+import { expectDelays, HASTY, PACED, SECOND_US } from './queues.js';
 
-const SECOND_US = 1_000_000;
-
-/** One unit in 250 ms. */
-const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
-/** The same, with three units at once. */
+/** Like {@link PACED}, with three units at once. */
 const THREES: QueueRule = makeShaperRule(4, SECOND_US, 3, 30 * SECOND_US);
-/** The same as the first, with waits of half a second at most. */
-const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
 
 export function pauseChecks(harness: Harness): Check[] {
   return [

@@ -13,14 +13,14 @@ import {
   step,
 } from '../probe.js';
 
-const SECOND_US = 1_000_000;
+export const SECOND_US = 1_000_000;
 
 /** One unit in 250 ms. */
-const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
+export const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
 /** The same, with two units at once. */
 const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
 /** The same as the first, with waits of half a second at most. */
-const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
+export const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
 
 export function queueChecks(harness: Harness): Check[] {
   return [

@@ -28,7 +28,7 @@ export interface Unreserved {
    * `wait`: longer than `maxWait` · `full`: too many wait in this process · `closed`: the shaper was closed · `never`:
    * the cost is above the burst · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
    */
-  readonly reason: 'wait' | 'full' | 'closed' | 'never' | 'store-error';
+  readonly reason: 'wait' | 'closed' | 'store-error';
   /** How long the wait would have been, in milliseconds. */
   readonly wouldWaitMs: number;
 }

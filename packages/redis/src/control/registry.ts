@@ -69,5 +69,8 @@ export class Registry {
 function lineOf(error: unknown): string {
   const why = error instanceof Error ? error.message : String(error);
   const see = isSpillwayError(error) ? ` See ${error.help}` : '';
-  return `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process counts under, and the command line may not know all names.${see}`;
+  return (
+    `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process ` +
+    `counts under, and the command line may not know all names.${see}`
+  );
 }
