@@ -8,7 +8,6 @@ import { Breaker, type BreakerSettings } from './breaker.js';
 import { Names } from './names.js';
 import { Refusals } from './refusals.js';
 import { StandIn } from './stand-in.js';
-import { StoreTimes } from './store-time.js';
 
 /** Bytes that the lost releases of all users of a store may take: a million permits could end while it is away. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
@@ -25,8 +24,6 @@ export class SharedState {
   readonly standIn: StandIn;
   /** None where the store answers at once: it is asked every time. */
   readonly refusals: Refusals | undefined;
-  /** How far the clocks of the store are from ours. */
-  readonly times: StoreTimes;
   /** For releases that did not reach the store. */
   readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
   private readonly store: Store;
@@ -37,7 +34,6 @@ export class SharedState {
     this.clock = clock ?? systemClock;
     this.names = new Names(store);
     this.standIn = new StandIn(this.clock);
-    this.times = new StoreTimes(store);
     this.refusals = store.sync
       ? undefined
       : new Refusals(clock ?? store.testClock, store.refusalsLastUs);

@@ -15,7 +15,6 @@ import type { Host } from './probe.js';
 import type { Refusals } from './refusals.js';
 import { type Room, type SharedState, sharedState } from './shared-state.js';
 import { type Policies, type ResilienceOptions, resilient } from './stack.js';
-import type { StoreTime } from './store-time.js';
 
 export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object counts apart. */
@@ -45,7 +44,8 @@ export class StoreClient {
   readonly clock: Clock;
   /** The room that users of the store share for releases that did not reach it. */
   readonly releaseRoom: Room;
-  private readonly store: Store;
+  /** Its users ask through this client; what they learn of the store itself, they keep. */
+  readonly store: Store;
   private readonly answering: AnsweringStore;
   private readonly memory: SharedMemory | undefined;
   private readonly oneStep: OneStepStore | undefined;
@@ -141,11 +141,6 @@ export class StoreClient {
   /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
   renew(steps: readonly Step[], forUs: number): Answers | Promise<Answers> {
     return this.answering.apply(steps, background(forUs));
-  }
-
-  /** How far the clock that decides about a step is from ours. */
-  timeOf(step: Step): StoreTime {
-    return this.shared.times.of(step);
   }
 
   /** Something was changed live: no remembered refusal may hold any more. */

@@ -5,6 +5,7 @@ import { receiptFrom } from '../../algorithms/receipt.js';
 import type { Answer, QueueAnswer } from '../../contract/answer.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
+import { StoreTimes } from '../../stores/store-time.js';
 import type { DirectClient, Eventually } from '../direct-client.js';
 import type { Limit } from '../limit.js';
 import { Moment } from './moment.js';
@@ -46,10 +47,13 @@ type GivenBack = 'done' | 'kept' | 'unknown';
 export class Slots {
   private readonly client: DirectClient;
   private readonly limit: Limit;
+  /** How far the clocks that decide are from ours. */
+  private readonly times: StoreTimes;
 
   constructor(client: DirectClient, limit: Limit) {
     this.client = client;
     this.limit = limit;
+    this.times = new StoreTimes(client.store.store);
   }
 
   nowUs(): number {
@@ -131,7 +135,7 @@ export class Slots {
     const { failure, nowUs, pausedUntilUs } = answer;
     if (failure && step.onStoreError === 'deny') return unknown(key, askedUs, heardUs, failure);
     // The stand-in goes by our clock.
-    const time = failure ? undefined : this.client.store.timeOf(step);
+    const time = failure ? undefined : this.times.of(step);
     time?.learn(nowUs, heardUs);
     const isGranted = step.op === 'take' && answer.allowed && isTaken;
     // Of what was granted, the wait of the last unit; else that of so many more.
