@@ -51,11 +51,11 @@ export interface ReplyWords {
    */
   count(): number;
   /**
-   * The next word, which is a text.
+   * The parts of the next word, which is a text of this form.
    *
-   * @throws SpillwayError `SPW_STORE_ERROR` if there is none
+   * @throws SpillwayError `SPW_STORE_ERROR` if it is not
    */
-  text(): string;
+  text(form: RegExp): readonly string[];
 }
 
 /** The units that a step takes or gives back. A `put` gives back no more than was granted. */

@@ -79,12 +79,12 @@ class ReplyReader implements ReplyWords {
     return value;
   }
 
-  /** A text that a machine has written. */
-  text(): string {
+  text(form: RegExp): readonly string[] {
     const word = this.reply[this.at];
     this.at += 1;
-    if (typeof word !== 'string') throw noReply();
-    return word;
+    const parts = typeof word === 'string' ? form.exec(word) : null;
+    if (!parts) throw noReply();
+    return parts;
   }
 
   /** Clients may be set to give numbers as strings or bigints. */

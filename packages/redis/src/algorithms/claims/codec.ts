@@ -2,14 +2,12 @@
 
 import type { Step } from '@spillway/core';
 import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
-import { noReply } from '../../failures.js';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-const STATES: readonly ClaimsAnswer['state'][] = ['free', 'running', 'done'];
-
-/** The owner and the note of a claim that is not free. */
-const HELD = /^k([\w-]{16})([\x20-\x7e]{0,256})$/;
+/** Behind a `k`: the owner, and what was kept. */
+const RUNNING = ['running', /^k([\w-]{16})$/] as const;
+const DONE = ['done', /^k([\w-]{16})([\x20-\x7e]{0,256})$/] as const;
 
 export const claims: Codec<ClaimsRule> = {
   letter: 'c',
@@ -25,12 +23,10 @@ export const claims: Codec<ClaimsRule> = {
 
   read(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
     const { nowUs } = reply;
-    const state = STATES[place];
-    if (state === undefined) throw noReply();
-    if (state === 'free') return { allowed, nowUs, state, owner: '', endsUs: 0, note: '' };
+    if (place === 0) return { allowed, nowUs, state: 'free', owner: '', endsUs: 0, note: '' };
     const endsUs = nowUs + reply.count();
-    const [, owner, note = ''] = HELD.exec(reply.text()) ?? [];
-    if (owner === undefined || (state === 'running' && note !== '')) throw noReply();
+    const [state, form] = place === 1 ? RUNNING : DONE;
+    const [, owner = '', note = ''] = reply.text(form);
     return { allowed, nowUs, state, owner, endsUs, note };
   },
 };
