@@ -172,11 +172,10 @@ class Paced implements Shaper, KeyQueueHost {
     for (const job of this.waiting) job.refuse(closed(this.name));
     this.waiting.clear();
     this.reservations.close();
-    // What is on its way brings slots, too.
-    for (let isFirst = true; isFirst || this.slots.underway.isAny; isFirst = false) {
-      await this.queues.close();
-      await this.slots.underway.end();
-    }
+    const { queues, slots } = this;
+    // Again, because what is on its way brings slots.
+    do await Promise.all([queues.close(), slots.underway.end()]);
+    while (slots.underway.isAny);
     await Promise.all(this.running);
   }
 
