@@ -69,27 +69,30 @@ describe('a live limit', () => {
     expect(lines).toEqual([expect.stringContaining('burst')]);
   });
 
-  it.each([1, 2, 3, 4])('keeps the queue of two processes, whatever comes (seed %i)', async (seed) => {
-    const random = seeded(seed);
-    const paces = [4, 10, 20, 7];
-    const control = memoryControl();
-    const { here, there, starts } = twoProcesses({ maxWait: '60s' }, { control });
-    for (let i = 0; i < 30; i += 1) {
-      const limit = paces[Math.floor(random.uniform() * paces.length)] as number;
-      control.set('calls', { limits: { limit } }, note);
-      starts.many(random.uniform() < 0.5 ? here : there, 3);
-      await pass(Math.floor(random.uniform() * 150));
-    }
-    await pass(60_000);
-    expect(starts.errors).toEqual([]);
-    expect(starts.all).toHaveLength(90);
-    // Each gap is the period of a pace that was set: nobody's slot is lost, and none is given twice.
-    const gaps = starts.ms.slice(1).map((ms, at) => ms - (starts.ms[at] as number));
-    const periods = paces.map((limit) => 1_000 / limit);
-    const odd = gaps.filter((gap) => !periods.some((period) => Math.abs(gap - period) <= 1.001));
-    expect(odd).toEqual([]);
-    expect(new Set(gaps.map(Math.round)).size).toBeGreaterThanOrEqual(3);
-  });
+  it.each([1, 2, 3, 4])(
+    'keeps the queue of two processes, whatever comes (seed %i)',
+    async (seed) => {
+      const random = seeded(seed);
+      const paces = [4, 10, 20, 7];
+      const control = memoryControl();
+      const { here, there, starts } = twoProcesses({ maxWait: '60s' }, { control });
+      for (let i = 0; i < 30; i += 1) {
+        const limit = paces[Math.floor(random.uniform() * paces.length)] as number;
+        control.set('calls', { limits: { limit } }, note);
+        starts.many(random.uniform() < 0.5 ? here : there, 3);
+        await pass(Math.floor(random.uniform() * 150));
+      }
+      await pass(60_000);
+      expect(starts.errors).toEqual([]);
+      expect(starts.all).toHaveLength(90);
+      // Each gap is the period of a pace that was set: nobody's slot is lost, and none is given twice.
+      const gaps = starts.ms.slice(1).map((ms, at) => ms - (starts.ms[at] as number));
+      const periods = paces.map((limit) => 1_000 / limit);
+      const odd = gaps.filter((gap) => !periods.some((period) => Math.abs(gap - period) <= 1.001));
+      expect(odd).toEqual([]);
+      expect(new Set(gaps.map(Math.round)).size).toBeGreaterThanOrEqual(3);
+    },
+  );
 });
 
 describe('a blocked key', () => {

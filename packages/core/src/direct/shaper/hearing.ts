@@ -103,7 +103,8 @@ export class Hearing {
     }
     const own = onStoreError as QueueRule;
     const isGranted = step.op === 'take' && answer.allowed && isTaken;
-    const waitUs = delayOf(own, answer, isGranted ? 0 : cost) * 1_000 + this.phaseUs(step.rule, own);
+    const waitUs =
+      delayOf(own, answer, isGranted ? 0 : cost) * 1_000 + this.phaseUs(step.rule, own);
     const at = new Moment(nowUs + Math.round(waitUs), undefined);
     const slot = isGranted ? { key, cost, at, isLocal: true, step, answer } : undefined;
     const isTooFar = waitUs > own.waitUs;

@@ -1,13 +1,13 @@
 /** One key of a shaper in this process: its jobs get slots, look once more before they start, and start. */
 
 import type { QueueRule } from '../../contract/rule.js';
+import { periodUsOf } from './hearing.js';
 import type { Job } from './job.js';
 import { AHEAD_US, Known } from './known.js';
 import { Line } from './line.js';
 import { LocalPace } from './local-pace.js';
 import { OwnPause } from './own-pause.js';
 import { Refill } from './refill.js';
-import { periodUsOf } from './hearing.js';
 import type { Heard, Slot, Slots } from './slots.js';
 import { SpareSlots } from './spare-slots.js';
 
