@@ -1,9 +1,10 @@
 /** A grant that is given back in parts: each part needs the receipt of what is left. */
 
-import { type Answer, memoryStore, type Rule, type Store } from '@spillway/core';
+import { type Answer, memoryStore, type Store } from '@spillway/core';
 import {
   makeRule,
   makeShaperRule,
+  type Rule,
   receiptFrom,
   receiptOfRest,
   type Step,

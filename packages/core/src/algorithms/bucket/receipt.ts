@@ -2,7 +2,7 @@
 
 import { mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/answer.js';
-import type { BucketNumbers } from '../../contract/rule.js';
+import type { BucketRule, QueueRule } from '../../contract/rule.js';
 
 export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number): Receipt {
   return { atUs: tatUs, num: tatNum, units };
@@ -10,7 +10,7 @@ export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number):
 
 /** As if the units that were given back had never been taken. */
 export function restOfBucket(
-  { period, den }: BucketNumbers,
+  { period, den }: BucketRule | QueueRule,
   { atUs, num, units }: Receipt,
   given: number,
 ): Receipt {
