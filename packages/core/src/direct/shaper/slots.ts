@@ -8,6 +8,7 @@ import type { Step } from '../../contract/store.js';
 import { StoreTimes } from '../../stores/store-time.js';
 import type { DirectClient, Eventually } from '../direct-client.js';
 import type { Limit } from '../limit.js';
+import { LookAhead } from './look-ahead.js';
 import { Moment } from './moment.js';
 
 /** When work of a key may start, once. */
@@ -45,6 +46,7 @@ export interface Heard {
 type GivenBack = 'done' | 'kept' | 'unknown';
 
 export class Slots {
+  readonly ahead: LookAhead = new LookAhead();
   private readonly client: DirectClient;
   private readonly limit: Limit;
   /** How far the clocks that decide are from ours. */
@@ -137,6 +139,8 @@ export class Slots {
     // The stand-in goes by our clock.
     const time = failure ? undefined : this.times.of(step);
     time?.learn(nowUs, heardUs);
+    const pausedUntil = pausedUntilUs > 0 ? new Moment(pausedUntilUs, time) : undefined;
+    this.ahead.hear(heardUs - askedUs, pausedUntil?.localUs ?? -Infinity);
     const isGranted = step.op === 'take' && answer.allowed && isTaken;
     // Of what was granted, the wait of the last unit; else that of so many more.
     const waitMs = delayOf(ruleOf(step, answer), answer, isGranted ? 0 : cost);
@@ -147,7 +151,7 @@ export class Slots {
       heardUs,
       failure,
       isUnknown: false,
-      pausedUntil: pausedUntilUs > 0 ? new Moment(pausedUntilUs, time) : undefined,
+      pausedUntil,
       slot: at && { key, cost, at, isLocal: failure !== undefined, step, answer },
       waitMs,
     };
