@@ -25,8 +25,8 @@ export interface Unreserved {
   readonly allowed: false;
   readonly key: string;
   /**
-   * `wait`: longer than `maxWait` · `full`: too many wait in this process · `closed`: the shaper was closed · `never`:
-   * the cost is above the burst · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
+   * `wait`: longer than `maxWait` · `closed`: the shaper was closed · `store-error`: the store did not answer, and
+   * `onStoreError` is `'deny'`.
    */
   readonly reason: 'wait' | 'closed' | 'store-error';
   /** How long the wait would have been, in milliseconds. */
