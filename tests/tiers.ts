@@ -36,6 +36,7 @@ const USUAL = [
   'packages/core/test/lease-renewals.test.ts',
   'packages/core/test/memory/memory-store.test.ts',
   'packages/core/test/net/address-properties.test.ts',
+  'packages/core/test/outgoing/fleet.test.ts',
   'packages/core/test/refusals.test.ts',
   'packages/core/test/resilience-probe.test.ts',
   'packages/core/test/shaper/any-order.test.ts',

@@ -132,6 +132,18 @@ describe('a pause that is known', () => {
     await pass(1_000);
     expect(starts.all).toHaveLength(2);
   });
+
+  it('holds though the store, which could not be told, answers everything else', async () => {
+    const store = new FarStore();
+    const { shaper, starts } = setUp({}, { store, localShare: 1, ...quiet });
+    starts.many(shaper, 3);
+    await pass(10);
+    store.down = 'hold';
+    await expect(shaper.pause('acme', '5s')).rejects.toThrow(/SPW_STORE_UNAVAILABLE/);
+    await pass(10_000);
+    expect(starts.all).toHaveLength(3);
+    expect(starts.ms[1]).toBeGreaterThanOrEqual(5_010);
+  });
 });
 
 describe('when the store is back', () => {

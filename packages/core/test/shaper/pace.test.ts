@@ -208,6 +208,8 @@ describe('mistakes', () => {
     await wrong(shaper.schedule('a', 'work' as never), /work must be/);
     await wrong(shaper.schedule('a', work, { priority: Number.NaN }), /priority must be/);
     await wrong(shaper.schedule('a', work, { signal: {} as never }), /signal must be/);
+    const endless = { aborted: false, addEventListener: () => undefined } as never;
+    await wrong(shaper.schedule('a', work, { signal: endless }), /signal must be/);
     await wrong(shaper.pause('a', '25h'), /duration must be/);
     expect(shaper.queueLength('a')).toBe(0);
     await shaper.close();

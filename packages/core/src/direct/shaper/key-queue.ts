@@ -1,9 +1,10 @@
 /** One key of a shaper in this process: its jobs get slots, look once more before they start, and start. */
 
+import { AHEAD_US } from '../../contract/look-ahead.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { periodUsOf } from './hearing.js';
 import type { Job } from './job.js';
-import { AHEAD_US, Known } from './known.js';
+import { Known } from './known.js';
 import { Line } from './line.js';
 import { LocalPace } from './local-pace.js';
 import { OwnPause } from './own-pause.js';
@@ -29,7 +30,7 @@ export class KeyQueue {
   readonly rule: QueueRule;
   readonly slots: Slots;
   readonly line: Line = new Line();
-  readonly known: Known = new Known();
+  readonly known: Known;
   /** Work that starts elsewhere must be counted there, too. */
   readonly localPace: LocalPace;
   private readonly host: KeyQueueHost;
@@ -48,6 +49,7 @@ export class KeyQueue {
     const { rule, slots } = host;
     this.rule = rule;
     this.slots = slots;
+    this.known = new Known(slots.ahead);
     this.spare = new SpareSlots(this.line, slots, () => this.turn());
     this.refill = new Refill(this);
     this.localPace = new LocalPace(rule.burst);
@@ -76,7 +78,7 @@ export class KeyQueue {
     if (!first) return Infinity;
     const { localUs } = first.at;
     if (length === 0 || this.known.isSeen(first)) return localUs;
-    return this.isLooking ? Infinity : localUs - AHEAD_US;
+    return this.isLooking ? Infinity : this.known.lookUs(first);
   }
 
   /** Accepts a job if there is a slot for it. `refuse` is told what the store has answered if there is none. */
@@ -212,7 +214,7 @@ export class KeyQueue {
   private lookAhead(nowUs: number): void {
     const { first, length } = this.line;
     if (!first || length === 0 || this.isLooking || this.known.isSeen(first)) return;
-    if (first.at.localUs - AHEAD_US > nowUs) return;
+    if (this.known.lookUs(first) > nowUs) return;
     this.isLooking = true;
     void this.slots.look(this.key, (heard) => {
       this.isLooking = false;

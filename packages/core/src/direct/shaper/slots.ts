@@ -7,6 +7,7 @@ import type { DirectClient, Eventually } from '../direct-client.js';
 import type { Limit } from '../limit.js';
 import { type Heard, Hearing, putOf, type Slot } from './hearing.js';
 import type { LivePace } from './live-pace.js';
+import { LookAhead } from './look-ahead.js';
 import { Underway } from './underway.js';
 
 export type { Heard, Slot };
@@ -15,6 +16,7 @@ export type { Heard, Slot };
 type GivenBack = 'done' | 'kept' | 'unknown';
 
 export class Slots {
+  readonly ahead: LookAhead = new LookAhead();
   /** Calls that the store has not answered. */
   readonly underway: Underway = new Underway();
   private readonly client: DirectClient;
@@ -118,6 +120,8 @@ export class Slots {
     isTaken: boolean,
   ): Heard {
     const heard = this.hearing.of(step, answer, askedUs, heardUs, isTaken);
+    if (!heard.isUnknown)
+      this.ahead.hear(heardUs - askedUs, heard.pausedUntil?.localUs ?? -Infinity);
     if (heard.tooFar) void this.giveBack(heard.tooFar);
     return heard;
   }
