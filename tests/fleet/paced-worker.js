@@ -1,16 +1,16 @@
-/** One process of a fleet: schedules jobs of a shaper that all share, and tells its slots and its starts. */
+/** One process of a fleet: schedules jobs of a shaper that all share, and tells its slots and starts by the store's clock. */
 
 import { createShaper } from '@spillway/core';
 import { delayOf } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 
-const [url, limit, jobs] = process.argv.slice(2);
+const [url, limit, jobs, abortShare = '0'] = process.argv.slice(2);
 const redis = new Redis(url);
 const shared = redisStore(redis);
-const say = (told) => process.stdout.write(`${JSON.stringify(told)}\n`);
+const say = (told) => process.send(told);
 
-/** Tells what the store grants, by the store's clock. */
+/** Tells what the store grants and what it takes back, by the store's clock. */
 const store = {
   sync: false,
   async apply(steps, options) {
@@ -20,17 +20,55 @@ const store = {
       if (op === 'take' && answer.allowed) {
         say({ slotMs: answer.nowUs / 1_000 + delayOf(rule, answer) });
       }
+      if (op === 'put' && answer.allowed) say({ isGivenBack: true });
     }
     return answers;
   },
 };
 
+/** How far ahead of ours the store's clock is at most, by the last answers; the fastest of them tells it best. */
+class Ahead {
+  samples = [];
+
+  async learn() {
+    const askedMs = performance.now();
+    const [seconds, micros] = await redis.time();
+    const aheadMs = Number(seconds) * 1_000 + Number(micros) / 1_000 - askedMs;
+    this.samples = [...this.samples.slice(-19), aheadMs];
+  }
+
+  get mostMs() {
+    return Math.min(...this.samples);
+  }
+}
+
 const shaper = createShaper(
-  { name: 'partner', limit: Number(limit), window: '1s' },
+  { name: 'partner', limit: Number(limit), window: '1s', maxWait: '10m' },
   { store, onStoreError: 'deny', storeTimeout: '5s' },
 );
-await redis.ping();
-const work = () => say({ startMs: performance.timeOrigin + performance.now() });
-await Promise.all(Array.from({ length: Number(jobs) }, () => shaper.schedule('acme', work)));
-await shaper.close();
-await redis.quit();
+const ahead = new Ahead();
+for (let i = 0; i < 20; i += 1) await ahead.learn();
+const timer = setInterval(() => ahead.learn(), 100);
+
+// It tells the latest time that the store's clock may have shown.
+const work = () => say({ startMs: performance.now() + ahead.mostMs });
+const one = () => {
+  const abort = new AbortController();
+  const isAborted = Math.random() < Number(abortShare);
+  // At any time before most of them start.
+  if (isAborted) setTimeout(() => abort.abort('aborted'), Math.random() * 5_000);
+  return shaper.schedule('acme', work, { signal: abort.signal }).catch((reason) => {
+    if (reason !== 'aborted') throw reason;
+    say({ isAborted: true });
+  });
+};
+
+say({ isReady: true });
+process.once('disconnect', () => process.exit());
+process.once('message', async () => {
+  await Promise.all(Array.from({ length: Number(jobs) }, one));
+  clearInterval(timer);
+  await shaper.close();
+  await redis.quit();
+  process.disconnect();
+});
