@@ -66,7 +66,12 @@ const one = () => {
 say({ isReady: true });
 process.once('disconnect', () => process.exit());
 process.once('message', async () => {
-  await Promise.all(Array.from({ length: Number(jobs) }, one));
+  const all = [];
+  for (let i = 0; i < Number(jobs); i += 1) {
+    all.push(one());
+    if (i % 5 === 4) await redis.ping(); // so that the slots of all processes are mixed
+  }
+  await Promise.all(all);
   clearInterval(timer);
   await shaper.close();
   await redis.quit();
