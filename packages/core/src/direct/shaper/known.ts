@@ -21,7 +21,7 @@ export class Known {
     this.seenUs = askedUs;
     // A store that failed has not said that the pause is over.
     this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);
-    if (pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
+    if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
   }
 
   /** Nothing starts before `us`, by our clock, though the store may not know of it yet. */
