@@ -1,14 +1,7 @@
 /** One piece of work that waits for its start, is refused or aborted, or runs. */
 
 import type { HostSignal } from '../../contract/shaper.js';
-
-/** What is used of an `AbortSignal`. */
-export interface Signal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: 'abort', listener: () => void): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
-}
+import { hearAbort, ignoreAbort, type Signal } from './aborts.js';
 
 export type Work = (signal: HostSignal) => unknown;
 
@@ -51,7 +44,7 @@ export class Job {
       this.settle = resolve;
       this.reject = reject;
     });
-    signal?.addEventListener('abort', this.onAbort);
+    if (signal) hearAbort(signal, this.onAbort);
   }
 
   /** False once it has started, was refused or aborted. */
@@ -85,6 +78,6 @@ export class Job {
 
   private end(): void {
     this.waits = false;
-    this.signal?.removeEventListener('abort', this.onAbort);
+    if (this.signal) ignoreAbort(this.signal, this.onAbort);
   }
 }
