@@ -80,7 +80,7 @@ describe('the look at the host', () => {
     ['with a share for each process', {}],
     ['where it then refuses', { onStoreError: 'deny', localShare: undefined }],
   ])('holds up no call for long while the store is frozen: %s', async (_, settings) => {
-    const { store, send, atMs, gaps, faults } = setUp({ storeTimeout: '200ms', ...settings });
+    const { store, send, gaps, faults } = setUp({ storeTimeout: '200ms', ...settings });
     const calls = Array.from({ length: 20 }, () => send(URL_A));
     await pass(2 * PERIOD_MS);
     store.delayMs = 1e9;
