@@ -15,6 +15,7 @@ export {
   fetchGuard,
 } from './fetch/guard.js';
 export { ResponsePermits, type WaitUntil } from './fetch/permit.js';
+export { FetchRecorder } from './fetch/recorder.js';
 export { goneResponse, refusalFields, withFields } from './fetch/response.js';
 export type { HostResponse, WebHeaders, WebRequest, WebResponse, WebSignal } from './fetch/web.js';
 export type { PacedFetchOptions } from './outgoing/options.js';
