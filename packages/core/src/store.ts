@@ -1,6 +1,8 @@
 /** @spillway/core/store: what stores are made of, for those who keep counts elsewhere. */
 
 export { refillTime } from './algorithms/bucket/measure.js';
+export { makeClaimsRule } from './algorithms/claims/rule.js';
+export { MAX_KEEP_US } from './algorithms/claims/step.js';
 export { makeLeasesRule } from './algorithms/leases/rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/step.js';
 export { measure } from './algorithms/measure.js';
@@ -18,12 +20,14 @@ export { mulDiv, type Quotient } from './base/exact.js';
 export type {
   Answer,
   BucketAnswer,
+  ClaimsAnswer,
   LeasesAnswer,
   LogAnswer,
   QueueAnswer,
   Receipt,
   WindowAnswer,
 } from './contract/answer.js';
+export { isEnd } from './contract/ask.js';
 export {
   chargedBranch,
   isCharged,
@@ -39,6 +43,7 @@ export {
   type Algorithm,
   type BucketNumbers,
   type BucketRule,
+  type ClaimsRule,
   capacityOf,
   countOf,
   type LeasesRule,
@@ -51,6 +56,7 @@ export {
 } from './contract/rule.js';
 export type {
   ApplyOptions,
+  Claim,
   Lease,
   Op,
   Step,
@@ -58,6 +64,13 @@ export type {
   StoreErrorPolicy,
   SyncStore,
 } from './contract/store.js';
+export {
+  checkValue,
+  MAX_VALUE_BYTES,
+  type SyncValues,
+  type ValueName,
+  type Values,
+} from './contract/values.js';
 export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';
 export { askParts } from './stores/ask-parts.js';

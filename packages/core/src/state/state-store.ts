@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../base/clock.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
+import { isEnd } from '../contract/ask.js';
 import { spread, uniqueGroup } from '../contract/group.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import { KnownCounts } from '../contract/known-counts.js';
@@ -115,10 +116,10 @@ class StateStore implements Store {
   }
 }
 
-/** Whether nobody waits for the answer any more. What only gives back is welcome at any time. */
+/** Whether nobody waits for the answer any more. What only ends something is welcome at any time. */
 function lateness(steps: readonly Step[], options: ApplyOptions | undefined): () => boolean {
   const deadlineUs = options?.deadlineUs ?? Infinity;
-  if (deadlineUs === Infinity || steps.every(({ op }) => op === 'put')) return () => false;
+  if (deadlineUs === Infinity || steps.every(isEnd)) return () => false;
   return () => systemClock.nowUs() > deadlineUs;
 }
 
