@@ -154,7 +154,10 @@ export class LeaseCycle {
     const calls: Promise<unknown>[] = [];
     for (const step of due) {
       const answers = this.client.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
-      if (!isLater(answers)) continue;
+      if (!isLater(answers)) {
+        if (step.claim) this.renewed(step, answers[0]);
+        continue;
+      }
       const call = answers.then(([answer]) => this.renewed(step, answer));
       this.track(call);
       calls.push(call);
