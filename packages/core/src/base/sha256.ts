@@ -26,7 +26,7 @@ const BLOCK = 64;
 
 // The first 32 bits of the fractions of the cube roots of the first 64 primes.
 // biome-ignore format: a table
-const K = new Uint32Array([
+const K = new Int32Array([
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
   0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
   0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -41,10 +41,10 @@ const K = new Uint32Array([
 export class Sha256 implements Digest {
   // The first 32 bits of the fractions of the square roots of the first eight primes.
   // biome-ignore format: a table
-  private readonly state = new Uint32Array([
+  private readonly state = new Int32Array([
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
   ]);
-  private readonly words = new Uint32Array(64);
+  private readonly words = new Int32Array(64);
   private readonly rest = new Uint8Array(BLOCK);
   private restLength = 0;
   private length = 0;
@@ -75,20 +75,27 @@ export class Sha256 implements Digest {
     for (let from = 0; from < padded.length; from += BLOCK) this.compress(padded, from);
     const result = new Uint8Array(32);
     const out = new DataView(result.buffer);
-    for (const [i, word] of this.state.entries()) out.setUint32(i * 4, word);
+    for (const [i, word] of this.state.entries()) out.setInt32(i * 4, word);
     return result;
   }
 
   private compress(bytes: Uint8Array, from: number): void {
-    const { words } = this;
+    const { state, words } = this;
     this.expand(bytes, from);
-    let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = this.state;
+    // By index: to take a typed array apart, or iterate it, costs more than the rounds.
+    let a = state[0] as number;
+    let b = state[1] as number;
+    let c = state[2] as number;
+    let d = state[3] as number;
+    let e = state[4] as number;
+    let f = state[5] as number;
+    let g = state[6] as number;
+    let h = state[7] as number;
     for (let i = 0; i < 64; i += 1) {
       const s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
-      const chosen = (e & f) ^ (~e & g);
-      const one = (h + s1 + chosen + (K[i] as number) + (words[i] as number)) | 0;
+      const one = (h + s1 + (g ^ (e & (f ^ g))) + (K[i] as number) + (words[i] as number)) | 0;
       const s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
-      const two = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      const two = (s0 + ((a & b) | (c & (a | b)))) | 0;
       h = g;
       g = f;
       f = e;
@@ -98,9 +105,14 @@ export class Sha256 implements Digest {
       b = a;
       a = (one + two) | 0;
     }
-    const { state } = this;
-    const sums = [a, b, c, d, e, f, g, h];
-    for (let i = 0; i < 8; i += 1) state[i] = (state[i] as number) + (sums[i] as number);
+    state[0] = (state[0] as number) + a;
+    state[1] = (state[1] as number) + b;
+    state[2] = (state[2] as number) + c;
+    state[3] = (state[3] as number) + d;
+    state[4] = (state[4] as number) + e;
+    state[5] = (state[5] as number) + f;
+    state[6] = (state[6] as number) + g;
+    state[7] = (state[7] as number) + h;
   }
 
   /** The block as 64 words. */
