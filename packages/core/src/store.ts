@@ -12,6 +12,7 @@ export { MAX_HOLD_US } from './algorithms/queue/step.js';
 export { givenBack, receiptFrom } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
+export { bytesOfText, textOfBytes } from './base/bytes-text.js';
 export { durationBetween, positiveInteger } from './base/checks.js';
 export { type Clock, systemClock } from './base/clock.js';
 export { type Duration, toMicroseconds } from './base/duration.js';
@@ -70,6 +71,7 @@ export {
   type SyncValues,
   type ValueName,
   type Values,
+  valueCode,
 } from './contract/values.js';
 export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';

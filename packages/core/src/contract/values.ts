@@ -1,5 +1,6 @@
 /** Bytes that a store keeps beside its counts, such as the answer that belongs to a claim. */
 
+import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { ApplyOptions } from './apply-options.js';
 
@@ -45,6 +46,11 @@ export interface SyncValues extends Values {
 export const MAX_VALUE_BYTES = 1_048_576;
 
 const MAX_TTL_US = 400 * 86_400_000_000;
+
+/** The code of a value's name, as a store that keeps it by a name gives it to `encodeName`. */
+export function valueCode(id: string): string {
+  return `v:${encodeText(id)}`;
+}
 
 /**
  * What every store checks before it keeps a value.

@@ -34,9 +34,9 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     _mayGrow: boolean,
     stored?: StoredClaim,
   ): ClaimsAnswer {
-    const { allowed, state, dirty } = stepClaim(ask, stored ?? FREE, nowUs, charge);
-    if (dirty) this.keep(ask, state);
-    return { allowed, nowUs, ...state };
+    const { answer, dirty } = stepClaim(ask, stored ?? FREE, nowUs, charge);
+    if (dirty) this.keep(ask, answer);
+    return answer;
   }
 
   restsAt(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
@@ -47,11 +47,14 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     this.states.reclaim(nowUs, () => undefined);
   }
 
-  private keep(ask: Ask<ClaimsRule>, state: ClaimState): void {
+  private keep(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
     const { limiter, rule } = ask;
     const name = this.nameOf(ask);
-    if (state === FREE) this.states.delete(limiter, rule.code, name);
-    else this.states.set(limiter, rule.code, name, { ...state, expiresUs: state.endsUs });
+    if (state === 'free') this.states.delete(limiter, rule.code, name);
+    else {
+      const kept = { state, owner, endsUs, note, expiresUs: endsUs };
+      this.states.set(limiter, rule.code, name, kept);
+    }
   }
 
   /** The length keeps (a, b c) and (a b, c) apart. */

@@ -5,7 +5,7 @@
 
 import { SpillwayError } from '../../base/errors.js';
 import type { ClaimsAnswer } from '../../contract/answer.js';
-import type { Ask, Claim } from '../../contract/ask.js';
+import type { Ask } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/step.js';
 
@@ -19,9 +19,8 @@ export type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note
 export const FREE: ClaimState = { state: 'free', owner: '', endsUs: 0, note: '' };
 
 interface Stepped {
-  readonly allowed: boolean;
-  /** The state after the step, as the rule sees it. */
-  readonly state: ClaimState;
+  /** With the state after the step, as the rule sees it. */
+  readonly answer: ClaimsAnswer;
   /** True if the caller must store that state. */
   readonly dirty: boolean;
 }
@@ -38,22 +37,30 @@ export function stepClaim(
   charge: boolean,
 ): Stepped {
   const { op, rule, claim } = ask;
-  if (op === 'reset') return { allowed: true, state: FREE, dirty: claim !== undefined };
-  if (claim === undefined) throw new SpillwayError('SPW_GROUP_INVALID', `${op} without a claim`);
+  const told = (allowed: boolean, seen: ClaimState, dirty: boolean): Stepped => {
+    const { state, owner, endsUs, note } = seen;
+    return { answer: { allowed, nowUs, state, owner, endsUs, note }, dirty };
+  };
+  if (op === 'reset') return told(true, FREE, claim !== undefined);
+  if (!claim) throw new SpillwayError('SPW_GROUP_INVALID', `${op} without a claim`);
+  const { owner, note = '' } = claim;
   const seen = view(rule, stored, nowUs);
-  const isOwn = seen.state !== 'free' && seen.owner === claim.owner;
-  const isOpen = seen.state === 'free' || (isOwn && seen.state === 'running');
+  const isFree = seen.state === 'free';
+  const isOwn = !isFree && seen.owner === owner;
+  const isOpen = isFree || (isOwn && seen.state === 'running');
   if (op === 'put') {
-    return isOpen && isOwn ? written(FREE) : { allowed: false, state: seen, dirty: false };
+    return isOpen && isOwn ? told(true, FREE, true) : told(false, seen, false);
   }
   if (op === 'done') {
-    if (isOpen) return written(after(claim, 'done', nowUs + rule.keepUs));
-    return { allowed: isOwn, state: seen, dirty: false };
+    if (!isOpen) return told(isOwn, seen, false);
+    return told(true, { state: 'done', owner, endsUs: nowUs + rule.keepUs, note }, true);
   }
-  const acts = isOpen && (op === 'record' || (op === 'take' && charge));
-  if (acts) return written(after(claim, 'running', nowUs + rule.leaseUs));
-  const isRepaired = seen.state !== 'free' && seen.endsUs !== stored.endsUs;
-  return { allowed: isOpen, state: seen, dirty: op === 'take' && isRepaired };
+  if (isOpen && (op === 'record' || (op === 'take' && charge))) {
+    const endsUs = nowUs + rule.leaseUs;
+    return told(true, { state: 'running', owner, endsUs, note: '' }, true);
+  }
+  const isRepaired = !isFree && seen.endsUs !== stored.endsUs;
+  return told(isOpen, seen, op === 'take' && isRepaired);
 }
 
 /** What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock. */
@@ -62,12 +69,4 @@ function view(rule: ClaimsRule, stored: ClaimState, nowUs: number): ClaimState {
   const runs = stored.state === 'running';
   const isPossible = stored.endsUs <= nowUs + (runs ? MAX_LEASE_US : MAX_KEEP_US);
   return isPossible ? stored : { ...stored, endsUs: nowUs + (runs ? rule.leaseUs : rule.keepUs) };
-}
-
-function after({ owner, note = '' }: Claim, state: 'running' | 'done', endsUs: number): ClaimState {
-  return { state, owner, endsUs, note: state === 'done' ? note : '' };
-}
-
-function written(state: ClaimState): Stepped {
-  return { allowed: true, state, dirty: true };
 }

@@ -38,12 +38,12 @@ class StoredClaim implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): ClaimsAnswer {
-    const { allowed, state, dirty } = stepClaim(step as Ask<ClaimsRule>, this.state, nowUs, charge);
+    const { answer, dirty } = stepClaim(step as Ask<ClaimsRule>, this.state, nowUs, charge);
     if (dirty) {
-      this.state = state;
+      this.state = answer;
       this.changed = true;
     }
-    return { allowed, nowUs, ...state };
+    return answer;
   }
 
   text(): string {
