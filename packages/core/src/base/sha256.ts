@@ -38,7 +38,7 @@ const K = new Int32Array([
 ]);
 
 /** Without the host's help. */
-export class Sha256 implements Digest {
+class Sha256 implements Digest {
   // The first 32 bits of the fractions of the square roots of the first eight primes.
   // biome-ignore format: a table
   private readonly state = new Int32Array([

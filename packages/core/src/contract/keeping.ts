@@ -4,9 +4,9 @@ import type { Clock } from '../base/clock.js';
 import type { Answer } from './answer.js';
 import type { Decision } from './decision.js';
 import type { Field } from './field.js';
-import type { LimiterTurn, StepContext } from './limiter.js';
 import type { KeptAnswer, Recorder } from './recorder.js';
 import type { Step } from './store.js';
+import type { LimiterTurn, StepContext } from './turn.js';
 import type { Values } from './values.js';
 
 /** The request and its response, as far as a limiter that keeps answers needs them. */

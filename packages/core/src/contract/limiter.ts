@@ -3,11 +3,13 @@
 import type { Answer } from './answer.js';
 import type { LiveLimits } from './control.js';
 import type { Decision } from './decision.js';
-import type { Fault } from './fault.js';
 import type { Keeping } from './keeping.js';
 import type { Mode, OnStoreError } from './mode.js';
 import type { LimitRequest, Per } from './request.js';
 import type { Step } from './store.js';
+import type { LimiterTurn, StepContext } from './turn.js';
+
+export type { LimiterTurn, StepContext } from './turn.js';
 
 /** How a response ended, as an adapter tells it to {@link Admission.release}. */
 export interface ResponseEnd {
@@ -23,30 +25,6 @@ export interface RequestOutcome extends ResponseEnd {
   readonly durationMs: number;
   /** True if another limiter of the guard refused the request: `status` is that of the refusal, no handler ran. */
   readonly refused?: boolean;
-}
-
-/** What a guard lends its limiters. */
-export interface StepContext {
-  readonly onStoreError: OnStoreError;
-  fault(fault: Fault): void;
-  /**
-   * What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count.
-   */
-  readonly countedAs?: string | undefined;
-  /** How long to wait for a callback that answers with a promise, in milliseconds. Default 1,000. */
-  readonly callbackTimeoutMs?: number | undefined;
-}
-
-/** What a limiter was asked about a request, and what came of it. */
-export interface LimiterTurn<Raw = unknown> {
-  readonly request: LimitRequest<Raw>;
-  /** How far the limiter went: as declared, or as set live. */
-  readonly mode: Mode;
-  /** Of a stored limiter: the question to the store. */
-  readonly step?: Step | undefined;
-  /** Of a stored limiter: the store's answer. */
-  readonly answer?: Answer | undefined;
-  readonly decision: Decision;
 }
 
 /** What a stored limiter makes of a request: a question to the store, or the decision where that needs no store. */

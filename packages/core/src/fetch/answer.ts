@@ -11,7 +11,7 @@ import {
 } from './web.js';
 
 /** The response to send in place of `response`, and when it may be sent. */
-export interface WatchedResponse<Res> {
+interface WatchedResponse<Res> {
   readonly response: Res;
   /** Of a response without a body: it must not be sent before. */
   readonly kept: Promise<void> | undefined;

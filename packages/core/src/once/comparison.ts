@@ -9,7 +9,7 @@ import type { Note } from './note.js';
 const LIMITS = { maxBytes: 10 * 2 ** 20, timeoutMs: 5_000 };
 
 /** `same`, or why it cannot be taken for the same. */
-export type Comparison = 'same' | 'other' | Extract<BodyEnd, 'too-large' | 'late'>;
+type Comparison = 'same' | 'other' | Extract<BodyEnd, 'too-large' | 'late'>;
 
 /** @param own the digest of the parts that the app chose */
 export async function compare<Raw>(
