@@ -29,6 +29,7 @@ export type SpillwayErrorCode =
   | 'SPW_STORE_UNAVAILABLE'
   | 'SPW_TRUST_PROXY_INVALID'
   | 'SPW_TRUST_PROXY_UNSAFE'
+  | 'SPW_VALUE_INVALID'
   | 'SPW_WINDOW_INVALID';
 
 const BRAND = Symbol.for('spillway.error');
