@@ -6,9 +6,11 @@ import {
   type ConcurrencyLimitOptions,
   concurrencyLimit as coreConcurrencyLimit,
   fleetShedder as coreFleetShedder,
+  idempotency as coreIdempotency,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
   type FleetShedderOptions,
+  type IdempotencyOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -73,3 +75,17 @@ export const fleetShedder: (options: FleetShedderOptions<Request>) => StoredLimi
  */
 export const workerShedder: (options: WorkerShedderOptions<Request>) => WorkerShedder<Request> =
   coreWorkerShedder;
+
+/**
+ * `idempotency` of core, whose functions are given Express' request as `raw`. In handlers, `claimOf(req)` has the claim.
+ *
+ * @example
+ * ```ts
+ * import { claimOf, idempotency, spillway } from '@spillway/express';
+ *
+ * const once = spillway(idempotency({ scope: ({ raw }) => raw.user?.id }));
+ * app.post('/charges', once, (req, res) => res.status(201).json({ by: claimOf(req)?.token }));
+ * ```
+ */
+export const idempotency: (options: IdempotencyOptions<Request>) => StoredLimiter<Request> =
+  coreIdempotency;

@@ -5,26 +5,26 @@ import type { FastifyReply } from 'fastify';
 import type { SpillwayOptions } from './options.js';
 
 export class FastifyExchange extends NodeExchange {
-  private readonly reply: FastifyReply;
+  private readonly fastify: FastifyReply;
   private readonly onRefused: SpillwayOptions['onRefused'];
 
   constructor(reply: FastifyReply, onRefused: SpillwayOptions['onRefused']) {
     super(reply.request.raw, reply.raw, onRefused !== undefined);
-    this.reply = reply;
+    this.fastify = reply;
     this.onRefused = onRefused;
   }
 
   override getField(name: string): unknown {
-    return this.reply.getHeader(name);
+    return this.fastify.getHeader(name);
   }
 
   override setField(name: string, value: string): void {
-    if (!this.res.headersSent) this.reply.header(name, value);
+    if (!this.res.headersSent) this.fastify.header(name, value);
   }
 
   /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
   answer(): Promise<unknown> | undefined {
-    const { onRefused, reply } = this;
+    const { onRefused, fastify: reply } = this;
     if (!onRefused) return undefined;
     return this.answerWith(async (admission) => {
       const own = await onRefused(admission, reply.request, reply);
@@ -32,8 +32,12 @@ export class FastifyExchange extends NodeExchange {
     });
   }
 
+  protected override parsedBody(): unknown {
+    return this.fastify.request.body;
+  }
+
   protected override setStatus(status: number): void {
-    if (!this.res.headersSent) this.reply.code(status);
+    if (!this.res.headersSent) this.fastify.code(status);
   }
 
   protected override end(body: string): void {
@@ -42,7 +46,19 @@ export class FastifyExchange extends NodeExchange {
       return;
     }
     // With a serializer of its own, or Fastify would add a charset to the type: problem documents have none.
-    this.reply.serializer(asItIs).send(body);
+    this.fastify.serializer(asItIs).send(body);
+  }
+
+  /** Past the hooks of the app: what was kept has been through them. */
+  protected override endWith(body: Uint8Array): void {
+    const { fastify: reply, res } = this;
+    if (!res.headersSent) {
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      }
+    }
+    reply.hijack();
+    super.endWith(body);
   }
 }
 
