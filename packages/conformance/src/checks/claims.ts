@@ -113,6 +113,11 @@ async function keeps(probe: Probe): Promise<void> {
   const longest = '~'.repeat(256);
   const most = await probe.ask('done', subject, 1, claim('other', 1, longest));
   expectTold('the longest note', `yes: done 1 "${longest}", 1 used, 0 left, 0, 60000`, most);
+  // What a client could take for JSON, or for a number.
+  const number = { id: 'number', owner: '12345678901234e5', note: 'null' };
+  await probe.ask('done', subject, 1, { claim: number });
+  const read = await probe.ask('look', subject, 1, { claim: number });
+  expectTold('a number', 'no: done 12345678901234e5 "null", 1 used, 0 left, NaN, 60000', read);
   await probe.pass(KEEP_US - 1);
   const refused = await probe.ask('take', subject, 1, claim('id', 2));
   expectTold('before the end', `no: done 1 "${NOTE}", 1 used, 0 left, NaN, 0.001`, refused);
@@ -181,11 +186,12 @@ async function countsApart(probe: Probe): Promise<void> {
       [{ ...here, key: '' }, `${text}c`] as const,
     ]),
   ];
-  for (const [subject, id] of claims) {
+  // Each by an owner of its own: one who runs a claim may take it again.
+  for (const [at, [subject, id]] of claims.entries()) {
     const what = `${JSON.stringify(id).slice(0, 40)} of ${JSON.stringify(subject.key).slice(0, 40)}`;
-    const first = await probe.ask('take', subject, 1, claim(id, 1));
+    const first = await probe.ask('take', subject, 1, claim(id, at));
     expectEqual(`${what}: allowed`, true, first.allowed);
-    const second = await probe.ask('take', subject, 1, claim(id, 2));
+    const second = await probe.ask('take', subject, 1, claim(id, 1_000 + at));
     expectEqual(`${what}, by another: allowed`, false, second.allowed);
   }
 }

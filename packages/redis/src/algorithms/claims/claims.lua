@@ -14,7 +14,9 @@ local function claims()
   -- What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock.
   local function view(step, text)
     local ends, letter, rest = match(text, '^(%d+)([rd])(.*)$')
-    if not ends or #rest < 16 then
+    local size = #(rest or '')
+    -- What is no owner or no note here would spoil the reply, and with it the answers to other groups.
+    if size < 16 or size > (letter == 'r' and 16 or 272) or match(rest, '[^ -~]') or match(sub(rest, 1, 16), '[^%w_-]') then
       error(CORRUPT)
     end
     ends = tonumber(ends)

@@ -5,9 +5,13 @@ import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-/** Behind a `k`: the owner, and what was kept. */
-const RUNNING = ['running', /^k([\w-]{16})$/] as const;
-const DONE = ['done', /^k([\w-]{16})([\x20-\x7e]{0,256})$/] as const;
+/** By the number of a state: its name, and the form of its owner and note behind a `k`. */
+const HELD: readonly [State, ...State[]] = [
+  ['free', /^(?!)/],
+  ['running', /^k([\w-]{16})$/],
+  ['done', /^k([\w-]{16})([\x20-\x7e]{0,256})$/],
+];
+type State = readonly [ClaimsAnswer['state'], RegExp];
 
 export const claims: Codec<ClaimsRule> = {
   letter: 'c',
@@ -25,7 +29,7 @@ export const claims: Codec<ClaimsRule> = {
     const { nowUs } = reply;
     if (place === 0) return { allowed, nowUs, state: 'free', owner: '', endsUs: 0, note: '' };
     const endsUs = nowUs + reply.count();
-    const [state, form] = place === 1 ? RUNNING : DONE;
+    const [state, form] = HELD[place] ?? HELD[0];
     const [, owner = '', note = ''] = reply.text(form);
     return { allowed, nowUs, state, owner, endsUs, note };
   },
