@@ -100,9 +100,11 @@ export const workerShedder: (options: WorkerShedderOptions<Context>) => WorkerSh
  *
  * @example
  * ```ts
- * import { idempotency, spillway } from '@spillway/hono';
+ * import { claimOf, idempotency, spillway } from '@spillway/hono';
+ * import { Hono } from 'hono';
  *
- * app.post('/charges', spillway(idempotency({ scope: ({ raw }) => raw.get('userId') })));
+ * const once = spillway(idempotency({ scope: ({ raw }) => raw.get('userId') }));
+ * new Hono().post('/charges', once, (c) => c.json({ by: claimOf(c)?.token }, 201));
  * ```
  */
 export const idempotency: (options: IdempotencyOptions<Context>) => StoredLimiter<Context> =

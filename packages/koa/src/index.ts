@@ -83,6 +83,7 @@ export const workerShedder: (options: WorkerShedderOptions<Context>) => WorkerSh
  * @example
  * ```ts
  * import { idempotency, spillway } from '@spillway/koa';
+ * import Koa from 'koa';
  *
  * const once = spillway(idempotency({ scope: ({ raw }) => raw.state.userId }));
  * new Koa().use(once);
