@@ -35,10 +35,7 @@ const shedders = [
 ];
 const perAddress = spw.rateLimit({ name: 'per-address', limit: 60, window });
 const trial = spw.rateLimit({ name: 'trial', limit: 1, window, mode: 'shadow' }); // a dark launch
-const front = spw.spillway(
-  [once, ...(FOUR === '1' ? shedders : []), perAddress, trial],
-  options,
-);
+const front = spw.spillway([once, ...(FOUR === '1' ? shedders : []), perAddress, trial], options);
 const things = spw.rateLimit({ name: 'per-key', limit: Number(LIMIT), window, key: apiKey });
 const perKey = spw.spillway(things, options);
 

@@ -58,13 +58,17 @@ it.each([
   ['demo-express', 'express', {}],
   ['demo-nestjs', 'nestjs', {}],
   ['demo-nestjs', 'nestjs', { PLATFORM: 'fastify' }],
-])('%s shows what a shell shows (%s, %o)', async (app, adapter, env) => {
-  checkBuilt(adapter);
-  const shown = sessionsIn(readFileSync(join(ROOT, 'apps', app, 'README.md'), 'utf8'));
-  expect(shown.length).toBeGreaterThan(4);
-  const demo = await launch([process.execPath, join(ROOT, 'apps', app, 'server.js')], env);
-  onTestFinished(() => void demo.process.kill('SIGKILL'));
-  const { host } = new URL(demo.url);
-  const written = run(shown.map(({ command }) => command.replaceAll('localhost:3000', host)));
-  expect(comparable(written)).toEqual(comparable(shown.map(({ output }) => output)));
-}, 30_000);
+])(
+  '%s shows what a shell shows (%s, %o)',
+  async (app, adapter, env) => {
+    checkBuilt(adapter);
+    const shown = sessionsIn(readFileSync(join(ROOT, 'apps', app, 'README.md'), 'utf8'));
+    expect(shown.length).toBeGreaterThan(4);
+    const demo = await launch([process.execPath, join(ROOT, 'apps', app, 'server.js')], env);
+    onTestFinished(() => void demo.process.kill('SIGKILL'));
+    const { host } = new URL(demo.url);
+    const written = run(shown.map(({ command }) => command.replaceAll('localhost:3000', host)));
+    expect(comparable(written)).toEqual(comparable(shown.map(({ output }) => output)));
+  },
+  30_000,
+);

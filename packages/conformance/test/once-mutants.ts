@@ -97,10 +97,7 @@ export const onceMutants: readonly AdapterMutant[] = [
   mutant('does not let pages see that it is a repeat', REPEATS, {
     exposes: (res) => {
       right.exposes(res);
-      res.setHeader(
-        'Access-Control-Expose-Headers',
-        'RateLimit, RateLimit-Policy, Retry-After',
-      );
+      res.setHeader('Access-Control-Expose-Headers', 'RateLimit, RateLimit-Policy, Retry-After');
     },
   }),
   mutant('charges a repeat', REPEATS, {
@@ -153,7 +150,11 @@ export const onceMutants: readonly AdapterMutant[] = [
       },
     };
   }),
-  watches('keeps nothing once the client is gone', 'keeps the answer to a client', (watcher, res) => ({
-    end: () => (res.destroyed ? undefined : watcher.end()),
-  })),
+  watches(
+    'keeps nothing once the client is gone',
+    'keeps the answer to a client',
+    (watcher, res) => ({
+      end: () => (res.destroyed ? undefined : watcher.end()),
+    }),
+  ),
 ];

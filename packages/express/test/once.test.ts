@@ -57,15 +57,21 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
   repeatsAfterDepartures(world);
 
   it.each<[string, (req: Request, res: Response) => unknown]>([
-    ['res.write and res.end, in encodings', (_, res) => res.write('YQ==', 'base64') && res.end('62', 'hex')],
+    [
+      'res.write and res.end, in encodings',
+      (_, res) => res.write('YQ==', 'base64') && res.end('62', 'hex'),
+    ],
     ['res.end of bytes', (_, res) => res.type('text').end(Buffer.from('ab'))],
     ['res.sendStatus', (_, res) => res.sendStatus(202)],
     ['res.redirect', (_, res) => res.redirect(303, '/charges/1')],
     ['res.jsonp', (_, res) => res.jsonp({ a: 1 })],
-    ['a response that is flushed first', (_, res) => {
-      res.flushHeaders();
-      res.end('ab');
-    }],
+    [
+      'a response that is flushed first',
+      (_, res) => {
+        res.flushHeaders();
+        res.end('ab');
+      },
+    ],
   ])('keeps what is sent by %s', async (_, answer) => {
     const app = express();
     let runs = 0;
@@ -76,7 +82,11 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     const { ask } = askAt((await serve(app)).port);
     const first = await ask();
     const again = await ask();
-    expect([again.status, String(again.bytes), runs]).toEqual([first.status, String(first.bytes), 1]);
+    expect([again.status, String(again.bytes), runs]).toEqual([
+      first.status,
+      String(first.bytes),
+      1,
+    ]);
     for (const name of ['content-type', 'location', 'etag', 'vary']) {
       expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);
     }

@@ -40,12 +40,15 @@ describe('an answer', () => {
     ['is a text', (reply) => reply.send('text')],
     ['is a stream that is returned', () => Readable.from([Buffer.from('a'), Buffer.from('b')])],
     ['is a Response', () => new Response('web', { status: 202, headers: { 'x-own': '1' } })],
-    ['is hijacked', (reply) => {
-      reply.hijack();
-      reply.raw.writeHead(202, { 'content-type': 'text/own' });
-      reply.raw.write('by ');
-      reply.raw.end('hand');
-    }],
+    [
+      'is hijacked',
+      (reply) => {
+        reply.hijack();
+        reply.raw.writeHead(202, { 'content-type': 'text/own' });
+        reply.raw.write('by ');
+        reply.raw.end('hand');
+      },
+    ],
     ['goes through a serializer', (reply) => reply.serializer(() => 'serialized').send({ a: 1 })],
     ['is 404 of the app', (reply) => reply.callNotFound()],
   ])('is kept that %s, past the hooks of the app', async (_, answer) => {
@@ -63,7 +66,11 @@ describe('an answer', () => {
     const { ask } = askAt((await serve(app)).port);
     const first = await ask();
     const again = await ask();
-    expect([again.status, String(again.bytes), runs]).toEqual([first.status, String(first.bytes), 1]);
+    expect([again.status, String(again.bytes), runs]).toEqual([
+      first.status,
+      String(first.bytes),
+      1,
+    ]);
     expect(again.headers['content-type']).toBe(first.headers['content-type']);
     expect(again.headers['idempotency-replayed']).toBe('true');
   });

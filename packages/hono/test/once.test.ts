@@ -66,15 +66,22 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
   it.each<[string, (c: Context) => Response | Promise<Response>]>([
     ['c.html', (c) => c.html('<p>')],
     ['a Response', () => new Response('own', { status: 202, headers: { location: '/1' } })],
-    ['a stream that is written', (c) => stream(c, async (out) => {
-      await out.write('a ');
-      await out.write('stream');
-    })],
+    [
+      'a stream that is written',
+      (c) =>
+        stream(c, async (out) => {
+          await out.write('a ');
+          await out.write('stream');
+        }),
+    ],
     ['c.notFound', (c) => c.notFound()],
     ['c.redirect', (c) => c.redirect('/charges/1', 303)],
-    ['an HTTPException', () => {
-      throw new HTTPException(402, { message: 'no money' });
-    }],
+    [
+      'an HTTPException',
+      () => {
+        throw new HTTPException(402, { message: 'no money' });
+      },
+    ],
   ])('keeps %s', async (_, answer) => {
     const app = new Hono();
     let runs = 0;
@@ -85,7 +92,11 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
     const { ask } = await serve(app);
     const first = await ask();
     const again = await ask();
-    expect([again.status, String(again.bytes), runs]).toEqual([first.status, String(first.bytes), 1]);
+    expect([again.status, String(again.bytes), runs]).toEqual([
+      first.status,
+      String(first.bytes),
+      1,
+    ]);
     expect(again.headers['idempotency-replayed']).toBe('true');
     for (const name of ['content-type', 'location']) {
       expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);

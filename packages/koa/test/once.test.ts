@@ -47,7 +47,8 @@ function worldOf(Koa: Factory): OnceWorld {
         const { status, headers = {}, body, json } = answer;
         if (status !== undefined) ctx.status = status;
         ctx.set(headers);
-        if (status !== 204) ctx.body = json ?? (body instanceof Uint8Array ? Buffer.from(body) : body);
+        if (status !== 204)
+          ctx.body = json ?? (body instanceof Uint8Array ? Buffer.from(body) : body);
       });
       return askAt((await serve(app)).port);
     },
@@ -66,23 +67,35 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     ['null', (ctx) => Object.assign(ctx, { body: null })],
     ['a number', (ctx) => Object.assign(ctx, { body: 5 })],
     ['a list', (ctx) => Object.assign(ctx, { body: [1, 2] })],
-    ['a stream that is begun', (ctx) => {
-      const stream = new PassThrough();
-      stream.write('a');
-      setImmediate(() => stream.end('b'));
-      ctx.body = stream;
-    }],
+    [
+      'a stream that is begun',
+      (ctx) => {
+        const stream = new PassThrough();
+        stream.write('a');
+        setImmediate(() => stream.end('b'));
+        ctx.body = stream;
+      },
+    ],
     ['an HTTP error', (ctx) => ctx.throw(402, 'no money')],
-    ['an error with fields of its own', (ctx) => ctx.throw(402, 'no', { headers: { location: '/pay' } })],
-    ['a response that is written by hand', (ctx) => {
-      ctx.respond = false;
-      ctx.res.writeHead(202, { 'Content-Type': 'text/own' });
-      ctx.res.end('by hand');
-    }],
-    ['a body of middleware behind the guard', async (ctx) => {
-      await Promise.resolve();
-      ctx.body = Readable.from([Buffer.from('late')]);
-    }],
+    [
+      'an error with fields of its own',
+      (ctx) => ctx.throw(402, 'no', { headers: { location: '/pay' } }),
+    ],
+    [
+      'a response that is written by hand',
+      (ctx) => {
+        ctx.respond = false;
+        ctx.res.writeHead(202, { 'Content-Type': 'text/own' });
+        ctx.res.end('by hand');
+      },
+    ],
+    [
+      'a body of middleware behind the guard',
+      async (ctx) => {
+        await Promise.resolve();
+        ctx.body = Readable.from([Buffer.from('late')]);
+      },
+    ],
   ])('keeps %s', async (_, answer) => {
     const app = new Koa();
     app.silent = true;
@@ -95,7 +108,11 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     const { ask } = askAt((await serve(app)).port);
     const first = await ask();
     const again = await ask();
-    expect([again.status, String(again.bytes), runs]).toEqual([first.status, String(first.bytes), 1]);
+    expect([again.status, String(again.bytes), runs]).toEqual([
+      first.status,
+      String(first.bytes),
+      1,
+    ]);
     expect(again.headers['idempotency-replayed']).toBe('true');
     for (const name of ['content-type', 'location']) {
       expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);

@@ -2,14 +2,7 @@
 
 import { Readable } from 'node:stream';
 import fastifyCompress from '@fastify/compress';
-import {
-  Controller,
-  HttpException,
-  Post,
-  Req,
-  Res,
-  StreamableFile,
-} from '@nestjs/common';
+import { Controller, HttpException, Post, Req, Res, StreamableFile } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
@@ -158,7 +151,11 @@ describe.each(PLACES)('Nest on %s', (_, place) => {
       const { ask } = askAt(port);
       const first = await ask({ path: `/${path}` });
       const again = await ask({ path: `/${path}` });
-      expect([again.status, String(again.bytes), runs]).toEqual([first.status, String(first.bytes), 1]);
+      expect([again.status, String(again.bytes), runs]).toEqual([
+        first.status,
+        String(first.bytes),
+        1,
+      ]);
       expect(again.headers['idempotency-replayed']).toBe('true');
       for (const name of ['content-type', 'location']) {
         expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);

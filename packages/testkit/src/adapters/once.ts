@@ -2,11 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
-import {
-  type IdempotencyOptions,
-  type RequestOutcome,
-  type ResponseEnd,
-} from '@spillway/core';
+import type { IdempotencyOptions, RequestOutcome, ResponseEnd } from '@spillway/core';
 import { expect, it } from 'vitest';
 import { until } from '../index.js';
 import { latch } from './driver.js';
@@ -93,7 +89,8 @@ export function repeats(world: OnceWorld): void {
       expect(again.bytes.equals(first.bytes)).toBe(true);
       // A stream has no length the first time.
       const names = SAME.filter((name) => name !== 'content-length' || first.headers[name]);
-      for (const name of names) expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);
+      for (const name of names)
+        expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);
       expect(again.headers['x-own']).toBeUndefined();
       expect(remaining(again)).toBe('99');
     }
@@ -174,26 +171,29 @@ export function repeats(world: OnceWorld): void {
     expect([String((await again).bytes), isRepeat(await again), runs()]).toEqual(['done', true, 1]);
   });
 
-  it.each(world.parsers)('answers 422 to the key with another body or path (parsed before: %s)', async (parses) => {
-    const { ask, runs } = await start(
-      world,
-      async ({ read }) => ({ json: { got: await read() } }),
-      {},
-      { parses },
-    );
-    const body = '{"amount": 10, "to": "bob"}';
-    const first = await ask({ body });
-    expect(JSON.parse(String(first.bytes))).toEqual({ got: { amount: 10, to: 'bob' } });
-    const again = await ask({ body });
-    expect([isRepeat(again), String(again.bytes)]).toEqual([true, String(first.bytes)]);
-    const other = await ask({ body: '{"amount": 99, "to": "bob"}' });
-    expect(problem(other)).toEqual([422, 'application/problem+json', 422]);
-    expect((await ask({ body, path: '/refunds' })).status).toBe(422);
-    expect((await ask({ body, path: '/charges?dry=1' })).status).toBe(422);
-    expect(isRepeat(await ask({ body }))).toBe(true);
-    const elsewhere = await ask({ body, headers: { 'x-account': 'bob' } });
-    expect([elsewhere.status, isRepeat(elsewhere), runs()]).toEqual([200, false, 2]);
-  });
+  it.each(world.parsers)(
+    'answers 422 to the key with another body or path (parsed before: %s)',
+    async (parses) => {
+      const { ask, runs } = await start(
+        world,
+        async ({ read }) => ({ json: { got: await read() } }),
+        {},
+        { parses },
+      );
+      const body = '{"amount": 10, "to": "bob"}';
+      const first = await ask({ body });
+      expect(JSON.parse(String(first.bytes))).toEqual({ got: { amount: 10, to: 'bob' } });
+      const again = await ask({ body });
+      expect([isRepeat(again), String(again.bytes)]).toEqual([true, String(first.bytes)]);
+      const other = await ask({ body: '{"amount": 99, "to": "bob"}' });
+      expect(problem(other)).toEqual([422, 'application/problem+json', 422]);
+      expect((await ask({ body, path: '/refunds' })).status).toBe(422);
+      expect((await ask({ body, path: '/charges?dry=1' })).status).toBe(422);
+      expect(isRepeat(await ask({ body }))).toBe(true);
+      const elsewhere = await ask({ body, headers: { 'x-account': 'bob' } });
+      expect([elsewhere.status, isRepeat(elsewhere), runs()]).toEqual([200, false, 2]);
+    },
+  );
 
   it('answers 400 to a request without a key where one is required, and to hostile keys', async () => {
     const { ask, runs } = await start(world, () => ({ body: 'ok' }), { required: true });
@@ -257,26 +257,29 @@ export function repeats(world: OnceWorld): void {
     expect(runs()).toBe(2);
   });
 
-  it.each(world.compressions)('gives the same bytes with compression %s the guard', async (compression) => {
-    const text = 'text '.repeat(1_000);
-    const { ask, runs } = await start(
-      world,
-      async ({ read }) => {
-        await read();
-        return { body: text, headers: { 'content-type': 'text/plain' } };
-      },
-      {},
-      { compression },
-    );
-    const accepting = { headers: { 'accept-encoding': 'gzip' } };
-    const first = await ask(accepting);
-    const again = await ask(accepting);
-    for (const reply of [first, again]) {
-      expect(reply.headers['content-encoding']).toBe('gzip');
-      expect(String(gunzipSync(reply.bytes))).toBe(text);
-    }
-    expect([isRepeat(first), isRepeat(again), runs()]).toEqual([false, true, 1]);
-  });
+  it.each(world.compressions)(
+    'gives the same bytes with compression %s the guard',
+    async (compression) => {
+      const text = 'text '.repeat(1_000);
+      const { ask, runs } = await start(
+        world,
+        async ({ read }) => {
+          await read();
+          return { body: text, headers: { 'content-type': 'text/plain' } };
+        },
+        {},
+        { compression },
+      );
+      const accepting = { headers: { 'accept-encoding': 'gzip' } };
+      const first = await ask(accepting);
+      const again = await ask(accepting);
+      for (const reply of [first, again]) {
+        expect(reply.headers['content-encoding']).toBe('gzip');
+        expect(String(gunzipSync(reply.bytes))).toBe(text);
+      }
+      expect([isRepeat(first), isRepeat(again), runs()]).toEqual([false, true, 1]);
+    },
+  );
 }
 
 /** Holds where compression is mounted in front of the guard, and the answer is seen before it. */
@@ -284,7 +287,9 @@ export function repeatsUncompressed(world: OnceWorld): void {
   it('keeps the answer as it was before compression: a client that cannot read it gets it plain', async () => {
     const text = 'text '.repeat(1_000);
     const { ask } = await start(world, () => ({ body: text }), {}, { compression: 'before' });
-    expect((await ask({ headers: { 'accept-encoding': 'gzip' } })).headers['content-encoding']).toBe('gzip');
+    expect(
+      (await ask({ headers: { 'accept-encoding': 'gzip' } })).headers['content-encoding'],
+    ).toBe('gzip');
     const plain = await ask({ headers: { 'accept-encoding': 'identity' } });
     expect([plain.headers['content-encoding'], String(plain.bytes)]).toEqual([undefined, text]);
     expect(isRepeat(plain)).toBe(true);
@@ -321,4 +326,3 @@ export function repeatsAfterDepartures(world: OnceWorld): void {
     expect(runs()).toBe(1);
   });
 }
-

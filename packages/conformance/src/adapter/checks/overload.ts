@@ -1,6 +1,6 @@
 /** Checks of load shedders: which requests get 503 while the service is full, and which do not. */
 
-import { claim, eventually, hasStatus, same } from '../claims.js';
+import { claim, eventually, hasStatus } from '../claims.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import type { Opened, Reply } from '../wire.js';
