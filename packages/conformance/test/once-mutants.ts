@@ -26,8 +26,8 @@ function exchanging(
 /** An adapter that gives another answer than the one that was kept. */
 function replies(name: string, change: (answer: KeptAnswer) => KeptAnswer): AdapterMutant {
   return exchanging(name, REPEATS, (exchange) => {
-    const { reply } = exchange;
-    exchange.reply = (answer) => reply.call(exchange, change(answer));
+    const { repeat } = exchange;
+    exchange.repeat = (answer) => repeat.call(exchange, change(answer));
   });
 }
 

@@ -35,6 +35,22 @@ export const rateLimit: (options: RateLimitOptions<Request>) => StoredLimiter<Re
   coreRateLimit;
 
 /**
+ * `idempotency` of core, whose functions are given Express' request as `raw`. `claimOf(req)` is for handlers. Mounted
+ * before a parser it compares the bytes of bodies; behind one, what the parser has made of them (`req.body`).
+ *
+ * @example
+ * ```ts
+ * import { idempotency, rateLimit, spillway } from '@spillway/express';
+ *
+ * const account = ({ raw }: { raw: Express.Request }) => raw.user?.id;
+ * const limit = rateLimit({ name: 'charges', limit: 100, window: '1m', key: account });
+ * app.use('/charges', spillway([idempotency({ scope: account }), limit]));
+ * ```
+ */
+export const idempotency: (options: IdempotencyOptions<Request>) => StoredLimiter<Request> =
+  coreIdempotency;
+
+/**
  * `concurrencyLimit` of core, whose functions are given Express' request as `raw`.
  *
  * @example
@@ -75,17 +91,3 @@ export const fleetShedder: (options: FleetShedderOptions<Request>) => StoredLimi
  */
 export const workerShedder: (options: WorkerShedderOptions<Request>) => WorkerShedder<Request> =
   coreWorkerShedder;
-
-/**
- * `idempotency` of core, whose functions are given Express' request as `raw`. In handlers, `claimOf(req)` has the claim.
- *
- * @example
- * ```ts
- * import { claimOf, idempotency, spillway } from '@spillway/express';
- *
- * const once = spillway(idempotency({ scope: ({ raw }) => raw.user?.id }));
- * app.post('/charges', once, (req, res) => res.status(201).json({ by: claimOf(req)?.token }));
- * ```
- */
-export const idempotency: (options: IdempotencyOptions<Request>) => StoredLimiter<Request> =
-  coreIdempotency;

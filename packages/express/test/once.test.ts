@@ -62,8 +62,6 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
       (_, res) => res.write('YQ==', 'base64') && res.end('62', 'hex'),
     ],
     ['res.end of bytes', (_, res) => res.type('text').end(Buffer.from('ab'))],
-    ['res.sendStatus', (_, res) => res.sendStatus(202)],
-    ['res.redirect', (_, res) => res.redirect(303, '/charges/1')],
     ['res.jsonp', (_, res) => res.jsonp({ a: 1 })],
     [
       'a response that is flushed first',

@@ -5,26 +5,26 @@ import type { FastifyReply } from 'fastify';
 import type { SpillwayOptions } from './options.js';
 
 export class FastifyExchange extends NodeExchange {
-  private readonly fastify: FastifyReply;
+  private readonly reply: FastifyReply;
   private readonly onRefused: SpillwayOptions['onRefused'];
 
   constructor(reply: FastifyReply, onRefused: SpillwayOptions['onRefused']) {
     super(reply.request.raw, reply.raw, onRefused !== undefined);
-    this.fastify = reply;
+    this.reply = reply;
     this.onRefused = onRefused;
   }
 
   override getField(name: string): unknown {
-    return this.fastify.getHeader(name);
+    return this.reply.getHeader(name);
   }
 
   override setField(name: string, value: string): void {
-    if (!this.res.headersSent) this.fastify.header(name, value);
+    if (!this.res.headersSent) this.reply.header(name, value);
   }
 
   /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
   answer(): Promise<unknown> | undefined {
-    const { onRefused, fastify: reply } = this;
+    const { onRefused, reply } = this;
     if (!onRefused) return undefined;
     return this.answerWith(async (admission) => {
       const own = await onRefused(admission, reply.request, reply);
@@ -33,11 +33,11 @@ export class FastifyExchange extends NodeExchange {
   }
 
   protected override parsedBody(): unknown {
-    return this.fastify.request.body;
+    return this.reply.request.body;
   }
 
   protected override setStatus(status: number): void {
-    if (!this.res.headersSent) this.fastify.code(status);
+    if (!this.res.headersSent) this.reply.code(status);
   }
 
   protected override end(body: string): void {
@@ -46,12 +46,12 @@ export class FastifyExchange extends NodeExchange {
       return;
     }
     // With a serializer of its own, or Fastify would add a charset to the type: problem documents have none.
-    this.fastify.serializer(asItIs).send(body);
+    this.reply.serializer(asItIs).send(body);
   }
 
   /** Past the hooks of the app: what was kept has been through them. */
   protected override endWith(body: Uint8Array): void {
-    const { fastify: reply, res } = this;
+    const { reply, res } = this;
     if (!res.headersSent) {
       for (const [name, value] of Object.entries(reply.getHeaders())) {
         if (value !== undefined) reply.raw.setHeader(name, value);

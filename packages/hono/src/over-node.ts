@@ -58,7 +58,7 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     return recorder;
   }
 
-  override reply(answer: KeptAnswer): void {
+  override repeat(answer: KeptAnswer): void {
     this.repeated = keptResponse(answer, this.c.req.method) as unknown as Response;
   }
 

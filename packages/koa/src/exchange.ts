@@ -25,8 +25,8 @@ export class KoaExchange extends NodeExchange {
     return recorder;
   }
 
-  override reply(answer: KeptAnswer): void {
-    super.reply(answer);
+  override repeat(answer: KeptAnswer): void {
+    super.repeat(answer);
     // Koa guesses a type for a body that has none.
     if (!answer.fields.some(([name]) => name === 'Content-Type')) this.ctx.remove('Content-Type');
   }

@@ -21,6 +21,7 @@ export type SpillwayErrorCode =
   | 'SPW_OPTION_INVALID'
   | 'SPW_REGISTERED_TWICE'
   | 'SPW_SCOPE_INVALID'
+  | 'SPW_SHAPER_BLOCKED'
   | 'SPW_SHAPER_CLOSED'
   | 'SPW_SHAPER_FULL'
   | 'SPW_SHAPER_WAIT'
@@ -37,6 +38,7 @@ const BRAND = Symbol.for('spillway.error');
 
 /** What requests and jobs end with: made often, so that nothing is made of them beforehand. */
 const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
+  'SPW_SHAPER_BLOCKED',
   'SPW_SHAPER_CLOSED',
   'SPW_SHAPER_FULL',
   'SPW_SHAPER_WAIT',

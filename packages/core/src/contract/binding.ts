@@ -4,9 +4,9 @@ import type { Decision } from './decision.js';
 import { statusOf } from './status.js';
 
 /**
- * The decision that counts. Of refusals: first those of limits that are about the caller (429, 403), then those that are
- * about our load (503), then those that are about an idempotency key, and among them the one with the longest wait. If
- * nothing is refused: the one with the least `remaining`.
+ * The decision that counts. Of refusals: first those of limits that are about the caller (429, 403), then those that
+ * are about our load (503), then those that are about an idempotency key, and among them the one with the longest wait.
+ * If nothing is refused: the one with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

@@ -26,8 +26,8 @@ export type Outcome =
  * overloaded: 503), `never` (the cost is more than the limit can ever admit, or the limit is 0: 429), `blocked` (an
  * operator blocked the key: 403), `running` (a request with the same idempotency key is in progress: 409), `mismatch`
  * (the idempotency key belongs to another request: 422), `key-invalid` (the idempotency key is missing or no key: 400),
- * `not-kept` (the request was done, but its answer was not kept: 409), `store-error` (the store could not answer and the
- * limiter is set to deny: 503).
+ * `not-kept` (the request was done, but its answer was not kept: 409), `store-error` (the store could not answer and
+ * the limiter is set to deny: 503).
  */
 export type Reason =
   | 'rate'

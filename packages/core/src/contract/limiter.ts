@@ -68,8 +68,8 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   /** Of a limiter that keeps answers for repeats. A guard has at most one of those. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**
-   * The question to the store, or the decision without it; a promise if a callback answers with one, which must not reject. Must not throw. If its
-   * rule's limit is 0, nobody passes and no store is asked.
+   * The question to the store, or the decision without it; a promise if a callback answers with one, which must not
+   * reject. Must not throw. If its rule's limit is 0, nobody passes and no store is asked.
    *
    * @param binding whether it may refuse the request: false in shadow
    * @param live numbers that were set live, in place of those that were declared

@@ -17,7 +17,7 @@ interface WatchedResponse<Res> {
   readonly kept: Promise<void> | undefined;
 }
 
-/** Shows `response` to `watcher`; `sendsBody` false for HEAD. What is no response, or was read already, is not shown. */
+/** Shows `response` to `watcher`; `sendsBody` is false for HEAD. What is no response, or was read, is not shown. */
 export function watchAnswer<Res extends WebResponse>(
   response: Res,
   watcher: AnswerWatcher,

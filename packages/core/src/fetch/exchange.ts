@@ -58,7 +58,7 @@ export class FetchExchange implements Exchange {
     });
   }
 
-  reply(answer: KeptAnswer): void {
+  repeat(answer: KeptAnswer): void {
     this.response = withFields(keptResponse(answer, this.request.method), this.fields);
   }
 

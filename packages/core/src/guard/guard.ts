@@ -117,22 +117,25 @@ export class ListGuard<Raw> implements Guard<Raw> {
     const now = steps ? undefined : client.askNow(step);
     if (now) {
       this.judge(asks, now);
-      if (exchange) return this.settle(request, turns, startUs, exchange);
-      return this.conclude(turns, startUs);
+      return this.settle(request, turns, startUs, exchange);
     }
     const answers = client.ask(steps ?? [step], request);
-    const go = (given: readonly Answer[]): Admitted<Raw> => {
-      this.judgeAll(turns, given);
-      if (exchange) return this.settle(request, turns, startUs, exchange);
-      return this.conclude(turns, startUs);
-    };
-    return isLater(answers) ? answers.then(go) : go(answers);
+    return isLater(answers)
+      ? answers.then((given) => this.judgeAll(request, turns, given, startUs, exchange))
+      : this.judgeAll(request, turns, answers, startUs, exchange);
   }
 
   /** `answers`: one for each step. */
-  private judgeAll(turns: Turn<Raw>[], answers: readonly Answer[]): void {
+  private judgeAll(
+    request: LimitRequest<Raw>,
+    turns: Turn<Raw>[],
+    answers: readonly Answer[],
+    startUs: number,
+    exchange: KeptExchange | undefined,
+  ): Admitted<Raw> {
     let next = 0;
     for (const turn of turns) if (turn.step && !turn.decision) this.judge(turn, answers[next++]);
+    return this.settle(request, turns, startUs, exchange);
   }
 
   /** If only a claim refuses, its limiter says what to answer, or that the store is to be asked again. */
@@ -140,11 +143,12 @@ export class ListGuard<Raw> implements Guard<Raw> {
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
-    exchange: KeptExchange,
+    exchange: KeptExchange | undefined,
   ): Admitted<Raw> {
-    const turn = this.parts.keepers?.refusing(turns);
-    const settled = turn && this.parts.keepers?.settle(turn, exchange);
-    if (!turn || !settled) return this.conclude(turns, startUs);
+    const { keepers } = this.parts;
+    const turn = exchange && keepers?.refusing(turns);
+    const settled = turn && keepers?.settle(turn, exchange);
+    if (!settled) return this.conclude(turns, startUs);
     const go = (given: Settled | 'again'): Admitted<Raw> => {
       if (given === 'again') {
         for (const asked of turns) if (asked.step) asked.decision = undefined;

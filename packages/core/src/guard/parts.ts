@@ -6,11 +6,10 @@ import type { Control } from '../contract/control.js';
 import type { KeepContext } from '../contract/keeping.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
 import type { Values } from '../contract/values.js';
-import { checkedControl } from '../control/checked-control.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
-import { Resets } from '../stores/resets.js';
+import { followed } from '../stores/followed-control.js';
 import { type Policies, storeTimeoutOf } from '../stores/stack.js';
 import { StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkKeepers, checkLimiters } from './check.js';
@@ -122,17 +121,4 @@ function announce<Raw>(
   const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
   if (rule) client.claim(limiter, rule);
   control?.register?.(limiter.name, rule);
-}
-
-/** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
-function followed(control: Control, client: StoreClient, context: StepContext): Control {
-  const resets = new Resets(control, client);
-  return checkedControl(control, context, (limiter) => {
-    client.forgetAll();
-    try {
-      resets.follow(limiter);
-    } catch (error) {
-      context.fault({ limiter, source: 'control', error });
-    }
-  });
 }

@@ -52,7 +52,7 @@ export class NodeExchange implements Exchange {
     return new NodeRecorder(this.req, this.res, () => this.parsedBody());
   }
 
-  reply({ status, fields, body }: KeptAnswer): void {
+  repeat({ status, fields, body }: KeptAnswer): void {
     this.setStatus(status);
     for (const [name, value] of fields) this.setField(name, value);
     this.endWith(body);

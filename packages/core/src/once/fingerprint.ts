@@ -19,7 +19,7 @@ export function headDigest<Raw>(request: LimitRequest<Raw>, query: string): stri
   return textDigest(parts.join('\n'));
 }
 
-/** The digest of a value: of a body that a parser has read, or of parts that the app chose. Undefined if it has none. */
+/** The digest of a value: of a body that a parser has read, or of parts that the app chose; undefined for none. */
 export function valueDigest(value: unknown): string | undefined {
   try {
     return value === undefined ? undefined : textDigest(stableText(value));

@@ -51,7 +51,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keep?: Duration | undefined;
   /** Whether bodies are kept. Without one, a repeat gets a 409 that says that the request was done. Default true. */
   readonly keepBody?: boolean | undefined;
-  /** Whether the response ends only when the answer is kept, so that whoever has read it meets it again. Default false. */
+  /** Whether a response ends only when its answer is kept, so that whoever has read it meets it again. Default no. */
   readonly keepFirst?: boolean | undefined;
   /**
    * Whether an answer is kept that would be: `false` gives the key up, so that the request runs again. Use it for

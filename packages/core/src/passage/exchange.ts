@@ -52,5 +52,5 @@ export interface Exchange {
    * For guards with `idempotency()`: answers with what was kept of another response to the same request. The fields of
    * the admission are set already.
    */
-  reply?(answer: KeptAnswer): void;
+  repeat?(answer: KeptAnswer): void;
 }

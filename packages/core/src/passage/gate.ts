@@ -18,8 +18,8 @@ import { SeenExchange } from './seen-exchange.js';
 
 /**
  * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because
- * it was `refused`, unless the app answers refusals itself; or nothing because it was `answered`, as it repeats a request
- * whose answer was kept.
+ * it was `refused`, unless the app answers refusals itself; or nothing because it was `answered`, as the repeat of a
+ * request whose answer was kept.
  */
 export type Passage = 'pass' | 'gone' | 'refused' | 'answered';
 
@@ -152,7 +152,7 @@ export class Gate<Raw> {
   }
 
   private see(exchange: Exchange, holder: object): SeenExchange {
-    if (exchange.recorder && exchange.reply) return new SeenExchange(exchange, holder);
+    if (exchange.recorder && exchange.repeat) return new SeenExchange(exchange, holder);
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
       'this adapter does not show responses, so that it cannot keep the answers of idempotency()',
@@ -177,7 +177,7 @@ export class Gate<Raw> {
 function finish(admission: Admission, exchange: Exchange): Passage {
   if (admission.allowed) return 'pass';
   if (admission.repeat) {
-    exchange.reply?.(admission.repeat);
+    exchange.repeat?.(admission.repeat);
     return 'answered';
   }
   exchange.refuse(admission);

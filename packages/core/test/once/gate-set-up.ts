@@ -48,7 +48,7 @@ export class Call implements Exchange, Recorder {
   refuse(admission: Admission): void {
     this.refusal = admission;
   }
-  reply(answer: KeptAnswer): void {
+  repeat(answer: KeptAnswer): void {
     this.answer = answer;
   }
   recorder(): Recorder {

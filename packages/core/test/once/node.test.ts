@@ -139,8 +139,8 @@ function compress(res: ServerResponse): void {
   res.end = ((chunk?: string) => {
     if (chunk) parts.push(Buffer.from(chunk));
     res.writeHead(res.statusCode);
-    write.call(res, gzipSync(Buffer.concat(parts)), () => undefined);
-    return end.call(res);
+    Reflect.apply(write, res, [gzipSync(Buffer.concat(parts))]);
+    return Reflect.apply(end, res, []);
   }) as typeof end;
 }
 

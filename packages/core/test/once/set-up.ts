@@ -89,7 +89,7 @@ export function poster(port: number) {
   return async (
     key: string | undefined,
     init: {
-      body?: BodyInit;
+      body?: string;
       path?: string;
       method?: string;
       headers?: Record<string, string>;

@@ -78,7 +78,10 @@ export class Permits {
     return size;
   }
 
-  /** Gives all permits back, and leaves claims to those whose handlers still run; done when the store has answered, at the latest after 5 s. */
+  /**
+   * Gives all permits back, and leaves claims to their leases, for handlers may still run; done when the store has
+   * answered, at the latest after 5 s.
+   */
   async close(): Promise<void> {
     const releases = [...this.cycles].flatMap(([key, cycle]) => cycle.end(key > 0));
     this.cycles.clear();
