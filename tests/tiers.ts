@@ -25,6 +25,7 @@ const SLOW = [
   'tests/metrics/ops.test.ts',
   'tests/once/processes.test.ts',
   'tests/packaging/',
+  'tests/readme/charge-once.test.ts',
   'tests/readme/readme.test.ts',
 ] as const;
 

@@ -53,7 +53,9 @@ export function keptResponse(answer: KeptAnswer, method: string): HostResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of answer.fields) headers[name] = value;
   if (!isBodiless) headers['Content-Length'] = String(answer.body.length);
-  const body = isBodiless || method === 'HEAD' ? null : answer.body;
+  // None at all where it is empty: of an empty one, servers would guess a type.
+  const isSent = !isBodiless && method !== 'HEAD' && answer.body.length > 0;
+  const body = isSent ? answer.body : null;
   return new Response(body, { status, headers }) as HostResponse;
 }
 

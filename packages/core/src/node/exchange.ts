@@ -48,9 +48,8 @@ export class NodeExchange implements Exchange {
     this.end(admission.body);
   }
 
-  /** Of a framework that keeps the parsed body elsewhere than in `req.body`: refine it. */
   recorder(): Recorder {
-    return new NodeRecorder(this.req, this.res);
+    return new NodeRecorder(this.req, this.res, () => this.parsedBody());
   }
 
   repeat({ status, fields, body }: KeptAnswer): void {
@@ -70,6 +69,11 @@ export class NodeExchange implements Exchange {
     } catch (error) {
       return this.fail(error);
     }
+  }
+
+  /** What a parser before the guard has made of the body: `req.body`, unless the framework keeps it elsewhere. */
+  protected parsedBody(): unknown {
+    return (this.req as { readonly body?: unknown }).body;
   }
 
   /** Sets the status, unless the head was sent. */

@@ -12,21 +12,25 @@ import { type NodeAnswer, watchAnswer } from './answer.js';
 import { type NodeBody, readBody, watchBody } from './body.js';
 
 export class NodeRecorder implements Recorder {
-  private readonly req: NodeBody & { readonly url?: string; readonly body?: unknown };
+  private readonly req: NodeBody & { readonly url?: string };
   private readonly res: NodeAnswer & { shouldKeepAlive?: boolean };
 
-  constructor(req: object, res: object) {
+  private readonly parsed: () => unknown;
+
+  /** @param parsed what a parser has made of the body, wherever the framework keeps it */
+  constructor(req: object, res: object, parsed: () => unknown) {
     this.req = req as NodeRecorder['req'];
     this.res = res as NodeRecorder['res'];
+    this.parsed = parsed;
   }
 
   get query(): string {
     return queryOf(this.req.url ?? '/');
   }
 
-  /** Where Express, Koa, Fastify and their like put it. One that nobody has read was set to something else. */
+  /** Of a body that nobody has read, what is there was not made of it. */
   parsedBody(): unknown {
-    return this.req.readableDidRead ? this.req.body : undefined;
+    return this.req.readableDidRead ? this.parsed() : undefined;
   }
 
   watchBody(watcher: BodyWatcher): void {
