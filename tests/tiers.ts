@@ -23,7 +23,9 @@ const SLOW = [
   'tests/leases/stopped.test.ts',
   'tests/metrics/alertmanager.test.ts',
   'tests/metrics/ops.test.ts',
+  'tests/once/processes.test.ts',
   'tests/packaging/',
+  'tests/readme/charge-once.test.ts',
   'tests/readme/readme.test.ts',
 ] as const;
 
@@ -86,6 +88,7 @@ const USUAL = [
   'tests/issues/two-releases-share-no-debt.test.ts',
   'tests/metrics/conservation.test.ts',
   'tests/model/scenarios.test.ts',
+  'tests/once/calls.test.ts',
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',
