@@ -9,7 +9,7 @@ export { measure } from './algorithms/measure.js';
 export { delayOf } from './algorithms/queue/measure.js';
 export { makeShaperRule } from './algorithms/queue/rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/step.js';
-export { givenBack, receiptFrom } from './algorithms/receipt.js';
+export { givenBack, receiptFrom, receiptOfRest } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { bytesOfText, textOfBytes } from './base/bytes-text.js';

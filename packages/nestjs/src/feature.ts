@@ -8,6 +8,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import {
+  type Control,
   createLimiter,
   createLimiters,
   createShaper,
@@ -114,9 +115,11 @@ class Made implements OnApplicationShutdown {
   readonly byToken = new Map<string, Shaper | KeyedLimiter<Store> | Limiters<string, Store>>();
   private readonly shapers: Shaper[] = [];
   private readonly settings: KeyedLimiterOptions<Store>;
+  private readonly control: Control | undefined;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, onStoreError, breaker, logger, clock, denialCache } = module;
+    this.control = module.control;
     this.settings = { storeTimeout, onStoreError, breaker, logger, clock, denialCache, store };
     for (const [name, options] of Object.entries(feature.shapers ?? {})) {
       const shaper = this.shaper(name, options);
@@ -142,6 +145,7 @@ class Made implements OnApplicationShutdown {
       { ...pace, name },
       {
         ...settings,
+        control: this.control,
         storeTimeout: storeTimeout ?? settings.storeTimeout,
         onStoreError,
         localShare,

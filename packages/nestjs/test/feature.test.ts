@@ -10,6 +10,7 @@ import {
   InjectShaper,
   type KeyedLimiter,
   type Limiters,
+  memoryControl,
   memoryStore,
   type Shaper,
   SPILLWAY_STORE,
@@ -161,6 +162,15 @@ describe('a feature', () => {
     expect([await allowed(), calls]).toEqual([false, 3]);
     clock.advance('30m');
     expect([await allowed(), calls]).toEqual([true, 4]);
+  });
+
+  it('follows the control of the module: its shapers have live paces', async () => {
+    const control = memoryControl();
+    const { shaper } = await made({ shapers: { acme: HOURLY } }, { control });
+    expect(shaper('acme').limit).toBe(1);
+    const note = { by: 'ada', because: 'they allow more', for: '1h' } as const;
+    control.set('acme', { limits: { limit: 60 } }, note);
+    expect(shaper('acme').periodMs).toBe(60_000);
   });
 
   it('does without its store what it says itself, else what the module says', async () => {

@@ -19,6 +19,7 @@ export type SpillwayErrorCode =
   | 'SPW_NAME_REQUIRED'
   | 'SPW_OPTION_INVALID'
   | 'SPW_REGISTERED_TWICE'
+  | 'SPW_SHAPER_BLOCKED'
   | 'SPW_SHAPER_CLOSED'
   | 'SPW_SHAPER_FULL'
   | 'SPW_SHAPER_WAIT'
@@ -35,6 +36,7 @@ const BRAND = Symbol.for('spillway.error');
 
 /** What requests and jobs end with: made often, so that nothing is made of them beforehand. */
 const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
+  'SPW_SHAPER_BLOCKED',
   'SPW_SHAPER_CLOSED',
   'SPW_SHAPER_FULL',
   'SPW_SHAPER_WAIT',

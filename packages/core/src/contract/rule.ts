@@ -143,6 +143,8 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** What a later `put` needs to give back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
+  /** The receipt of what is left after `given` units; left out where only the number of units changes. */
+  rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Whether steps of one count are merged into one of their summed cost. Those that name something are not. */
   readonly merges: boolean;
   /** An empty shelf for a store in memory. */

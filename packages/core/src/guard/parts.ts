@@ -2,11 +2,10 @@
 
 import type { Control } from '../contract/control.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
-import { checkedControl } from '../control/checked-control.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
-import { Resets } from '../stores/resets.js';
+import { followed } from '../stores/followed-control.js';
 import type { Policies } from '../stores/stack.js';
 import { StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
@@ -88,17 +87,4 @@ function announce<Raw>(
   const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
   if (rule) client.claim(limiter, rule);
   control?.register?.(limiter.name, rule);
-}
-
-/** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
-function followed(control: Control, client: StoreClient, context: StepContext): Control {
-  const resets = new Resets(control, client);
-  return checkedControl(control, context, (limiter) => {
-    client.forgetAll();
-    try {
-      resets.follow(limiter);
-    } catch (error) {
-      context.fault({ limiter, source: 'control', error });
-    }
-  });
 }

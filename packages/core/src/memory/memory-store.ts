@@ -66,6 +66,8 @@ export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
 /** What a memory store can beside `apply`: one step, without a list for it or for its answer. */
 export interface OneStepStore {
   readonly apply: SyncStore['apply'];
+  /** By which it decides. */
+  readonly clock: Clock;
   applyOne(step: Step): Answer;
 }
 

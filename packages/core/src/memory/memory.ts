@@ -29,7 +29,7 @@ export class Memory implements SyncStore {
   private readonly buckets = this.own.buckets;
   /** In an object of its own, so that it changes in a frozen store too. */
   private readonly overflow = new Overflow();
-  private readonly clock: Clock;
+  readonly clock: Clock;
   private readonly maxEntries: number;
   /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
   private readonly forgives: boolean;

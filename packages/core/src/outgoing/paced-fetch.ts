@@ -77,18 +77,17 @@ class PacedCall {
 
   private takeSlot(): Promise<Outcome> {
     const signal = this.call.signal as HostSignal | undefined;
-    const work = (own?: HostSignal): Promise<Outcome> => this.start((own ?? signal) as WebSignal);
-    return this.shaper.schedule(this.key, work, { signal });
+    return this.shaper.schedule(this.key, () => this.start(), { signal });
   }
 
   /** The slot has come. */
-  private async start(signal: WebSignal | undefined): Promise<Outcome> {
+  private async start(): Promise<Outcome> {
     const { pauses } = this.pacing;
     const { host } = this.call;
     if (this.key !== host && (await pauses.passOn(host, this.key))) return 'held';
     const startMs = pauses.nowMs();
     try {
-      const response = await this.fetch(signal);
+      const response = await this.fetch();
       const trip = { startMs, endMs: pauses.nowMs() };
       // A `fetch` of yours may answer with anything, and that is between you and it.
       if (response?.headers) await pauses.obey(this.key, host, response, trip);
@@ -98,11 +97,11 @@ class PacedCall {
     }
   }
 
-  private fetch(signal: WebSignal | undefined): Promise<WebResponse> {
+  private fetch(): Promise<WebResponse> {
     const { call, pacing } = this;
     // Called like the global function, which on some runtimes must not be a method of anything.
     const fetch = pacing.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
-    const until = withTimeout(signal, pacing.timeoutMs);
+    const until = withTimeout(call.signal, pacing.timeoutMs);
     if (until === call.signal) return fetch(call.input, call.init);
     return fetch(call.input, { ...call.init, signal: until });
   }

@@ -1,6 +1,7 @@
 /** Obeys the other side: turns what its answers say into pauses of the shaper, which hold for all processes. */
 
 import type { Clock } from '../base/clock.js';
+import { AHEAD_US, shortAheadUs } from '../contract/look-ahead.js';
 import type { Shaper } from '../contract/shaper.js';
 import type { WebResponse } from '../fetch/web.js';
 import { Quota, type Trip } from './quota.js';
@@ -54,8 +55,10 @@ export class Pauses {
   private readonly keys = new Map<string, Known>();
   private readonly shaper: Shaper;
   private readonly options: PausesOptions;
-  /** From the last answer that led to a pause until that was stored: so late do others hear of one. */
+  /** From the last answer that led to a pause until that was stored, in milliseconds. */
   private lagMs = 0;
+  /** How long the store took for it; undefined before the first. */
+  private storeMs: number | undefined;
 
   constructor(shaper: Shaper, options: PausesOptions) {
     this.shaper = shaper;
@@ -109,7 +112,7 @@ export class Pauses {
     const { random, jitter, withX } = this.options;
     const { periodMs } = this.shaper;
     const left = readLeft(response.headers, trip.endMs, withX);
-    const spent = known.quota.spentBy(left, trip, periodMs, this.lagMs);
+    const spent = known.quota.spentBy(left, trip, periodMs, this.deafMs());
     if (!spent) return;
     // What is left is for the calls on the wire, if there are any: who waits for nobody may be alone.
     if (spent.units > 0 && (await this.waitOf(key)) === 0) return;
@@ -145,6 +148,13 @@ export class Pauses {
     }
   }
 
+  /** How long after an answer that leads to a pause calls may still start, which have not heard of it. */
+  private deafMs(): number {
+    const { lagMs, storeMs } = this;
+    const aheadUs = storeMs === undefined ? AHEAD_US : shortAheadUs(storeMs * 1_000);
+    return lagMs + aheadUs / 1_000;
+  }
+
   private spread(ms: number): number {
     const { random, jitter } = this.options;
     return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
@@ -165,6 +175,7 @@ export class Pauses {
     known.pausedUntilMs = startMs + pauseMs;
     try {
       await this.shaper.pause(key, pauseMs);
+      this.storeMs = this.nowMs() - startMs;
       onPause({ key, pauseMs, status, cause });
       return true;
     } catch (error) {

@@ -46,6 +46,36 @@ describe('a pause', () => {
     ]);
   });
 
+  it('is heard later in other processes if it begins shortly before their start, the first time', async () => {
+    const { stores, here, there, starts } = twoProcesses({ limit: 10 });
+    for (const store of stores) store.delayMs = 1;
+    starts.many(there, 8);
+    await pass(180);
+    // Not heard: they have looked for the start at 200 ms already.
+    void here.pause('acme', 100);
+    await pass(40);
+    expect(starts.all).toHaveLength(3);
+    await pass(160);
+    const { length } = starts.all;
+    const nextMs = (starts.ms.at(-1) as number) + 100;
+    await pass(nextMs - 20 - starts.nowMs);
+    // Heard, because after a pause they look as late as they can.
+    void here.pause('acme', 500);
+    await pass(400);
+    expect(starts.all).toHaveLength(length);
+    await pass(2_000);
+    expect(starts.all).toHaveLength(8);
+  });
+
+  it('that nobody expects is looked for once, for all jobs that start within 50 ms', async () => {
+    const { stores, there, starts } = twoProcesses({ limit: 200 });
+    for (const store of stores) store.delayMs = 1;
+    starts.many(there, 200);
+    await pass(1_500);
+    expect(starts.all).toHaveLength(200);
+    expect(stores[1].count('look')).toBeLessThan(30);
+  });
+
   it('does not touch other keys', async () => {
     const { shaper, starts } = setUp();
     await shaper.pause('acme', '3s');

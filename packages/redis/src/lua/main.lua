@@ -1,17 +1,15 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`, `PUT`,
--- `DONE` (shared.lua); `makers` (script.ts): for the letter of each algorithm the function that makes its reader.
--- Returns the reply.
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`,
+-- `PUT`, `DONE` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter. Returns the reply.
 
 local readers = {}
 
--- The function that reads a step of an algorithm from the arguments. Made when first needed: making all of them takes
--- as long as a decision.
+-- The function that reads a step of an algorithm from the arguments. Made when first needed.
 local function reader_of(letter)
   local reader = readers[letter]
   if not reader then
-    reader = makers[letter]()
+    reader = make(letter)
     readers[letter] = reader
   end
   return reader

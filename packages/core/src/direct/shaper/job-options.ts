@@ -25,5 +25,6 @@ export function jobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority
   const { priority = 0, signal } = options;
   if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
   checkHas('signal', 'addEventListener', signal);
+  checkHas('signal', 'removeEventListener', signal);
   return { priority, signal: signal as Signal | undefined };
 }

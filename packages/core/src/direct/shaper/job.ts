@@ -10,7 +10,9 @@ export interface Signal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-export type Work = (signal?: HostSignal) => unknown;
+export type Work = (signal: HostSignal) => unknown;
+
+declare const AbortController: new () => { readonly signal: HostSignal };
 
 export interface JobOptions {
   readonly cost: number;
@@ -66,7 +68,8 @@ export class Job {
   async start(): Promise<void> {
     this.waits = false;
     try {
-      this.settle(await this.work(this.signal as HostSignal | undefined));
+      const signal = this.signal ?? new AbortController().signal;
+      this.settle(await this.work(signal as HostSignal));
     } catch (error) {
       this.reject(error);
     } finally {

@@ -1,10 +1,13 @@
 /** One key of a shaper in this process: its jobs get slots, look once more before they start, and start. */
 
+import { AHEAD_US } from '../../contract/look-ahead.js';
 import type { QueueRule } from '../../contract/rule.js';
+import { periodUsOf } from './hearing.js';
 import type { Job } from './job.js';
-import { AHEAD_US, Known } from './known.js';
+import { Known } from './known.js';
 import { Line } from './line.js';
 import { LocalPace } from './local-pace.js';
+import { OwnPause } from './own-pause.js';
 import { Refill } from './refill.js';
 import type { Heard, Slot, Slots } from './slots.js';
 import { SpareSlots } from './spare-slots.js';
@@ -27,12 +30,11 @@ export class KeyQueue {
   readonly rule: QueueRule;
   readonly slots: Slots;
   readonly line: Line = new Line();
-  readonly known: Known = new Known();
+  readonly known: Known;
   /** Work that starts elsewhere must be counted there, too. */
   readonly localPace: LocalPace;
   private readonly host: KeyQueueHost;
-  /** How much later than its slot a job may start. */
-  private readonly latestUs: number;
+  private readonly ownPause: OwnPause;
   /** Jobs whose slot was asked for, and that are not accepted yet. */
   private readonly applicants = new Set<Job>();
   /** How many of them, aborted ones too, the store has not answered. */
@@ -47,10 +49,11 @@ export class KeyQueue {
     const { rule, slots } = host;
     this.rule = rule;
     this.slots = slots;
+    this.known = new Known(slots.ahead);
     this.spare = new SpareSlots(this.line, slots, () => this.turn());
     this.refill = new Refill(this);
-    this.localPace = new LocalPace(rule);
-    this.latestUs = Math.max(AHEAD_US, rule.windowUs / rule.limit);
+    this.localPace = new LocalPace(rule.burst);
+    this.ownPause = new OwnPause(key, slots);
   }
 
   /** Jobs that wait. */
@@ -62,17 +65,20 @@ export class KeyQueue {
   isAtRest(nowUs: number): boolean {
     const isBusy = this.asked > 0 || this.isLooking || this.refill.isBusy || this.spare.isBusy;
     const isEmpty = this.length === 0 && this.line.first === undefined;
-    return isEmpty && !isBusy && this.localPace.isOver(nowUs);
+    return isEmpty && !isBusy && this.localPace.isOver(nowUs) && this.ownPause.isOver(nowUs);
   }
 
   /** When {@link turn} has something to do; Infinity if only an answer can bring it. */
   dueUs(): number {
+    return Math.min(this.slotDueUs(), this.refill.dueUs(), this.ownPause.dueUs);
+  }
+
+  private slotDueUs(): number {
     const { first, length } = this.line;
-    const refillUs = this.refill.dueUs();
-    if (!first) return refillUs;
+    if (!first) return Infinity;
     const { localUs } = first.at;
-    if (length === 0 || this.known.isSeen(first)) return Math.min(localUs, refillUs);
-    return this.isLooking ? refillUs : Math.min(localUs - AHEAD_US, refillUs);
+    if (length === 0 || this.known.isSeen(first)) return localUs;
+    return this.isLooking ? Infinity : this.known.lookUs(first);
   }
 
   /** Accepts a job if there is a slot for it. `refuse` is told what the store has answered if there is none. */
@@ -121,10 +127,20 @@ export class KeyQueue {
     this.turn();
   }
 
-  /** Nothing starts before this instant of our clock, whatever the store will say. */
-  pauseUntil(us: number): void {
-    this.known.pause(us);
+  /** How much longer it is paused, as far as this process knows, in milliseconds. */
+  get pausedMs(): number {
+    const nowUs = this.slots.nowUs();
+    return (this.known.freeUs(nowUs) - nowUs) / 1_000;
+  }
+
+  /** Nothing starts for so long, here whatever the store will say, elsewhere once the store has heard of it. */
+  async pause(holdUs: number): Promise<Heard> {
+    this.known.pause(this.slots.nowUs() + holdUs);
+    const telling = this.ownPause.begin(holdUs);
     this.turn();
+    const heard = await telling;
+    this.hear(heard);
+    return heard;
   }
 
   /** Learns what an answer tells about the key. */
@@ -137,7 +153,9 @@ export class KeyQueue {
   async close(): Promise<void> {
     this.line.removeJobs();
     this.applicants.clear();
-    await this.spare.giveBack();
+    const pause = this.ownPause.tellAgain();
+    this.ownPause.end();
+    await Promise.all([pause, this.spare.giveBack()]);
   }
 
   /** Does what is due. */
@@ -147,12 +165,21 @@ export class KeyQueue {
     this.startDue(nowUs);
     this.lookAhead(nowUs);
     if (this.refill.dueUs() <= nowUs) void this.refill.begin();
+    if (this.ownPause.dueUs <= nowUs) void this.tellAgain();
     this.host.changed();
   }
 
+  private async tellAgain(): Promise<void> {
+    const heard = await this.ownPause.tellAgain();
+    if (heard) this.hear(heard);
+  }
+
   private note(heard: Heard): void {
-    // The store is back, and knows nothing of what was granted meanwhile.
-    if (!heard.failure) this.line.removeLocalSlots();
+    if (!heard.failure) {
+      // The store is back, and knows nothing of what was granted meanwhile.
+      this.line.removeLocalSlots();
+      this.ownPause.storeIsBack();
+    }
     this.known.hear(heard);
   }
 
@@ -161,12 +188,13 @@ export class KeyQueue {
     const { line } = this;
     while (line.first && this.isVoid(line.first, nowUs)) line.removeSlot(line.first);
     // No store grants what is further away: its clock was set back.
-    const latestUs = this.known.freeUs(nowUs) + this.rule.spanUs + SLACK_US;
+    const latestUs = nowUs + this.rule.waitUs + SLACK_US;
     while (line.last && line.last.at.localUs > latestUs) line.removeSlot(line.last);
   }
 
   private isVoid(slot: Slot, nowUs: number): boolean {
-    const isMissed = nowUs - slot.at.localUs > this.latestUs;
+    const lateUs = nowUs - slot.at.localUs;
+    const isMissed = lateUs > AHEAD_US && lateUs > periodUsOf(slot);
     return isMissed || this.known.isPaused(slot) || this.localPace.forbids(slot);
   }
 
@@ -186,7 +214,7 @@ export class KeyQueue {
   private lookAhead(nowUs: number): void {
     const { first, length } = this.line;
     if (!first || length === 0 || this.isLooking || this.known.isSeen(first)) return;
-    if (first.at.localUs - AHEAD_US > nowUs) return;
+    if (this.known.lookUs(first) > nowUs) return;
     this.isLooking = true;
     void this.slots.look(this.key, (heard) => {
       this.isLooking = false;

@@ -1,10 +1,8 @@
 /** What this process knows of a key from the answers of the store, and from pauses of its own. */
 
+import type { LookAhead } from './look-ahead.js';
 import type { Moment } from './moment.js';
 import type { Heard, Slot } from './slots.js';
-
-/** What was asked for so long before a slot, or later, is new enough for the slot. */
-export const AHEAD_US = 50_000;
 
 export class Known {
   /** When the newest of the answers was asked. */
@@ -12,13 +10,18 @@ export class Known {
   private pausedUntil: Moment | undefined;
   /** The end of a pause that this process began, by our clock, until the store has told of it. */
   private ownUs = -Infinity;
+  private readonly ahead: LookAhead;
+
+  constructor(ahead: LookAhead) {
+    this.ahead = ahead;
+  }
 
   hear({ askedUs, failure, pausedUntil }: Heard): void {
     if (askedUs < this.seenUs) return;
     this.seenUs = askedUs;
     // A store that failed has not said that the pause is over.
     this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);
-    if (pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
+    if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
   }
 
   /** Nothing starts before `us`, by our clock, though the store may not know of it yet. */
@@ -31,9 +34,14 @@ export class Known {
     return this.ownUs;
   }
 
-  /** Whether a pause that began more than {@link AHEAD_US} before the slot would be known. */
-  isSeen({ at }: Slot): boolean {
-    return at.localUs - this.seenUs <= AHEAD_US;
+  /** When to ask the store once more whether there is a pause, before a job starts on the slot. */
+  lookUs({ at }: Slot): number {
+    return this.ahead.lookUs(at.localUs);
+  }
+
+  /** Whether an answer is new enough for the slot: a pause that began before {@link lookUs} would be known. */
+  isSeen(slot: Slot): boolean {
+    return this.lookUs(slot) <= this.seenUs;
   }
 
   isPaused({ at }: Slot): boolean {

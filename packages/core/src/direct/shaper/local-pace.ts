@@ -1,27 +1,26 @@
 /** What this process started of a key while the store did not know of it: a bucket at the whole pace. */
 
-import type { QueueRule } from '../../contract/rule.js';
-import type { Slot } from './slots.js';
+import { periodUsOf, type Slot } from './hearing.js';
 
 export class LocalPace {
-  private readonly periodUs: number;
-  private readonly burst: number;
   /** When the bucket is full again. */
   private fullUs = -Infinity;
+  private readonly burst: number;
 
-  constructor({ windowUs, limit, burst }: QueueRule) {
-    this.periodUs = windowUs / limit;
+  constructor(burst: number) {
     this.burst = burst;
   }
 
   /** Counts a start on a slot, if it is one of the stand-in's. */
-  count({ isLocal, at, cost }: Slot): void {
-    if (isLocal) this.fullUs = Math.max(this.fullUs, at.localUs) + cost * this.periodUs;
+  count(slot: Slot): void {
+    const { isLocal, at, cost } = slot;
+    if (isLocal) this.fullUs = Math.max(this.fullUs, at.localUs) + cost * periodUsOf(slot);
   }
 
   /** Whether a slot of the store comes too soon after what it does not know of. */
-  forbids({ isLocal, at, cost }: Slot): boolean {
-    return !isLocal && at.localUs < this.fullUs + (cost - this.burst) * this.periodUs;
+  forbids(slot: Slot): boolean {
+    const { isLocal, at, cost } = slot;
+    return !isLocal && at.localUs < this.fullUs + (cost - this.burst) * periodUsOf(slot);
   }
 
   isOver(nowUs: number): boolean {

@@ -1,7 +1,7 @@
 /** The options of a shaper, checked. */
 
 import { makeShaperRule } from '../../algorithms/queue/rule.js';
-import { checkOptions } from '../../base/check-shapes.js';
+import { checkObject, checkOptions } from '../../base/check-shapes.js';
 import {
   checkBurst,
   checkLimit,
@@ -12,6 +12,8 @@ import {
 } from '../../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../../base/duration.js';
 import { mustBe, SpillwayError } from '../../base/errors.js';
+import { type HintOptions, randomOf } from '../../base/hint.js';
+import type { Control } from '../../contract/control.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Store } from '../../contract/store.js';
 import { nameOf } from '../../limits/rule-options.js';
@@ -39,7 +41,8 @@ export interface ShaperOptions {
 
 /** Where a shaper keeps its pace, and what it does when the store does not answer. */
 export interface ShaperSettings
-  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'> {
+  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'>,
+    Pick<HintOptions, 'random'> {
   /**
    * What to do when the store cannot answer: `local` (default) keeps `localShare` of the pace in this process, `deny`
    * refuses what has no start yet. What has one starts in both cases.
@@ -50,6 +53,11 @@ export interface ShaperSettings
    * Required with a store that answers later, because eight processes at the whole pace each are not a pace.
    */
   readonly localShare?: number | undefined;
+  /**
+   * Live settings: `limit` and `window` change the pace, and a blocked key is refused. What has a slot keeps it. Modes,
+   * shares, a live `burst` and allowed keys are not for shapers. Default: none.
+   */
+  readonly control?: Control | undefined;
 }
 
 /** The options as a shaper goes by them. */
@@ -57,6 +65,7 @@ interface ShaperNumbers {
   readonly name: string;
   readonly rule: QueueRule;
   readonly maxQueue: number;
+  readonly random: () => number;
 }
 
 /**
@@ -79,12 +88,14 @@ export function numbersOf(options: ShaperOptions, settings: ShaperSettings): Sha
     );
   }
   const name = checkName(nameOf(options));
-  return { name, rule: makeShaperRule(limit, windowUs, burst, waitUs), maxQueue };
+  const rule = makeShaperRule(limit, windowUs, burst, waitUs);
+  return { name, rule, maxQueue, random: randomOf(settings) };
 }
 
 function checkSettings(settings: ShaperSettings): void {
   checkClientOptions(settings);
-  const { store, onStoreError, localShare } = settings;
+  const { store, onStoreError, localShare, control } = settings;
+  if (control !== undefined) checkObject('control', control);
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';
   if (mayFail && localShare === undefined) {

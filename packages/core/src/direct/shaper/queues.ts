@@ -16,7 +16,8 @@ export class Queues {
   }
 
   get(key: string): KeyQueue | undefined {
-    return this.byKey.get(key);
+    // Nearly always nothing waits, and to look for a key costs as much as to look for its count.
+    return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 
   of(key: string): KeyQueue {
