@@ -43,7 +43,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly retryErrors?: boolean | undefined;
   /**
    * How long a call may take, its body included, from when its slot has come: 1 ms to 24 h, a fraction of a millisecond
-   * counts as a whole one. Then it fails with the runtime's `TimeoutError`. Each repetition has this time again. Default: no end.
+   * counts as a whole one. Then it fails with the runtime's `TimeoutError`. Each repetition has this time again.
+   * Default: no end.
    */
   readonly timeout?: Duration | undefined;
   /**
