@@ -42,7 +42,6 @@ const USUAL = [
   'packages/core/test/refusals.test.ts',
   'packages/core/test/resilience-probe.test.ts',
   'packages/core/test/shaper/any-order.test.ts',
-  'packages/core/test/shaper/many-keys.test.ts',
   'packages/core/test/shed/signals.test.ts',
   'packages/core/test/stand-in.test.ts',
   'packages/express/test/',
