@@ -15,7 +15,7 @@ import { DirectClient } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
 import { costIn, jobOptions } from './job-options.js';
-import type { KeyQueueHost } from './key-queue.js';
+import type { KeyQueue, KeyQueueHost } from './key-queue.js';
 import { LivePace } from './live-pace.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
 import { Queues } from './queues.js';
@@ -186,8 +186,8 @@ class Paced implements Shaper, KeyQueueHost {
     void run.then(() => this.running.delete(run));
   }
 
-  changed(): void {
-    this.queues.update(this.waiting.size > 0);
+  changed(queue: KeyQueue): void {
+    this.queues.update(queue, this.waiting.size > 0);
   }
 
   private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
