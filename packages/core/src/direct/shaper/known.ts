@@ -59,7 +59,7 @@ export class Known {
     return startUs <= this.lookedForUs || this.lookUs(startUs) <= this.seenUs;
   }
 
-  /** Whether the slot may be so late because the store took long to answer, and not because this process stood still. */
+  /** Whether a slot may be so late because the store took long to answer, not because this process stood still. */
   excuses(lateUs: number): boolean {
     return lateUs <= this.answerUs;
   }
