@@ -76,6 +76,7 @@ const USUAL = [
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',
   'tests/conformance/same-on-both.test.ts',
+  'tests/conformance/shapers.test.ts',
   'tests/conformance/state.test.ts',
   'tests/issues/a-late-release-is-a-release.test.ts',
   'tests/issues/a-receipt-without-units.test.ts',
