@@ -5,7 +5,9 @@ import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
 import type { ResponseEnd } from '../contract/limiter.js';
+import type { Step } from '../contract/store.js';
 import type { ResponseWriter } from '../http/response-writer.js';
+import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
 import type { DecidedTurn } from './turn.js';
 
@@ -13,6 +15,7 @@ import type { DecidedTurn } from './turn.js';
 interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
+  readonly client: StoreClient;
 }
 
 /** Made for each request: `declare` keeps the compiler from setting each field twice. */
@@ -88,12 +91,36 @@ export class GuardAdmission<Raw> implements Admission {
     return this.end(end, false);
   }
 
+  /** The limiter of which both this and `other`, of another guard, have charged the same count; undefined if none. */
+  countedTwice(other: GuardAdmission<unknown>): string | undefined {
+    if (this.shared.client.store !== other.shared.client.store) return undefined;
+    const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
+    return twice?.limiter.name;
+  }
+
   private end(end: ResponseEnd, refused: boolean): Promise<void> | undefined {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
     return this.shared.ending.end(open, end, refused, this.startUs);
   }
+}
+
+/** The limiter of which two admissions have charged the same count; undefined if there is none. */
+export function countedTwice(one: object, other: object): string | undefined {
+  if (!(one instanceof GuardAdmission && other instanceof GuardAdmission)) return undefined;
+  return one.countedTwice(other);
+}
+
+function chargesSame<Raw, Other>(one: DecidedTurn<Raw>, other: DecidedTurn<Other>): boolean {
+  const [step, same] = [one.step, other.step];
+  if (!step || !same || !one.answer?.allowed || !other.answer?.allowed) return false;
+  if (step.cost === 0 || same.cost === 0) return false;
+  return countId(step) === countId(same);
+}
+
+function countId({ limiter, key, rule }: Step): string {
+  return JSON.stringify([limiter, key, rule.code]);
 }
 
 function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {

@@ -7,6 +7,7 @@ import type { Limiter, StoredLimiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
+import type { Notices } from '../observe/notices.js';
 import { decideStored } from './deciding.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';
@@ -18,7 +19,7 @@ import type { DecidedTurn, Turn } from './turn.js';
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
  *
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
- * `SPW_OPTION_INVALID`
+ * `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -38,7 +39,17 @@ export function createGuard<Raw = unknown>(
   limiters: Limiter<Raw> | readonly Limiter<Raw>[],
   options: GuardOptions<Raw> = {},
 ): Guard<Raw> {
-  return new ListGuard(Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>], options);
+  return guardOf(limiters, options, {});
+}
+
+/** {@link createGuard} for adapters. `own`: names of options that are theirs. */
+export function guardOf<Raw>(
+  limiters: Limiter<Raw> | readonly Limiter<Raw>[],
+  options: GuardOptions<Raw>,
+  own: object,
+): ListGuard<Raw> {
+  const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
+  return new ListGuard(list, options, own);
 }
 
 class ListGuard<Raw> implements Guard<Raw> {
@@ -46,10 +57,15 @@ class ListGuard<Raw> implements Guard<Raw> {
   private readonly options: GuardOptions<Raw>;
   private readonly parts: Parts<Raw>;
 
-  constructor(limiters: readonly Limiter<Raw>[], options: GuardOptions<Raw>) {
+  constructor(limiters: readonly Limiter<Raw>[], options: GuardOptions<Raw>, own: object) {
     this.options = options;
-    this.parts = partsOf(limiters, options);
+    this.parts = partsOf(limiters, options, own);
     this.limiters = listed(limiters);
+  }
+
+  /** Told of what may be a mistake in how the app is put together. */
+  get notices(): Notices {
+    return this.parts.notices;
   }
 
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {

@@ -4,6 +4,8 @@ import type { Control } from '../contract/control.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
 import { checkedControl } from '../control/checked-control.js';
 import { ResponseWriter } from '../http/response-writer.js';
+import { tellOfLimiters } from '../observe/limiter-notices.js';
+import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
 import { Resets } from '../stores/resets.js';
@@ -18,6 +20,7 @@ import { Permits } from './permits/permits.js';
 import { Questions } from './questions.js';
 
 export interface Parts<Raw> {
+  readonly notices: Notices;
   readonly observers: Observers;
   readonly context: StepContext;
   readonly client: StoreClient;
@@ -28,12 +31,16 @@ export interface Parts<Raw> {
   readonly writer: ResponseWriter;
 }
 
-/** @throws SpillwayError what `createGuard` throws */
+/**
+ * @param extra names of options that are not the guard's, but its adapter's
+ * @throws SpillwayError what `createGuard` throws
+ */
 export function partsOf<Raw>(
   limiters: readonly Limiter<Raw>[],
   options: GuardOptions<Raw>,
+  extra: object,
 ): Parts<Raw> {
-  checkGuardOptions(options);
+  checkGuardOptions(options, extra);
   checkLimiters(limiters, options.store);
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
   const own = {
@@ -50,18 +57,21 @@ export function partsOf<Raw>(
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
   const permits = new Permits(client);
   for (const limiter of limiters) announce(limiter, client, options.control);
+  const notices = new Notices(options);
+  tellOfLimiters(notices, limiters, client.withoutStore);
   const control = options.control && followed(options.control, client, context);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
     return { limiter, context: { ...context, countedAs } };
   });
   return {
+    notices,
     observers,
     context,
     client,
     permits,
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
-    known: new KnownDecisions(control, client, context),
+    known: new KnownDecisions(control, client, context, notices),
     ending: new Ending(limiters, permits, client.clock, context),
     writer,
   };

@@ -33,7 +33,7 @@ export interface MemoryStore extends SyncStore {
 /**
  * Keeps counts in memory, for one process: at most `maxEntries`, answered without a promise.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createLimiter, memoryStore } from '@spillway/core';
@@ -43,7 +43,7 @@ export interface MemoryStore extends SyncStore {
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  checkOptions(options);
+  checkOptions(options, 'memoryStore()', { maxEntries: 1, clock: 1 });
   const { maxEntries = 1_000_000, clock } = options;
   checkClock(clock);
   return new Memory(clock ?? systemClock, integerBetween('maxEntries', maxEntries, 1, 100_000_000));

@@ -1,6 +1,7 @@
 /** Keeps with a request what its guards said, for the handlers behind them. */
 
 import type { Admission } from '../contract/admission.js';
+import { countedTwice } from '../guard/guard-admission.js';
 import type { Notices } from '../observe/notices.js';
 
 // A registered symbol: it is found by another copy of this package too.
@@ -10,12 +11,36 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Adds an admission to those of a request. */
-export function rememberAdmission(request: object, admission: Admission): void {
+/** Adds an admission to those of a request. `notices` is told if another guard has charged the same count for it. */
+export function rememberAdmission(request: object, admission: Admission, notices: Notices): void {
   // Not by reading it: to look for what is not there along a framework's prototypes takes as long as a decision.
-  if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
-  // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
-  else (request as Holder)[ADMISSIONS] = [admission];
+  if (!Object.hasOwn(request, ADMISSIONS)) {
+    // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
+    (request as Holder)[ADMISSIONS] = [admission];
+    return;
+  }
+  const before = admissionsOf(request);
+  if (notices.hears('SPW_COUNTED_TWICE')) tellCountedTwice(before, admission, notices);
+  (request as Holder)[ADMISSIONS]?.push(admission);
+}
+
+function tellCountedTwice(
+  before: readonly Admission[],
+  admission: Admission,
+  notices: Notices,
+): void {
+  for (const other of before) {
+    const name = countedTwice(other, admission);
+    if (name === undefined) continue;
+    notices.tell('SPW_COUNTED_TWICE', () => counted(name), name);
+  }
+}
+
+function counted(limiter: string): string {
+  return (
+    `limiter "${limiter}" stands in two guards on the way of a request, and both charge the same count: ` +
+    'leave it out of one of them, or give each limit a name of its own'
+  );
 }
 
 /**
@@ -29,15 +54,18 @@ export function admissionBefore(
 ): Admission | undefined {
   if (!Object.hasOwn(request, ADMISSIONS)) return undefined;
   const before = admissionsOf(request).find((admission) => admission.guard === guard);
-  if (before) notices.tell('SPW_REGISTERED_TWICE', () => twice(before));
+  if (before) notices.tell('SPW_REGISTERED_TWICE', () => twice(before), namesOf(before));
   return before;
 }
 
-function twice({ decisions }: Admission): string {
-  const names = decisions.map(({ limiter }) => limiter).join(', ');
+function namesOf({ decisions }: Admission): string {
+  return decisions.map(({ limiter }) => limiter).join(', ');
+}
+
+function twice(before: Admission): string {
   return (
-    `the guard of ${names} is mounted twice on the way of a request, which was counted once: ` +
-    'mount it once (SPW_REGISTERED_TWICE)'
+    `the guard of ${namesOf(before)} is mounted twice on the way of a request, which was counted once: ` +
+    'mount it once'
   );
 }
 

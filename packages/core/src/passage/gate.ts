@@ -5,13 +5,14 @@ import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
-import { createGuard } from '../guard/guard.js';
+import { guardOf } from '../guard/guard.js';
 import type { Guard, GuardOptions } from '../guard/options.js';
 import { setFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
-import { Notices } from '../observe/notices.js';
+import type { Notices } from '../observe/notices.js';
 import { admissionBefore, rememberAdmission } from './admissions.js';
 import type { Exchange } from './exchange.js';
+import { extraNames, type GateOptions } from './gate-options.js';
 
 /**
  * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because
@@ -38,15 +39,20 @@ export class Gate<Raw> {
   private readonly guard: Guard<Raw>;
   private readonly options: GuardOptions<Raw>;
 
-  /** @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard` */
+  /**
+   * @param own the names of options that the adapter has beside those of every gate; others are refused
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard`
+   */
   constructor(
     limiters: Limiter<Raw> | readonly Limiter<Raw>[],
-    options: GuardOptions<Raw> & { readonly onRefused?: unknown },
+    options: GateOptions<Raw> & { readonly onRefused?: unknown },
+    own: object = {},
   ) {
     this.options = options;
-    this.guard = createGuard(limiters, options);
+    const guard = guardOf(limiters, options, extraNames(own));
+    this.guard = guard;
+    this.notices = guard.notices;
     checkCallback('onRefused', options.onRefused);
-    this.notices = new Notices(options);
   }
 
   /**
@@ -145,7 +151,7 @@ export class Gate<Raw> {
   /** A holder that cannot be marked, such as a frozen request, is limited all the same. */
   private remember(admission: Admission, holder: object): void {
     try {
-      rememberAdmission(holder, admission);
+      rememberAdmission(holder, admission, this.notices);
     } catch (error) {
       this.excuse(error);
     }
