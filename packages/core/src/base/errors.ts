@@ -157,7 +157,8 @@ export function messageOf(thrown: unknown): string {
 export function show(value: unknown): string {
   let text: string;
   try {
-    text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+    // A function shows its source.
+    text = typeof value === 'string' ? JSON.stringify(value) : String(value).replace(/\s+/g, ' ');
   } catch {
     text = typeof value;
   }

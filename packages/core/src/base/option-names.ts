@@ -24,36 +24,39 @@ export function checkNames(of: string, options: object, names: object, other?: O
     if (value === undefined || Object.hasOwn(names, name)) continue;
     throw new SpillwayError(
       'SPW_OPTION_UNKNOWN',
-      `${of} has no option "${name.slice(0, 60)}": ${mendFor(name, names, other)}`,
+      `${of} has no option "${name.slice(0, 60)}": ${mendFor(name, of, names, other)}`,
     );
   }
 }
 
 /** What to write in place of an unknown name. */
-function mendFor(name: string, names: object, other: OtherPlace | undefined): string {
+function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
   const ours = ourNameFor(name);
   if (ours?.endsWith(')')) return `use ${ours} instead`;
   if (ours && Object.hasOwn(names, ours)) return `use "${ours}" instead`;
   const near = nearest(name, Object.keys(names));
   const place = other && Object.hasOwn(other[1], ours ?? name) ? other[0] : placeOf(ours ?? name);
-  if (place && ours) return `use "${ours}" of ${place} instead`;
-  if (place && near?.distance !== 0) return `"${name}" is an option of ${place}`;
-  return near ? `did you mean "${near.name}"?` : `it has ${Object.keys(names).sort().join(', ')}`;
+  if (place && place !== of) {
+    return ours ? `use "${ours}" of ${place} instead` : `"${name}" is an option of ${place}`;
+  }
+  return near ? `did you mean "${near}"?` : `it has ${Object.keys(names).sort().join(', ')}`;
 }
 
 /** The name that is most like another one, if it is like it at all; upper and lower case are the same. */
-function nearest(
-  name: string,
-  names: readonly string[],
-): { readonly name: string; readonly distance: number } | undefined {
-  if (name.length > 40) return undefined;
-  const near = names.map((own) => ({
-    name: own,
-    distance: distance(name.toLowerCase(), own.toLowerCase()),
-  }));
-  near.sort((a, b) => a.distance - b.distance);
-  const [best] = near;
-  return best && best.distance * 3 <= Math.max(name.length, 3) ? best : undefined;
+function nearest(name: string, names: readonly string[]): string | undefined {
+  const { length } = name;
+  if (length > 40) return undefined;
+  let best: string | undefined;
+  // Two letters that changed places are two changes: allowed from five letters on.
+  let least = Math.max(1, length / 2.5);
+  for (const own of names) {
+    const changes = distance(name.toLowerCase(), own.toLowerCase());
+    if (changes < least || (changes === least && best === undefined)) {
+      best = own;
+      least = changes;
+    }
+  }
+  return best;
 }
 
 /** How many letters are to be added, taken away or changed (V. I. Levenshtein, "Binary codes", 1966). */

@@ -18,14 +18,14 @@ export function tellOfLimiters(
   limiters: readonly Made[],
   withoutStore: number,
 ): void {
+  let isOfHandler = withoutStore >= MANY;
   for (const { name, notices: own = [] } of limiters) {
-    for (const notice of own) {
-      if (notice.code !== MADE_IN_HANDLER.code)
-        notices.tell(notice.code, () => notice.message, name);
-      // Once may be right: a handler may keep what it has made. In a store that was given, a limiter goes on where the
-      // one before it was.
-      else if (withoutStore > 0) notices.tell(notice.code, () => notice.message, name, 2);
+    for (const { code, message } of own) {
+      if (code !== MADE_IN_HANDLER.code) notices.tell(code, () => message, name);
+      // Once may be right, for a handler may keep what it has made; and in a store that was given, a limiter goes on
+      // where the one before it was.
+      else if (withoutStore > 0 && notices.times(code, name) > 1) isOfHandler = true;
     }
   }
-  if (withoutStore >= MANY) notices.tell(MADE_IN_HANDLER.code, () => MADE_IN_HANDLER.message);
+  if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, () => MADE_IN_HANDLER.message);
 }

@@ -47,15 +47,19 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
+  /** How often there was this reason for a line, with this time: for what may be right once. */
+  times(code: NoticeCode, of: string): number {
+    return this.logger ? timesOf(this.logger, `${code} ${of}`) : 0;
+  }
+
   /**
    * Logs what is wrong in one line, the first time that it comes. Never throws.
    *
    * @param of the limiter or guard that it is about; left out for what is about the whole app
-   * @param from the first time that is told, where once may be right
    */
-  tell(code: NoticeCode, message: () => string, of = '', from = 1): void {
+  tell(code: NoticeCode, message: () => string, of = ''): void {
     const { logger } = this;
-    if (!logger || !this.hears(code) || timesOf(logger, `${code} ${of}`) !== from) return;
+    if (!logger || !this.hears(code) || this.times(code, of) > 1) return;
     try {
       const text = message();
       const named = text.includes(code) ? text : `${text} (${code})`;
