@@ -148,6 +148,15 @@ export const THROWN = [
     { passOnStoreError: true },
     has('the guard', 'passOnStoreError', 'use "onStoreError" instead'),
   ),
+  guard('UNKNOWN_OPTION', { statusCode: 503 }, (world) =>
+    world === 'fetch'
+      ? /^the guard has no option "statusCode": it has blockedStatus, /
+      : has(
+          'the guard',
+          'statusCode',
+          `use "${world === 'NestJS' ? 'exception' : 'onRefused'}" instead`,
+        ),
+  ),
   guard(
     'UNKNOWN_OPTION',
     { insuranceLimiter: {} },

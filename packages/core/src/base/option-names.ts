@@ -31,7 +31,7 @@ export function checkNames(of: string, options: object, names: object, other?: O
 
 /** What to write in place of an unknown name. */
 function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
-  const ours = ourNameFor(name);
+  const ours = ourNameFor(name, names);
   if (ours?.endsWith(')')) return `use ${ours} instead`;
   if (ours && Object.hasOwn(names, ours)) return `use "${ours}" instead`;
   const near = nearest(name, Object.keys(names));

@@ -5,7 +5,10 @@
  * @upstash/ratelimit 2, @fastify/rate-limit 10 and koa-ratelimit 6, and some that come to mind.
  */
 
-/** Ours, and what takes its place in other packages. What ends with `()` is a function of ours, no option. */
+/**
+ * Ours, and what takes its place in other packages. What ends with `()` is a function of ours, no option. Of two that
+ * are ours, the function with the unknown option has one.
+ */
 const OTHERS: Readonly<Record<string, string>> = {
   limit: 'max points tokens',
   window: 'windowMs duration ttl timeWindow interval period',
@@ -17,7 +20,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   skip: 'skipIf ignoreUserAgents allowList whitelist',
   headers:
     'standardHeaders legacyHeaders setHeaders disableHeader addHeaders addHeadersOnExceeding enableDraftSpec draft_polli_ratelimit_headers',
-  onRefused: 'handler message statusCode status errorMessage errorResponseBuilder throw onLimited',
+  'onRefused exception':
+    'handler message statusCode status errorMessage errorResponseBuilder throw onLimited',
   onDecision: 'onLimitReached onExceeding onExceeded',
   store: 'storeClient storage redis db driver cache binding',
   onStoreError: 'passOnStoreError skipOnError insuranceLimiter',
@@ -41,9 +45,10 @@ const PLACES: Readonly<Record<string, string>> = {
   'redisStore()': 'prefix hashKeys',
 };
 
-/** What we call what another package calls so. */
-export function ourNameFor(name: string): string | undefined {
-  return keyOf(OTHERS, name);
+/** What we call what another package calls so; of two names the one that is in `names`. */
+export function ourNameFor(name: string, names: object): string | undefined {
+  const ours = keyOf(OTHERS, name)?.split(' ');
+  return ours?.find((own) => Object.hasOwn(names, own)) ?? ours?.[0];
 }
 
 /** Where an option of ours belongs. */

@@ -108,8 +108,8 @@ export class GuardAdmission<Raw> implements Admission {
 
 /** The limiter of which two admissions have charged the same count; undefined if there is none. */
 export function countedTwice(one: object, other: object): string | undefined {
-  if (!(one instanceof GuardAdmission && other instanceof GuardAdmission)) return undefined;
-  return one.countedTwice(other);
+  const areOurs = one instanceof GuardAdmission && other instanceof GuardAdmission;
+  return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;
 }
 
 function chargesSame<Raw, Other>(one: DecidedTurn<Raw>, other: DecidedTurn<Other>): boolean {

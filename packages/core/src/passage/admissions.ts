@@ -11,28 +11,27 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Adds an admission to those of a request. `notices` is told if another guard has charged the same count for it. */
-export function rememberAdmission(request: object, admission: Admission, notices: Notices): void {
+/** Adds an admission to those of a request. */
+export function rememberAdmission(request: object, admission: Admission): void {
   // Not by reading it: to look for what is not there along a framework's prototypes takes as long as a decision.
-  if (!Object.hasOwn(request, ADMISSIONS)) {
-    // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
-    (request as Holder)[ADMISSIONS] = [admission];
-    return;
-  }
-  const before = admissionsOf(request);
-  if (notices.hears('SPW_COUNTED_TWICE')) tellCountedTwice(before, admission, notices);
-  (request as Holder)[ADMISSIONS]?.push(admission);
+  if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
+  // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
+  else (request as Holder)[ADMISSIONS] = [admission];
 }
 
-function tellCountedTwice(
-  before: readonly Admission[],
-  admission: Admission,
-  notices: Notices,
-): void {
-  for (const other of before) {
-    const name = countedTwice(other, admission);
-    if (name === undefined) continue;
-    notices.tell('SPW_COUNTED_TWICE', () => counted(name), name);
+/** What guards have said of a request so far; undefined if there was none. */
+export function earlierAdmissions(request: object): readonly Admission[] | undefined {
+  return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
+}
+
+/** Tells `notices` if the last guard of a request has charged a count that one before it had charged. */
+export function noteCountedTwice(request: object, notices: Notices): void {
+  const all = admissionsOf(request);
+  const last = all.at(-1);
+  if (!last) return;
+  for (const other of all.slice(0, -1)) {
+    const name = countedTwice(other, last);
+    if (name !== undefined) notices.tell('SPW_COUNTED_TWICE', () => counted(name), name);
   }
 }
 
@@ -48,12 +47,11 @@ function counted(limiter: string): string {
  * a request counts it once, and `notices` is told so.
  */
 export function admissionBefore(
-  request: object,
+  earlier: readonly Admission[],
   guard: object,
   notices: Notices,
 ): Admission | undefined {
-  if (!Object.hasOwn(request, ADMISSIONS)) return undefined;
-  const before = admissionsOf(request).find((admission) => admission.guard === guard);
+  const before = earlier.find((admission) => admission.guard === guard);
   if (before) notices.tell('SPW_REGISTERED_TWICE', () => twice(before), namesOf(before));
   return before;
 }

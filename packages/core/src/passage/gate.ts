@@ -10,7 +10,12 @@ import type { Guard, GuardOptions } from '../guard/options.js';
 import { setFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
-import { admissionBefore, rememberAdmission } from './admissions.js';
+import {
+  admissionBefore,
+  earlierAdmissions,
+  noteCountedTwice,
+  rememberAdmission,
+} from './admissions.js';
 import type { Exchange } from './exchange.js';
 import { extraNames, type GateOptions } from './gate-options.js';
 
@@ -63,8 +68,10 @@ export class Gate<Raw> {
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; a promise rejects with it
    */
   enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
+    let earlier: readonly Admission[] | undefined;
     try {
-      const before = admissionBefore(holder, this.guard, this.notices);
+      earlier = earlierAdmissions(holder);
+      const before = earlier && admissionBefore(earlier, this.guard, this.notices);
       if (before) {
         exchange.decided?.(before);
         return finish(before, exchange);
@@ -72,7 +79,9 @@ export class Gate<Raw> {
     } catch (error) {
       return this.excuse(error);
     }
-    return this.decide(request, exchange, holder);
+    return earlier
+      ? this.decideBeside(request, exchange, holder)
+      : this.decide(request, exchange, holder);
   }
 
   /**
@@ -105,6 +114,21 @@ export class Gate<Raw> {
   /** Gives back the permits of all requests still in progress. */
   close(): Promise<void> {
     return this.guard.close();
+  }
+
+  /** Decides on a request on which another guard has decided. */
+  private decideBeside(
+    request: GateRequest<Raw>,
+    exchange: Exchange,
+    holder: object,
+  ): Passage | Promise<Passage> {
+    const passage = this.decide(request, exchange, holder);
+    if (!this.notices.hears('SPW_COUNTED_TWICE')) return passage;
+    const told = (value: Passage): Passage => {
+      noteCountedTwice(holder, this.notices);
+      return value;
+    };
+    return isLater(passage) ? passage.then(told) : told(passage);
   }
 
   private async wait(
@@ -151,7 +175,7 @@ export class Gate<Raw> {
   /** A holder that cannot be marked, such as a frozen request, is limited all the same. */
   private remember(admission: Admission, holder: object): void {
     try {
-      rememberAdmission(holder, admission, this.notices);
+      rememberAdmission(holder, admission);
     } catch (error) {
       this.excuse(error);
     }
