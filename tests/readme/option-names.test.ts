@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { rateLimit } from '@spillway/core';
-import { nodeGuard } from '@spillway/core/node';
+import { checkGateOptions } from '@spillway/core/adapter';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from './snippets.js';
@@ -55,7 +55,8 @@ it.each(rows)('%s names %s, wherever it is given', (name, ours) => {
   const named = ours?.endsWith(')') ? `use ${ours} instead` : `use "${ours}" `;
   const options = { [String(name)]: 1 };
   expect(() => rateLimit({ ...limit, ...options })).toThrow(`has no option "${name}": ${named}`);
-  expect(() => nodeGuard(rateLimit(limit), options)).toThrow(`has no option "${name}": ${named}`);
+  const ofAdapters = { onRefused: 1, limiters: 1, groups: 1 };
+  expect(() => checkGateOptions(options, ofAdapters)).toThrow(`has no option "${name}": ${named}`);
 });
 
 it('is at most 1 kB of code', async () => {

@@ -41,8 +41,9 @@ const OTHERS: Readonly<Record<string, string>> = {
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()': 'limit window burst algorithm key cost refundIf name share',
   'the guard':
-    'skip headers onRefused onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode',
+    'skip headers onRefused onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
   'redisStore()': 'prefix hashKeys',
+  'the Fastify plugin': 'groups',
 };
 
 /** What we call what another package calls so; of two names the one that is in `names`. */
