@@ -32,7 +32,7 @@ function under(folder) {
 function markdownIn(folder, deep = false) {
   return (
     deep ? under(folder) : readdirSync(join(ROOT, folder)).map((it) => join(folder, it))
-  ).filter((path) => path.endsWith('.md'));
+  ).filter((path) => path.endsWith('.md') && !path.endsWith('CHANGELOG.md')); // those are generated
 }
 
 /** `path:line: columns` of what is too long and could be broken: no tables, no code blocks, no single long word. */

@@ -10,6 +10,9 @@ export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly private?: boolean;
+  readonly description?: string;
+  readonly keywords?: readonly string[];
+  readonly sideEffects?: boolean;
   readonly type?: string;
   readonly exports: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;

@@ -38,6 +38,23 @@ describe.each(packages)('$name, packed', ({ name }) => {
     }
   });
 
+  it('tells registries and bundlers what it is, and readers where it comes from', () => {
+    const folder = `packages/${name.replace('@spillway/', '')}`;
+    const manifest = readManifest(installed());
+    expect(manifest).toMatchObject({
+      license: 'MIT',
+      engines: { node: '>=20.19' },
+      homepage: `https://github.com/spillway/spillway/tree/main/${folder}#readme`,
+      bugs: { url: 'https://github.com/spillway/spillway/issues' },
+      repository: { url: 'git+https://github.com/spillway/spillway.git', directory: folder },
+      publishConfig: { access: 'public', provenance: true },
+    });
+    expect(manifest.description).toMatch(/^Spillway\b|^Rate limiters/);
+    expect(manifest.keywords).toContain('rate-limit');
+    // Only a package without entries may do something when it is loaded: the command line.
+    expect(manifest.sideEffects).toBe(exported().length > 1 ? false : undefined);
+  });
+
   it('contains every file that its exports name', () => {
     expect(exported().filter((file) => !existsSync(installed(file)))).toEqual([]);
   });

@@ -1,13 +1,10 @@
 /** A user's project in a temporary folder, into which the packed packages are installed as from the registry. */
 
-import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { dirname, join } from 'node:path';
+import { execute } from './execute.js';
 import { type PublicPackage, pin, ROOT } from './packages.js';
-
-const exec = promisify(execFile);
 
 export interface Project {
   readonly dir: string;
@@ -58,24 +55,4 @@ export async function installPacked(packages: readonly PublicPackage[]): Promise
     },
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };
-}
-
-async function execute(command: string, args: readonly string[], cwd: string): Promise<string> {
-  const { stdout } = await exec(command, args, { cwd, env: cleanEnvironment() });
-  return stdout;
-}
-
-/** A user's environment: nothing of the runner above, which would lend the project this repository's modules. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  const bin = join(ROOT, 'node_modules', '.bin');
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
-    PATH: `${bin}${delimiter}${process.env['PATH']}`,
-  };
-  for (const name of Object.keys(env)) {
-    const ofRunner =
-      /^(NODE_PATH|NODE_OPTIONS|NODE_ENV|INIT_CWD|VITEST.*|npm_(package|lifecycle)_.*)$/;
-    if (ofRunner.test(name) || name === 'npm_config_local_prefix') delete env[name];
-  }
-  return env;
 }

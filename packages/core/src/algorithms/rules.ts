@@ -14,8 +14,8 @@ const MAKERS: Readonly<
   'sliding-window-counter': (limit, windowUs) => makeWindowRule(limit, windowUs, true),
 };
 
-/** The names of the algorithms for rates. */
-export const ALGORITHMS: readonly Algorithm[] = Object.keys(MAKERS) as Algorithm[];
+/** The names of the algorithms for rates. Without the mark, a bundle of a store alone has all of their code. */
+export const ALGORITHMS: readonly Algorithm[] = /* @__PURE__ */ Object.keys(MAKERS) as Algorithm[];
 
 /**
  * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
