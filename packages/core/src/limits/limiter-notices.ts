@@ -13,7 +13,7 @@ const CANONICAL = /clientIp|canonicalAddress/;
 
 /** The files, on a stack, of the functions that call handlers: of Express 4 and 5, Koa, Hono, Fastify, NestJS, Node. */
 const IN_HANDLER =
-  /[\\/](router[\\/](lib[\\/])?layer|koa-compose[\\/]index|hono[\\/]dist[\\/](cjs[\\/])?(compose|hono-base)|fastify[\\/]lib[\\/]handle-?request|core[\\/]router[\\/]router-(execution-context|proxy))\.js|parserOnIncoming/i;
+  /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
 
 export const MADE_IN_HANDLER: Notice = {
   code: 'SPW_MADE_IN_HANDLER',

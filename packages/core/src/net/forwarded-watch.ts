@@ -3,17 +3,16 @@
 import { forwardedAddresses } from './forwarded.js';
 
 /** What proxies write the address of a client into. Only the first is ever read. */
-const FIELDS = {
-  'x-forwarded-for': 'X-Forwarded-For',
-  forwarded: 'Forwarded',
-  'x-real-ip': 'X-Real-IP',
-  'cf-connecting-ip': 'CF-Connecting-IP',
-  'true-client-ip': 'True-Client-IP',
-} as const;
-const ALL = Object.keys(FIELDS) as (keyof typeof FIELDS)[];
+const FIELDS = [
+  'X-Forwarded-For',
+  'Forwarded',
+  'X-Real-IP',
+  'CF-Connecting-IP',
+  'True-Client-IP',
+] as const;
 
 /** Of RFC 7239, which a proxy may write in place of X-Forwarded-For. */
-const STANDARD = ['forwarded'] as const;
+const STANDARD = ['Forwarded'] as const;
 
 /** So many requests are looked at, then one of as many: a proxy writes its field into each. */
 const LOOKED_AT = 100;
@@ -50,21 +49,21 @@ export class ForwardedWatch {
   ): void {
     this.seen += 1;
     if (this.hasTold || (this.seen > LOOKED_AT && this.seen % LOOKED_AT !== 0)) return;
-    for (const name of trusts ? STANDARD : ALL) {
-      const value = request.header(name);
+    for (const field of trusts ? STANDARD : FIELDS) {
+      const value = request.header(field.toLowerCase());
       // The app may have taken the address from the field itself.
       if (!value || (address && value.includes(address))) continue;
       this.hasTold = true;
-      this.teller.tell('SPW_FORWARDED_UNTRUSTED', () => this.message(name, value, trusts));
+      this.teller.tell('SPW_FORWARDED_UNTRUSTED', () => this.message(field, value, trusts));
       return;
     }
   }
 
-  private message(name: keyof typeof FIELDS, value: string, trusts: boolean): string {
-    const came = `a request came with ${FIELDS[name]}`;
+  private message(field: string, value: string, trusts: boolean): string {
+    const came = `a request came with ${field}`;
     const one = 'so that all clients behind a proxy count as one';
     if (trusts) return `${came}, which is not read, ${one}: have the proxy write X-Forwarded-For`;
-    const isRead = name === 'x-forwarded-for';
+    const isRead = field === FIELDS[0];
     const first = isRead ? '' : 'have the proxy write X-Forwarded-For, and ';
     const hops = isRead ? hopsIn(value) : undefined;
     return (
