@@ -106,7 +106,7 @@ describe('a short window', () => {
     return lines;
   };
 
-  it.each([60, '999ms', 0.5 * 1000])('of a limit is told: %j', (window) => {
+  it.each([60, '999ms', 500] as const)('of a limit is told: %j', (window) => {
     const rule = { name: 'w', limit: 1, window } as const;
     expect(said((settings) => createGuard(rateLimit(rule), settings))).toHaveLength(1);
     expect(said((settings) => createLimiter(rule, settings))).toHaveLength(1);

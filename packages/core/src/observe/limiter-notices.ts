@@ -12,7 +12,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore how many limiters of this process have no store; 0 if these have */
+/** @param withoutStore how many limiters were made without a store, these among them; 0 if these have one */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],

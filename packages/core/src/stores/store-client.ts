@@ -87,7 +87,7 @@ export class StoreClient {
     return this.memory ? this.memory.nameOf(limiter) : limiter.name;
   }
 
-  /** How many limiters of this process have no store; 0 if this one has. */
+  /** How many limiters were made without a store, this one among them; 0 if this one has a store. */
   get withoutStore(): number {
     return this.memory?.limiters ?? 0;
   }
