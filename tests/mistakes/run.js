@@ -17,7 +17,8 @@ for (const [name, world] of Object.entries(WORLDS)) {
     const wanted = row.says?.(world, name);
     const all = lines.map((line) => plain(line));
     const got = all.length === 1 ? all[0] : all.length === 0 ? undefined : all.join('\n');
-    results.push({ world: name, title: row.title, statuses, ...told(got, wanted) });
+    const status = row.status ?? 200;
+    results.push({ world: name, title: row.title, status, statuses, ...told(got, wanted) });
   }
 }
 process.stdout.write(JSON.stringify(results), () => process.exit(0)); // some apps would keep it alive
@@ -35,13 +36,17 @@ async function thrownBy({ make }, world) {
 }
 
 /** The status of two requests to an app, and the lines that its logger got. */
-async function linesOf({ limiter, options, headers, unix, mount = 'app' }, world) {
+async function linesOf(row, world) {
+  const { limiter, options, headers, unix, mount = 'app', others } = row;
   const lines = [];
-  const given = { logger: { warn: (line) => lines.push(line) }, ...options };
+  const given = {
+    logger: { warn: (line) => lines.push(line) },
+    ...(typeof options === 'function' ? options() : options),
+  };
   const make = () => rateLimit({ name: 'one', limit: 100, window: '1m', ...limiter?.(world) });
   const statuses = new Set();
   await serving(
-    appOf(mount, world, make, given),
+    appOf(mount, world, make, given, others),
     async (get) => {
       for (let i = 0; i < 2; i += 1) statuses.add(await get(headers));
     },
@@ -50,12 +55,12 @@ async function linesOf({ limiter, options, headers, unix, mount = 'app' }, world
   return { statuses: [...statuses], lines };
 }
 
-function appOf(mount, world, make, options) {
+function appOf(mount, world, make, options, others) {
   if (mount === 'inHandler') return world.inHandler(() => [make(), options]);
   const limiter = make();
   if (mount === 'both') return world.both([limiter, options], [limiter, options]);
   if (mount === 'trusting') return world.trusting(true, limiter, options);
-  return world[mount](mount === 'app' ? [limiter] : limiter, options);
+  return world[mount](mount === 'app' ? [limiter, ...(others?.() ?? [])] : limiter, options);
 }
 
 /** A line without its beginning, and without the address of its page, which must be there if it has a code. */

@@ -317,6 +317,16 @@ export const THROWN = [
         ? has('the guard', 'onRefused', 'did you mean "refuse"?')
         : /^the guard has no option "onRefused": it has blockedStatus, .* \(SPW_OPTION_UNKNOWN\)$/,
   ),
+  {
+    title: 'spillway(two limiters of one name)',
+    make: ({ guard: make }) =>
+      make(
+        [5, 6].map((n) => rateLimit({ ...limit, name: 'api', limit: n })),
+        {},
+      ),
+    says: 'two limiters of one guard have the name "api": give each its own (SPW_NAME_CONFLICT)',
+    except: ['NestJS'], // there the one that stands nearer to a method counts
+  },
   // Limiters that are none. On Fastify and NestJS `limiters` is an option: routes and methods may have all of them.
   limiters(
     '[]',
@@ -479,6 +489,41 @@ export const LINES = [
       },
     },
     says: () => 'limiter "one": the store failed with Error: down; onStoreError decides.',
+  },
+  // What express-rate-limit warns of, and is right here.
+  {
+    erl: 'INVALID_IP_ADDRESS',
+    title: 'an address with a port, as Azure writes it',
+    headers: { 'x-forwarded-for': '203.0.113.7:4711' },
+    options: { trustProxy: 1 },
+  },
+  {
+    erl: 'STORE_REUSE',
+    title: 'one store for two limiters',
+    options: () => ({ store: memoryStore() }),
+    others: () => [rateLimit({ name: 'two', limit: 5, window: '1h' })],
+  },
+  {
+    erl: 'IPV6SUBNET_OR_KEYGENERATOR',
+    title: 'ipv6Prefix beside a key: it is for callers without one',
+    limiter: () => ({ key: none }),
+    options: { ipv6Prefix: 56 },
+  },
+  {
+    erl: 'MAX_ZERO',
+    title: 'a limit function that returns 0',
+    limiter: () => ({ limit: () => 0, defaultLimit: 5 }),
+    status: 429,
+  },
+  {
+    title: 'async key, limit, cost and skip',
+    limiter: () => ({
+      key: async () => 'ada',
+      limit: async () => 5,
+      defaultLimit: 5,
+      cost: async () => 2,
+    }),
+    options: { skip: async () => false },
   },
   ...callbacks(),
 ];
