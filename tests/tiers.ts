@@ -21,6 +21,7 @@ const SLOW = [
   'tests/leases/outage.test.ts',
   'tests/leases/processes.test.ts',
   'tests/leases/stopped.test.ts',
+  'tests/mistakes/',
   'tests/metrics/alertmanager.test.ts',
   'tests/metrics/ops.test.ts',
   'tests/once/processes.test.ts',
