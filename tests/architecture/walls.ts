@@ -48,6 +48,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       http: { floor: 2 },
       observe: { floor: 3 },
       stores: { floor: 3, beside: ['observe'] },
+      once: { floor: 3 },
       guard: { floor: 4 },
       direct: { floor: 4 },
       net: { floor: 5, only: ['base'] },
@@ -68,6 +69,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     uses: ['', '/store', '/control', '/adapter'].map((door) => `@spillway/core${door}`),
     rooms: {
       'host.ts': { floor: 0 },
+      'check-options.ts': { floor: 0 },
       'failures.ts': { floor: 0 },
       lua: { floor: 0 },
       algorithms: { floor: 0 },

@@ -7,10 +7,12 @@ import {
   Gate,
   type GuardHandle,
   isLater,
+  type OwnNames,
   type Passage,
   showGuard,
 } from '@spillway/core/adapter';
 import type { Context, Next } from 'koa';
+import { watchAnswer } from './answer.js';
 import { keepFieldsOnError } from './errors.js';
 import { KoaExchange } from './exchange.js';
 import { KoaRequest } from './request.js';
@@ -22,6 +24,8 @@ export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
    */
   readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
+
+const OWN: OwnNames<SpillwayOptions> = { onRefused: 1 };
 
 /** The middleware, with `close` and `inProgress` of its guard. */
 export interface SpillwayMiddleware extends GuardHandle {
@@ -45,14 +49,17 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayMiddleware {
-  const gate = new Gate<Context>(limiters, options);
-  const addressing = compileAddressing(options);
+  const gate = new Gate<Context>(limiters, options, OWN);
+  const addressing = compileAddressing(options, gate.notices);
   const { onRefused } = options;
 
   const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
-    if (passage === 'pass') return next();
+    if (passage === 'pass') {
+      return exchange.watcher ? watchAnswer(ctx, exchange.watcher, next) : next();
+    }
+    if (passage === 'answered') return undefined;
     return onRefused && exchange.answerWith((admission) => onRefused(admission, ctx, next));
   };
 

@@ -76,6 +76,8 @@ export interface Shaper {
   ): Promise<T>;
   /** How long somebody would wait who came now, in milliseconds, for pauses too. Takes nothing. */
   waitOf(key: string): Promise<number>;
+  /** How much longer a pause of the key lasts, in milliseconds; 0 if there is none, or nobody can tell. */
+  pauseOf(key: string): Promise<number>;
   /** How many jobs wait in this process. */
   queueLength(key: string): number;
   /**
@@ -83,6 +85,6 @@ export interface Shaper {
    * Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer; it is told again while the pause lasts.
    */
   pause(key: string, duration: Duration): Promise<void>;
-  /** Refuses what waits, gives its slots back, and lets what runs end. */
+  /** Refuses what waits and gives its slots back. Resolves when all that runs has ended, however long that takes. */
   close(): Promise<void>;
 }

@@ -7,6 +7,7 @@ import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
 import { pathOf } from '../net/target.js';
 import { Gate, type Passage } from '../passage/gate.js';
+import type { OwnNames } from '../passage/gate-options.js';
 import { AddressedRequest, AddressFinder, type PeerOptions } from './address.js';
 import { FetchExchange } from './exchange.js';
 import { ResponsePermits, type WaitUntil } from './permit.js';
@@ -27,6 +28,8 @@ export interface FetchGuardOptions<
     | undefined;
 }
 
+const OWN: OwnNames<FetchGuardOptions> = { clientIp: 1, waitUntil: 1 };
+
 /** What a guard says of one request. */
 export interface FetchCheck {
   readonly admission: Admission;
@@ -36,6 +39,11 @@ export interface FetchCheck {
   finish<Res extends WebResponse>(response: Res): Res;
   /** For a handler that failed: gives back what is held. */
   fail(): void;
+  /**
+   * With `keepFirst` of `idempotency()`, after `finish`: do not send a response without a body before this settles.
+   * Never rejects.
+   */
+  readonly kept?: Promise<void> | undefined;
 }
 
 /** What {@link fetchGuard} returns. */
@@ -95,10 +103,10 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     limiters: Limiter<Req> | readonly Limiter<Req>[],
     options: FetchGuardOptions<Req, Rest>,
   ) {
-    this.gate = new Gate(limiters, options);
+    this.gate = new Gate(limiters, options, OWN);
     checkCallback('waitUntil', options.waitUntil);
     this.waitUntil = options.waitUntil;
-    this.finder = new AddressFinder(options);
+    this.finder = new AddressFinder(options, this.gate.notices);
     this.permits = new ResponsePermits(options.onFault, options.logger);
   }
 
@@ -110,7 +118,9 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
       // The runtime has one class of responses, whatever its types call it.
       if (check.response) return check.response as WebResponse as Res;
       try {
-        return check.finish(await handler(request, ...rest));
+        const response = check.finish(await handler(request, ...rest));
+        if (check.kept) await check.kept;
+        return response;
       } catch (error) {
         check.fail();
         throw error;

@@ -5,6 +5,7 @@ import { shareFromZero } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { randomOf } from '../base/hint.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Outcome, Reason } from '../contract/decision.js';
 import type { Mode } from '../contract/mode.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
@@ -33,7 +34,7 @@ export interface DecisionLogEntry {
 export interface DecisionLogOptions {
   /** Takes an entry, on the request's way: hand it to a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
-  /** The share of what passes that is written, 0 to 1. Default 0.01. */
+  /** The share of what passes or is repeated that is written, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
   /**
    * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
@@ -51,6 +52,15 @@ export interface DecisionLogOptions {
   readonly random?: (() => number) | undefined;
 }
 
+const NAMES: NamesOf<DecisionLogOptions> = {
+  write: 1,
+  sample: 1,
+  sampleRefused: 1,
+  outcomes: 1,
+  secret: 1,
+  random: 1,
+};
+
 /** The observer, with the hash that it writes for a key. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
@@ -58,7 +68,9 @@ export interface DecisionLog extends Observer {
   hashOf(key: string): string;
 }
 
-const OUTCOMES: readonly Outcome[] = ['allowed', 'denied', 'would-deny', 'skipped', 'error'];
+/** What most requests come to: a sample of them is enough. */
+const COMMON: readonly Outcome[] = ['allowed', 'repeated', 'would-repeat', 'skipped'];
+const OUTCOMES: readonly Outcome[] = [...COMMON, 'denied', 'would-deny', 'error'];
 const SHORTEST_SECRET = 16;
 /** Makes the same text another secret here than elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
@@ -68,7 +80,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * caller from those of others and keeps keys out of the log; it does not make them anonymous: who has the secret can
  * try keys, and there are few addresses.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, decisionLog, rateLimit } from '@spillway/core';
@@ -82,7 +94,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * ```
  */
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
-  checkOptions(options);
+  checkOptions(options, 'decisionLog()', NAMES);
   const { write, secret } = options;
   const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
   if (typeof write !== 'function') throw mustBe('write', 'a function', write);
@@ -103,7 +115,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
     onDecision(event, key): unknown {
       const { outcome } = event;
       if (!outcomes.includes(outcome)) return undefined;
-      const share = outcome === 'allowed' || outcome === 'skipped' ? sample : sampleRefused;
+      const share = COMMON.includes(outcome) ? sample : sampleRefused;
       if (share < 1 && random() >= share) return undefined;
       return write(entryOf(event, key === undefined ? undefined : hashOf(key), share));
     },

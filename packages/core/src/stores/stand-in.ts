@@ -14,12 +14,12 @@ import { branchesOf, refuses } from './parts.js';
 type StandInStep = Step & { readonly onStoreError: Rule };
 
 function hasStandIn(step: Step): step is StandInStep {
-  return typeof step.onStoreError === 'object' && !step.rule.logic.failsClosed;
+  return typeof step.onStoreError === 'object' && !step.rule.logic?.failsClosed;
 }
 
 /** Whether a step that nothing counts here passes. */
 function passesUncounted({ op, rule, onStoreError }: Step): boolean {
-  if (rule.logic.failsClosed) return onStoreError === 'allow' && (op === 'take' || op === 'look');
+  if (rule.logic?.failsClosed) return onStoreError === 'allow' && (op === 'take' || op === 'look');
   return onStoreError !== 'deny' && op !== 'put';
 }
 
