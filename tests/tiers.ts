@@ -23,7 +23,9 @@ const SLOW = [
   'tests/leases/stopped.test.ts',
   'tests/metrics/alertmanager.test.ts',
   'tests/metrics/ops.test.ts',
+  'tests/once/processes.test.ts',
   'tests/packaging/',
+  'tests/readme/charge-once.test.ts',
   'tests/readme/readme.test.ts',
 ] as const;
 
@@ -53,6 +55,7 @@ const USUAL = [
   'tests/conformance/receipt-of-rest.test.ts',
   'packages/redis/test/acl.test.ts',
   'packages/redis/test/branches.test.ts',
+  'packages/redis/test/claims.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',
@@ -84,6 +87,7 @@ const USUAL = [
   'tests/issues/two-releases-share-no-debt.test.ts',
   'tests/metrics/conservation.test.ts',
   'tests/model/scenarios.test.ts',
+  'tests/once/calls.test.ts',
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',

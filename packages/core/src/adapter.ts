@@ -8,6 +8,14 @@ export { mustBe } from './base/errors.js';
 export { isLater } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Field } from './contract/field.js';
+export type {
+  AnswerWatcher,
+  BodyEnd,
+  BodyLimits,
+  BodyWatcher,
+  KeptAnswer,
+  Recorder,
+} from './contract/recorder.js';
 export { sameRule } from './contract/rule.js';
 export { mergeFields } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';
@@ -24,7 +32,7 @@ export { METRICS, type Metric, STORE_CALL_DURATION } from './observe/metrics.js'
 export { Notices } from './observe/notices.js';
 export { type Gauges, type Sample, Tally } from './observe/tally.js';
 export { admissionsOf } from './passage/admissions.js';
-export type { CapturedResponse, Exchange, OnClosed } from './passage/exchange.js';
+export type { Exchange, OnClosed } from './passage/exchange.js';
 export { Gate, type GateRequest, type Passage } from './passage/gate.js';
 export { type GuardHandle, showGuard } from './passage/handle.js';
 export { checkStore } from './stores/check-store.js';

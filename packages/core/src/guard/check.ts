@@ -38,6 +38,25 @@ export function checkLimiters<Raw>(
 }
 
 /**
+ * Whether a limiter keeps answers.
+ *
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
+ */
+export function checkKeepers<Raw>(limiters: readonly Limiter<Raw>[], store: Store): boolean {
+  const keepers = limiters.filter((limiter) => limiter.kind === 'stored' && limiter.keeping);
+  if (keepers.length > 1) {
+    throw new SpillwayError(
+      'SPW_LIMITER_INVALID',
+      'a guard has two limiters that keep answers: leave it one idempotency()',
+    );
+  }
+  if (keepers.length === 1 && !store.values) {
+    throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
+  }
+  return keepers.length === 1;
+}
+
+/**
  * What a guard reads at requests, and what would fail without a sentence where it is used.
  *
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`

@@ -1,15 +1,20 @@
 /** What a guard is made of. */
 
+import { isLater } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
+import type { KeepContext } from '../contract/keeping.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
+import type { Values } from '../contract/values.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
 import { followed } from '../stores/followed-control.js';
-import type { Policies } from '../stores/stack.js';
+import { type Policies, storeTimeoutOf } from '../stores/stack.js';
 import { StoreClient } from '../stores/store-client.js';
-import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
+import { callbackTimeoutOf, checkGuardOptions, checkKeepers, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
+import { Keepers } from './keepers.js';
 import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
 import type { GuardOptions } from './options.js';
@@ -25,6 +30,8 @@ export interface Parts<Raw> {
   readonly known: KnownDecisions<Raw>;
   readonly ending: Ending<Raw>;
   readonly writer: ResponseWriter;
+  /** Undefined if no limiter keeps answers. */
+  readonly keepers: Keepers<Raw> | undefined;
 }
 
 /** @throws SpillwayError what `createGuard` throws */
@@ -48,6 +55,8 @@ export function partsOf<Raw>(
   };
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
   const permits = new Permits(client);
+  const keeps = checkKeepers(limiters, client.store);
+  const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) announce(limiter, client, options.control);
   const control = options.control && followed(options.control, client, context);
   const askers = limiters.map((limiter) => {
@@ -61,8 +70,33 @@ export function partsOf<Raw>(
     permits,
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     known: new KnownDecisions(control, client, context),
-    ending: new Ending(limiters, permits, client.clock, context),
+    ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
     writer,
+    keepers: keeps ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,
+  };
+}
+
+/** What is lent to a limiter that keeps answers. */
+function keepContextOf(
+  context: StepContext,
+  client: StoreClient,
+  permits: Permits,
+  storeTimeoutMs: number,
+): KeepContext {
+  return {
+    ...context,
+    clock: client.clock,
+    values: client.store.values as Values,
+    storeTimeoutMs,
+    ask: (step) => {
+      const answers = client.ask([step]);
+      return isLater(answers)
+        ? answers.then(([answer]) => answer as Answer)
+        : (answers[0] as Answer);
+    },
+    whenLost: (step, lost) => permits.whenLost(step, lost),
+    abandon: (step) => permits.abandon(step),
+    end: (step, last) => permits.giveBack([permits.release(step, last)]),
   };
 }
 

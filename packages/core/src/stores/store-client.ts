@@ -158,8 +158,8 @@ export class StoreClient {
 
   private forget(steps: readonly Step[]): void {
     if (!this.refusals) return;
-    // Of permits no refusal is remembered.
-    for (const step of steps) if (!step.lease) this.refusals.forget(step);
+    // Of permits and claims no refusal is remembered.
+    for (const step of steps) if (!step.lease && !step.claim) this.refusals.forget(step);
   }
 }
 

@@ -46,3 +46,17 @@ it('a store that refuses is not asked for all slots that are missing', async () 
   // One for each job, and for each that lost its slot one more, and one in vain.
   expect(store.count('take')).toBeLessThan(100 + 2 * 99);
 });
+
+it('a job may schedule the next one, with a large burst, as often as it likes', async () => {
+  const { shaper } = setUp({ limit: 100_000, burst: 50_000 });
+  const errors: unknown[] = [];
+  let count = 0;
+  const next = (): void => {
+    count += 1;
+    if (count < 2 * JOBS) shaper.schedule('acme', next).catch((error) => errors.push(error));
+  };
+  next();
+  await pass(1_000);
+  expect(errors).toEqual([]);
+  expect(count).toBe(2 * JOBS);
+});

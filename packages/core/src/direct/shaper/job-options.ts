@@ -6,7 +6,8 @@ import { mustBe } from '../../base/errors.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { ScheduleOptions } from '../../contract/shaper.js';
 import type { CostOptions } from '../options.js';
-import type { JobOptions, Signal } from './job.js';
+import type { Signal } from './aborted.js';
+import type { JobOptions } from './job.js';
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_COST_INVALID` */
 export function costIn(options: CostOptions | undefined, { burst }: QueueRule): number {
