@@ -8,7 +8,9 @@ fakeTime();
 
 const JOBS = 20_000;
 
-it('jobs that must leave a slot to others are passed over at once', { timeout: 20_000 }, async () => {
+it('jobs that must leave a slot to others are passed over at once', {
+  timeout: 20_000,
+}, async () => {
   const { shaper, starts } = setUp({ limit: 200_000, burst: 10, maxQueue: JOBS });
   // The small jobs go first, but the first slots are for the large ones.
   for (let i = 0; i < JOBS / 2; i += 1) starts.schedule(shaper, `${i}`, { cost: 10 });
