@@ -40,7 +40,7 @@ export interface MemoryStore extends SyncStore {
 /**
  * Keeps counts in memory, for one process: at most `maxEntries`, answered without a promise.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createLimiter, memoryStore } from '@spillway/core';
@@ -50,7 +50,7 @@ export interface MemoryStore extends SyncStore {
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  checkOptions(options);
+  checkOptions(options, 'memoryStore()', { maxEntries: 1, valueBytes: 1, clock: 1 });
   const { maxEntries = 1_000_000, valueBytes = 64 * 2 ** 20, clock } = options;
   checkClock(clock);
   integerBetween('maxEntries', maxEntries, 1, 100_000_000);
