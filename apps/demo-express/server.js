@@ -1,11 +1,13 @@
 /** Spillway on Express: a small service behind its limits, in memory or, with REDIS_URL, shared by a fleet. */
 
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventLoopSignal } from '@spillway/core/node';
 import {
   admissionsOf,
   concurrencyLimit,
   fleetShedder,
+  idempotency,
   memoryStore,
   rateLimit,
   spillway,
@@ -28,6 +30,7 @@ const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}:
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
 const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
+const once = idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
 const overload = [
   workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
   fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
@@ -37,7 +40,7 @@ const rates = [
   rateLimit({ name: 'per-address', limit: 60, window: WINDOW }),
   rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // tried out in the dark
 ];
-const front = spillway(FOUR === '1' ? [...overload, ...rates] : rates, {
+const front = spillway([once, ...(FOUR === '1' ? overload : []), ...rates], {
   store,
   onStoreError,
   onFault,
@@ -48,7 +51,11 @@ const perKey = spillway(keys, { store, onStoreError, onFault });
 
 const app = express();
 app.set('trust proxy', Number(TRUST_PROXY ?? 0)); // spillway reads it
-app.use(cors({ exposedHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] }));
+app.use(
+  cors({
+    exposedHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'],
+  }),
+);
 app.use(front);
 app.get('/', (_req, res) => res.type('text').send('Hello from behind a spillway.\n'));
 app.get('/health', (_req, res) => res.type('text').send('ok\n'));
@@ -57,13 +64,17 @@ app.get('/things', perKey, (req, res) => {
   const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key');
   res.json({ things: ['a dam', 'a gate'], remaining }); // null while Redis is away
 });
-app.post('/charges', (_req, res) => res.status(201).json({ charged: true }));
+app.post('/charges', express.json(), async (req, res) => {
+  const { amount, note } = req.body ?? {};
+  await sleep(Math.min(Number(req.query.ms ?? 0), 5000)); // a bank that takes its time
+  res.status(201).json({ charged: true, id: randomUUID(), amount, note });
+});
 app.get('/report', (req, res) => {
   const end = performance.now() + Math.min(Number(req.query.ms ?? 50), 1000);
   while (performance.now() < end);
   res.type('text').send('done\n');
 });
-app.get('/stream', async (req, res) => {
+app.all('/stream', async (req, res) => {
   const chunks = Math.min(Number(req.query.chunks ?? 5), 600);
   res.type('text');
   for (let chunk = 1; chunk <= chunks && !req.socket.destroyed; chunk += 1) {
@@ -72,7 +83,7 @@ app.get('/stream', async (req, res) => {
   }
   res.end();
 });
-app.get('/fails', () => {
+app.all('/fails', () => {
   throw new Error('the handler failed; the limits go on');
 });
 

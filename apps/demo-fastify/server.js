@@ -1,5 +1,6 @@
 /** Spillway on Fastify: limits and load shedders on one small service, in memory or, with REDIS_URL, shared by a fleet. */
 
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import cors from '@fastify/cors';
@@ -18,6 +19,7 @@ redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`))
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
 const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
+const once = spw.idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
 const shedders = [
   spw.workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
   spw.fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
@@ -28,9 +30,10 @@ const trial = spw.rateLimit({ name: 'trial', limit: 1, window, mode: 'shadow' })
 const perKey = spw.rateLimit({ name: 'per-key', limit: Number(LIMIT), window, key: apiKey });
 
 const app = Fastify();
-await app.register(cors, { exposedHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] });
+const exposed = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'];
+await app.register(cors, { exposedHeaders: exposed });
 app.register(spw.spillway, {
-  limiters: [...(FOUR === '1' ? shedders : []), perAddress, trial],
+  limiters: [once, ...(FOUR === '1' ? shedders : []), perAddress, trial],
   groups: { things: perKey },
   store: redis ? redisStore(redis) : spw.memoryStore(),
   trustProxy: Number(TRUST_PROXY),
@@ -44,17 +47,21 @@ app.get('/things', { config: { spillway: 'things' } }, (request) => {
   const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
   return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
 });
-app.post('/charges', (_request, reply) => reply.code(201).send({ charged: true }));
+app.post('/charges', async ({ body, query }, reply) => {
+  const { amount, note } = body ?? {};
+  await sleep(Math.min(Number(query.ms ?? 0), 5000)); // a bank that takes its time
+  return reply.code(201).send({ charged: true, id: randomUUID(), amount, note });
+});
 app.get('/report', ({ query }) => {
   const end = performance.now() + Math.min(Number(query.ms ?? 50), 1000);
   while (performance.now() < end); // work that keeps the event loop from everyone else
   return 'done\n';
 });
-app.get('/stream', ({ query, socket }, reply) => {
+app.all('/stream', ({ query, socket }, reply) => {
   reply.type('text/plain');
   return Readable.from(lines(Math.min(Number(query.chunks ?? 5), 600), socket));
 });
-app.get('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
+app.all('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
 
 await app.listen({ port: Number(PORT), host: '0.0.0.0' }); // else Fastify listens on the loopback only
 const where = redis ? 'in Redis' : 'in memory';

@@ -1,6 +1,13 @@
 /** The service, for every runtime of Hono: what differs between them is passed in. */
 
-import { concurrencyLimit, fleetShedder, rateLimit, spillway, workerShedder } from '@spillway/hono';
+import {
+  concurrencyLimit,
+  fleetShedder,
+  idempotency,
+  rateLimit,
+  spillway,
+  workerShedder,
+} from '@spillway/hono';
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { stream } from 'hono/streaming';
@@ -20,6 +27,7 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
   const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
   const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 
+  const once = idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
   const shedders = [
     ...(signal ? [workerShedder({ name: 'workers', signal, priority })] : []),
     fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
@@ -27,6 +35,7 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
   ];
   const front = spillway(
     [
+      once,
       ...(FOUR === '1' ? shedders : []),
       rateLimit({ name: 'per-address', limit: 60, window: WINDOW }),
       rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // clients see nothing of it
@@ -39,7 +48,8 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
   );
 
   const app = new Hono();
-  app.use(cors({ origin: '*', exposeHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] }));
+  const exposeHeaders = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'];
+  app.use(cors({ origin: '*', exposeHeaders }));
   app.use(front);
   app.get('/', (c) => c.text('Hello from behind a spillway.\n'));
   app.get('/health', (c) => c.text('ok\n'));
@@ -47,12 +57,17 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
     const { remaining } = c.get('spillway').find(({ limiter }) => limiter === 'per-key');
     return c.json({ things: ['a dam', 'a gate'], remaining });
   });
-  app.post('/charges', (c) => c.json({ charged: true }, 201));
+  app.post('/charges', async (c) => {
+    const { amount, note } = JSON.parse((await c.req.text()) || '{}');
+    const ms = Math.min(Number(c.req.query('ms') ?? 0), 5000);
+    await new Promise((resolve) => setTimeout(resolve, ms)); // a bank that takes its time
+    return c.json({ charged: true, id: crypto.randomUUID(), amount, note }, 201);
+  });
   app.get('/report', (c) => {
     burn(Math.min(Number(c.req.query('ms') ?? 50), 1000));
     return c.text('done\n');
   });
-  app.get('/stream', (c) => {
+  app.all('/stream', (c) => {
     const chunks = Math.min(Number(c.req.query('chunks') ?? 5), 600);
     const fields = { 'Content-Type': 'text/plain; charset=UTF-8', ...streamFields };
     for (const [name, value] of Object.entries(fields)) c.header(name, value);
@@ -63,7 +78,7 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
       }
     });
   });
-  app.get('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
+  app.all('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
   return { app, close: () => Promise.all([front.close(), perKey.close()]) };
 }
 

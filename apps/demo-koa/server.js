@@ -1,6 +1,8 @@
 /** Spillway on Koa: limits and load shedders on one small service, in memory or, with REDIS_URL, shared by a fleet. */
 
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import cors from '@koa/cors';
 import Router from '@koa/router';
@@ -25,6 +27,7 @@ const options = {
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
 const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
+const once = spw.idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
 const shedders = [
   spw.workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
   spw.fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
@@ -32,7 +35,7 @@ const shedders = [
 ];
 const perAddress = spw.rateLimit({ name: 'per-address', limit: 60, window });
 const trial = spw.rateLimit({ name: 'trial', limit: 1, window, mode: 'shadow' }); // a dark launch
-const front = spw.spillway([...(FOUR === '1' ? shedders : []), perAddress, trial], options);
+const front = spw.spillway([once, ...(FOUR === '1' ? shedders : []), perAddress, trial], options);
 const things = spw.rateLimit({ name: 'per-key', limit: Number(LIMIT), window, key: apiKey });
 const perKey = spw.spillway(things, options);
 
@@ -45,21 +48,27 @@ router.get('/things', perKey, (ctx) => {
   const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
   ctx.body = { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
 });
-router.post('/charges', (ctx) => Object.assign(ctx, { status: 201, body: { charged: true } }));
+router.post('/charges', async (ctx) => {
+  const { amount, note } = JSON.parse((await textOf(ctx.req)) || '{}');
+  await sleep(Math.min(Number(ctx.query.ms ?? 0), 5000)); // a bank that takes its time
+  ctx.status = 201;
+  ctx.body = { charged: true, id: randomUUID(), amount, note };
+});
 router.get('/report', (ctx) => {
   const end = performance.now() + Math.min(Number(ctx.query.ms ?? 50), 1000);
   while (performance.now() < end); // work that keeps the event loop from everyone else
   ctx.body = 'done\n';
 });
-router.get('/stream', (ctx) => {
+router.all('/stream', (ctx) => {
   ctx.type = 'text';
   ctx.body = Readable.from(lines(Math.min(Number(ctx.query.chunks ?? 5), 600), ctx.socket));
 });
-router.get('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
+router.all('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
 
 const app = new Koa();
 app.on('error', (error) => complain(error.message));
-app.use(cors({ exposeHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] }));
+const exposed = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'];
+app.use(cors({ exposeHeaders: exposed }));
 app.use(front).use(router.routes());
 
 const server = app.listen(Number(PORT), () => {

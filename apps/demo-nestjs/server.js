@@ -1,5 +1,6 @@
 /** Spillway on NestJS: limits and load shedders on one small service, in memory or, with REDIS_URL, shared by a fleet. */
 
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as nest from '@nestjs/common';
@@ -46,8 +47,9 @@ class Demo {
     const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
     return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
   }
-  charge() {
-    return { charged: true };
+  async charge({ amount, note } = {}, ms = 0) {
+    await sleep(Math.min(Number(ms), 5000)); // a bank that takes its time
+    return { charged: true, id: randomUUID(), amount, note };
   }
   report(ms = 50) {
     const end = performance.now() + Math.min(Number(ms), 1000);
@@ -70,10 +72,12 @@ decorate('hello', nest.Get(), text);
 decorate('health', nest.Get('health'), text, spw.SkipRateLimit());
 const perKey = { name: 'per-key', limit: Number(LIMIT), window, key };
 decorate('things', nest.Get('things'), spw.RateLimit(perKey), parameter(nest.Req()));
-decorate('charge', nest.Post('charges'), spw.Priority('critical'));
+const once = spw.Idempotent({ scope: (request) => key(request) ?? request.clientIp });
+const body = [parameter(nest.Body()), parameter(nest.Query('ms'), 1)];
+decorate('charge', nest.Post('charges'), spw.Priority('critical'), once, ...body);
 decorate('report', nest.Get('report'), text, parameter(nest.Query('ms')));
-decorate('stream', nest.Get('stream'), parameter(nest.Query('chunks')));
-decorate('fails', nest.Get('fails'));
+decorate('stream', nest.All('stream'), once, parameter(nest.Query('chunks')));
+decorate('fails', nest.All('fails'), once);
 
 class App {}
 nest.Module({ imports: [spillway], controllers: [Demo] })(App);
@@ -81,7 +85,8 @@ nest.Module({ imports: [spillway], controllers: [Demo] })(App);
 const { ExpressAdapter, FastifyAdapter } = await import(`@nestjs/platform-${PLATFORM}`);
 const adapter = new (PLATFORM === 'fastify' ? FastifyAdapter : ExpressAdapter)();
 const app = await NestFactory.create(App, adapter, { logger: ['error'] });
-app.enableCors({ exposedHeaders: ['RateLimit', 'RateLimit-Policy', 'Retry-After'] });
+const exposedHeaders = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'];
+app.enableCors({ exposedHeaders });
 await app.listen(Number(PORT), '0.0.0.0'); // Fastify would listen on the loopback only
 const { port } = app.getHttpServer().address();
 console.log(`Listening on port ${port}: ${PLATFORM}, ${redis ? 'in Redis' : 'in memory'}`);
@@ -104,9 +109,9 @@ function decorate(method, ...decorators) {
   nest.applyDecorators(...decorators)(Demo.prototype, method, descriptor);
 }
 
-/** Decorates the first parameter of a method. */
-function parameter(decorator) {
-  return (target, method) => decorator(target, method, 0);
+/** Decorates a parameter of a method. */
+function parameter(decorator, index = 0) {
+  return (target, method) => decorator(target, method, index);
 }
 
 /** An outage is one line a second, not one for each request. */

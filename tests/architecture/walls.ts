@@ -48,6 +48,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       http: { floor: 2 },
       observe: { floor: 3 },
       stores: { floor: 3, beside: ['observe'] },
+      once: { floor: 3 },
       guard: { floor: 4 },
       direct: { floor: 4 },
       net: { floor: 5, only: ['base'] },

@@ -63,6 +63,14 @@ function inBranch(one: Pick): Pick {
   return key === undefined || grant === 0 ? one : { ...one, op: 'take', rule: branch, key };
 }
 
+/** Of one of three ids for one of four owners; a third of what is no reset marks it as done, some of it wrongly. */
+function claimed(asked: Step, { lease, grant, critical, cost }: Pick): Step {
+  const claim = { id: `id ${lease % 3}`, owner: `${grant}`.padStart(16, '_'), note: `${lease}: ~` };
+  const isDone = lease > 3 && asked.op !== 'reset' && (asked.branch === undefined || critical);
+  const op = isDone ? 'done' : asked.op;
+  return { ...asked, op, cost: lease === 0 && critical ? cost : 1, claim };
+}
+
 /** What a step shows of a store: all of an answer, but of a full bucket only that it is full. */
 function shown(answer: Answer): Answer {
   if (!('tatUs' in answer)) return answer;
@@ -111,7 +119,10 @@ class Pair {
     if (moveUs < 0) {
       // Stores may forget what has expired, or not have yet; only that may show when the clock goes back.
       const stale = this.oracle.forgettable(nowUs, nowUs + moveUs);
-      await this.play(stale.map((count) => this.step(count.rule, count.key, 'reset')));
+      const resets = stale.map(({ rule, key, claim }): Step => {
+        return { ...this.step(rule, key, 'reset'), ...(claim && { claim }) };
+      });
+      await this.play(resets);
     }
     this.clock.setUs(nowUs + moveUs);
     const asked = picks.map((one) => (branched ? inBranch(one) : { ...one, branch: undefined }));
@@ -130,8 +141,9 @@ class Pair {
     const hasBranch = op === 'take' || (lease === 0 && critical);
     const branch = one.branch !== undefined && hasBranch ? { branch: one.branch } : {};
     const held = op === 'hold' ? { holdUs } : {};
-    const named = of.machine === 'leases' ? { lease: { id: `id ${lease}`, critical } } : {};
-    return { ...this.step(of, key, op), cost, binding, ...branch, ...held, ...named };
+    const asked = { ...this.step(of, key, op), cost, binding, ...branch, ...held };
+    if (of.machine === 'claims') return claimed(asked, one);
+    return of.machine === 'leases' ? { ...asked, lease: { id: `id ${lease}`, critical } } : asked;
   }
 
   private step(rule: Rule, key: string, op: Op): Step {
@@ -166,7 +178,7 @@ class Pair {
     for (const [i, step] of steps.entries()) {
       const answer = answers[i] as Answer;
       const granted = step.op === 'take' && answer.allowed && !refused && isCharged(step);
-      if (!granted || step.rule.machine === 'leases') continue;
+      if (!granted || !step.rule.logic.merges) continue;
       const { branch: _, ...grant } = step;
       this.grants.push({ ...grant, receipt: receiptFrom(step.rule, answer, step.cost) });
     }

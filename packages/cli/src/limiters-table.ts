@@ -22,12 +22,13 @@ export function limitersTable(limiters: readonly KnownLimiter[]): string {
 }
 
 function numbersOf(numbers: DeclaredNumbers): string {
-  const { algorithm, limit, windowMs, burst, open, leaseMs, maxWaitMs } = numbers;
+  const { algorithm, limit, windowMs, burst, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
     windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`,
     ...(burst === undefined ? [] : [`burst ${burst}`]),
     ...(open === undefined ? [] : [`${open} if not critical`]),
     ...(leaseMs === undefined ? [] : [`lease ${durationOf(leaseMs)}`]),
+    ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
   return plain(`${parts.join(', ')} (${algorithm})`);

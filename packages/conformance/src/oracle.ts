@@ -20,6 +20,8 @@ export interface Verdict extends Numbers {
   readonly delayMs: number;
   /** The end of the pause, in microseconds since the epoch, 0 if there is none; NaN as above. */
   readonly pausedUntilUs: number;
+  /** Of a claim its state, owner, end and note in one text; `''` under another rule. */
+  readonly claim: string;
   /** The state after the step, as a store's answer. */
   readonly answer: Answer;
 }
@@ -74,20 +76,15 @@ export class Oracle {
 
   private passes({ step, cost }: MergedStep, now: bigint): boolean {
     if (cost === 0n) return true;
-    const { rule, lease } = step;
+    const { rule } = step;
     const machine = machineOf(rule);
-    return machine.passes(
-      rule,
-      machine.view(rule, this.counts.stateOf(step), now),
-      now,
-      cost,
-      lease,
-    );
+    const view = machine.view(rule, this.counts.stateOf(step), now);
+    return machine.passes(rule, view, now, cost, step);
   }
 
   private act(merged: MergedStep, now: bigint, outcome: Outcome): Verdict {
     const { step, cost } = merged;
-    const { op, rule, receipt, lease } = step;
+    const { op, rule, receipt } = step;
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
@@ -100,16 +97,19 @@ export class Oracle {
     if (charges) {
       after =
         op === 'take'
-          ? machine.charge(rule, view, now, cost, lease)
-          : machine.record(rule, view, now, cost, lease);
+          ? machine.charge(rule, view, now, cost, step)
+          : machine.record(rule, view, now, cost, step);
     } else if (op === 'put') {
       const given = smaller(cost, BigInt(receipt?.units ?? step.cost));
-      const named = given > 0n && (receipt ?? lease);
-      after = named ? machine.put(rule, view, now, given, receipt, lease) : undefined;
+      const named = given > 0n && (receipt ?? step.lease ?? step.claim);
+      after = named ? machine.put(rule, view, now, given, receipt, step) : undefined;
       allowed = after !== undefined;
     } else if (op === 'hold') {
       allowed = true;
       if (step.holdUs) after = machine.hold?.(rule, view, now, BigInt(step.holdUs));
+    } else if (op === 'done') {
+      after = machine.done?.(rule, view, now, step);
+      allowed = after !== undefined;
     } else if (op === 'reset') {
       this.counts.keep(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
@@ -158,6 +158,14 @@ function verdict(
     resetMs: Number(resetUs ?? Number.NaN) / 1000,
     delayMs: Number(delayUs ?? Number.NaN) / 1000,
     pausedUntilUs: 'pausedUntilUs' in answer ? answer.pausedUntilUs : Number.NaN,
+    claim: claimIn(answer),
     answer,
   };
+}
+
+/** What an answer tells of a claim. */
+export function claimIn(answer: Answer): string {
+  if (!('state' in answer)) return '';
+  const { state, owner, endsUs, note } = answer;
+  return `${state} ${owner} ${endsUs} ${note}`;
 }

@@ -1,10 +1,17 @@
 /** A store under test, with methods that read like the sentences of the checks. */
 
 import { type Answer, isSpillwayError, type Numbers, type Step } from '@spillway/core';
-import { delayOf, measure, type Op, type Receipt, type Rule } from '@spillway/core/store';
+import {
+  delayOf,
+  measure,
+  type Op,
+  type Receipt,
+  type Rule,
+  type Values,
+} from '@spillway/core/store';
 import type { Check, Harness, OpenStore } from './harness.js';
 import { mergedSteps, placesOf } from './oracle/group.js';
-import type { Subject, Verdict } from './oracle.js';
+import { claimIn, type Subject, type Verdict } from './oracle.js';
 
 /** 2026-01-01T00:00:00Z, the time at which checks start. */
 const START_US = 1_767_225_600_000_000;
@@ -15,6 +22,7 @@ export interface Seen extends Numbers {
   /** As {@link Verdict} has them. */
   readonly delayMs: number;
   readonly pausedUntilUs: number;
+  readonly claim: string;
   readonly answer: Answer;
 }
 
@@ -27,20 +35,30 @@ export const FIELDS = [
   'resetMs',
   'delayMs',
   'pausedUntilUs',
+  'claim',
 ] as const;
 
 /** Parts of a step that checks rarely set. */
-type StepExtras = Partial<Pick<Step, 'binding' | 'branch' | 'receipt' | 'holdUs' | 'lease'>>;
+type StepExtras = Partial<
+  Pick<Step, 'binding' | 'branch' | 'receipt' | 'holdUs' | 'lease' | 'claim' | 'onStoreError'>
+>;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
-  const { limiter, key, rule } = subject;
-  return { op, limiter, key, rule, cost, binding: true, ...extras };
+  const { limiter, key, rule, claim } = subject;
+  const named = claim && { claim };
+  return { op, limiter, key, rule, cost, binding: true, ...named, ...extras };
 }
 
 /** The parts of a step that name a lease. */
 export function lease(id: string | number, critical = false): StepExtras {
   return { lease: { id: `lease-${id}`, critical } };
+}
+
+/** The parts of a step that name a claim; owners are told apart by their numbers. */
+export function claim(id: string, owner: number, note?: string): Required<Pick<Step, 'claim'>> {
+  const kept = note === undefined ? {} : { note };
+  return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
 }
 
 /** The numbers of an answer, calculated as every user of a store does. */
@@ -52,12 +70,13 @@ function seen(rule: Rule, answer: Answer, cost: number): Seen {
     ...measure(rule, answer, cost),
     delayMs: waits ? delayOf(rule, answer) : Number.NaN,
     pausedUntilUs: waits ? answer.pausedUntilUs : Number.NaN,
+    claim: claimIn(answer),
   };
 }
 
 /** The receipt of the grant in an answer, for a later `put` of at most `units`. */
 export function receiptOf(answer: Answer, units: number): Receipt {
-  if ('critical' in answer) return { atUs: 0, num: 0, units };
+  if ('critical' in answer || 'state' in answer) return { atUs: 0, num: 0, units };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum, units };
   return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0, units };
 }
@@ -105,6 +124,11 @@ export class Probe {
       const cost = Number(merged[places[at] as number]?.cost);
       return seen(rule, answers[at] as Answer, Math.min(cost, Number.MAX_SAFE_INTEGER));
     });
+  }
+
+  /** What the store keeps beside its counts, if it does. */
+  get values(): Values | undefined {
+    return this.open.store.values;
   }
 
   /** The code of the error with which the store rejects a group; `none` if it answers. */

@@ -5,7 +5,7 @@ import type { Receipt, Rule } from '@spillway/core/store';
 import { destination } from './moves.js';
 import { mergedSteps } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
-import { FIELDS, lease, type Probe, receiptOf, type Seen, step } from './probe.js';
+import { claim, FIELDS, lease, type Probe, receiptOf, type Seen, step } from './probe.js';
 import { describe } from './rules.js';
 import { costOf, givenOf, heldOf, type StepPick, type Trace } from './trace.js';
 
@@ -87,8 +87,16 @@ class Replay {
     if (picked.op === 'hold' && subject.rule.machine === 'queue') {
       return { step: step('hold', subject, 0, { holdUs: heldOf(picked.hold, subject.rule) }) };
     }
-    const op = picked.op === 'hold' || (picked.op === 'put' && !isLease) ? 'take' : picked.op;
+    const op =
+      picked.op === 'hold' || (picked.op === 'put' && !isNamed(subject.rule)) ? 'take' : picked.op;
     const branch = op === 'take' && picked.branch > 0 ? { branch: picked.branch } : {};
+    if (subject.rule.machine === 'claims') {
+      const extras = { binding, ...branch, ...claimOf(picked) };
+      const done = picked.done && op !== 'reset';
+      return done
+        ? { step: step('done', subject, 1, claimOf(picked)) }
+        : { step: step(op, subject, 1, extras) };
+    }
     if (isLease) {
       const extras = { binding, ...branch, ...lease(picked.lease, picked.critical) };
       return { step: step(op, subject, pick === 'zero' ? 0 : 1, extras) };
@@ -103,7 +111,7 @@ class Replay {
   }
 
   private planPut(pick: StepPick): Planned {
-    if (this.subject(pick).rule.machine === 'leases') return this.planStep(pick);
+    if (isNamed(this.subject(pick).rule)) return this.planStep(pick);
     const grant = this.grants.at(-1 - pick.grant);
     if (!grant) return this.planStep(pick);
     return { step: step('put', grant.subject, givenOf(pick.given, grant.cost)), grant };
@@ -127,7 +135,7 @@ class Replay {
     const shadow = step.binding ? '' : ', shadow';
     const branch = step.branch ? `, branch ${step.branch}` : '';
     const held = step.holdUs ? ` for ${step.holdUs} us` : '';
-    const named = step.lease ? `, ${step.lease.id}${step.lease.critical ? ', critical' : ''}` : '';
+    const named = nameIn(step);
     this.lines.push(
       `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${branch}${shadow}`,
     );
@@ -138,7 +146,7 @@ class Replay {
     if (expected.branch !== got.answer.branch) {
       this.fail('branch', expected.branch, got.answer.branch);
     }
-    if (expected.charged && step.rule.machine !== 'leases') {
+    if (expected.charged && !isNamed(step.rule)) {
       this.grants.push({
         subject: step,
         cost: step.cost,
@@ -166,6 +174,21 @@ class Replay {
       ].join('\n'),
     );
   }
+}
+
+/** Whether steps under the rule name what they take, and need no receipt to give it back. */
+function isNamed({ machine }: Rule): boolean {
+  return machine === 'leases' || machine === 'claims';
+}
+
+/** One of three ids, and one of four owners. */
+function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
+  return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
+}
+
+function nameIn({ lease, claim }: Step): string {
+  if (claim) return `, ${claim.id} for ${claim.owner}, note ${claim.note}`;
+  return lease ? `, ${lease.id}${lease.critical ? ', critical' : ''}` : '';
 }
 
 function withoutBranch(pick: StepPick): StepPick {

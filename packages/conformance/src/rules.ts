@@ -2,7 +2,9 @@
 
 import type { Algorithm } from '@spillway/core';
 import {
+  type ClaimsRule,
   type LeasesRule,
+  makeClaimsRule,
   makeLeasesRule,
   makeRule,
   makeShaperRule,
@@ -84,6 +86,14 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
+/** Claims of short and of the longest leases, kept for less time and for more. */
+export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
+  .tuple(
+    fc.constantFrom(1_000_000, 7_000_003, 60_000_000, 86_400_000_000),
+    fc.constantFrom(1_000_000, 30_000_001, 86_400_000_000, DAYS_400_US),
+  )
+  .map(([leaseUs, keepUs]) => makeClaimsRule(leaseUs, keepUs));
+
 /** Buckets that wait: not at all, for a while, or for as long as may be. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
@@ -113,7 +123,12 @@ export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-const anyRule: fc.Arbitrary<Rule> = fc.oneof(...ALGORITHMS.map(rulesOf), queueRules, leasesRules);
+const anyRule: fc.Arbitrary<Rule> = fc.oneof(
+  ...ALGORITHMS.map(rulesOf),
+  queueRules,
+  leasesRules,
+  claimsRules,
+);
 
 /** Rules of any algorithms. */
 export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
@@ -151,13 +166,14 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
         .tuple(fc.constantFrom(1, 2, 7), fc.constantFrom(1, 5), fc.constantFrom(0, 2_000_000))
         .map(([limit, burst, waitUs]) => makeShaperRule(limit, 1_000_000, burst, waitUs)),
     },
+    { weight: 1, arbitrary: claimsRules },
   ),
   { minLength: 2, maxLength: 5 },
 );
 
 /** The time after which nothing that a rule has counted counts any more: its window, or the length of its leases. */
 export function periodUs(rule: Rule): number {
-  return rule.machine === 'leases' ? rule.leaseUs : rule.windowUs;
+  return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;
 }
 
 /** The smallest and largest limit with the smallest and largest window. */
@@ -175,6 +191,9 @@ export function extremesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
 export function describe(rule: Rule): string {
   if (rule.machine === 'leases') {
     return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;
+  }
+  if (rule.machine === 'claims') {
+    return `claims under leases of ${rule.leaseUs} us, kept for ${rule.keepUs} us`;
   }
   const algorithm = {
     bucket: 'token-bucket',

@@ -2,6 +2,8 @@
 
 import { branchGroupChecks } from './checks/branch-groups.js';
 import { branchChecks } from './checks/branches.js';
+import { claimGroupChecks } from './checks/claim-groups.js';
+import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
 import { countChecks } from './checks/counts.js';
 import { groupChecks } from './checks/groups.js';
@@ -14,6 +16,7 @@ import { pauseChecks } from './checks/pauses.js';
 import { promiseChecks } from './checks/promises.js';
 import { queueChecks } from './checks/queues.js';
 import { replayChecks } from './checks/replays.js';
+import { valueChecks } from './checks/values.js';
 import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
 
 /**
@@ -47,6 +50,9 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...partialPutChecks(harness),
     ...clockChecks(harness, settings),
     ...leaseChecks(harness, settings),
+    ...claimChecks(harness),
+    ...claimGroupChecks(harness),
+    ...valueChecks(harness),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

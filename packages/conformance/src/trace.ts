@@ -25,9 +25,11 @@ export interface StepPick {
   readonly hold: number;
   /** With `take`: its branch, if the group has branches; 0 for none. */
   readonly branch: number;
-  /** With leases: which of a few leases, often one that is held. */
+  /** With leases: which of a few leases, often one that is held. With claims: which id, and which owner. */
   readonly lease: number;
   readonly critical: boolean;
+  /** With claims: mark it as done, whatever `op` is. */
+  readonly done: boolean;
 }
 
 interface Group {
@@ -71,6 +73,7 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
   branch: weighted([2, 0], [3, 1], [3, 2], [2, 7]),
   lease: fc.nat(9),
   critical: weighted([3, false], [1, true]),
+  done: weighted([5, false], [1, true]),
 });
 
 interface Shape {
@@ -123,6 +126,7 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
     branch: fc.constant(0),
     lease: fc.constant(0),
     critical: fc.constant(false),
+    done: fc.constant(false),
   });
   const group = fc.record({
     move: nearMoves,

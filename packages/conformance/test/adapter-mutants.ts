@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
 import { type AdapterMutant, looks, mutant, releases, tells, writes } from './adapter-mutant.js';
 import { header, type Pieces, right, writeHead } from './demo-service.js';
+import { onceMutants } from './once-mutants.js';
 
 export type { AdapterMutant } from './adapter-mutant.js';
 
@@ -155,6 +156,7 @@ const limits: readonly AdapterMutant[] = [
   mutant('counts what it refuses', 'charges nothing for a refusal', {
     store: (store) => ({
       sync: false,
+      ...(store.values && { values: store.values }),
       apply: async (steps) => {
         const answers = await store.apply(steps);
         const isRefused = answers.some(({ allowed }, at) => !allowed && steps[at]?.binding);
@@ -294,4 +296,5 @@ export const adapterMutants: readonly AdapterMutant[] = [
   ...limits,
   ...clients,
   ...permits,
+  ...onceMutants,
 ];

@@ -1,6 +1,7 @@
 /** The demo API on node:http, in pieces of which a mutant replaces one. */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Admission,
@@ -10,14 +11,17 @@ import {
   type Decision,
   fleetShedder,
   type Guard,
+  idempotency,
   type Limiter,
   type LimitRequest,
   memoryStore,
   rateLimit,
   type Store,
 } from '@spillway/core';
-import { clientAddress, compileTrust, mergeFields } from '@spillway/core/adapter';
+import { clientAddress, compileTrust, Gate, mergeFields } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
+
+const EXPOSED = 'RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed';
 
 type Request = LimitRequest<IncomingMessage>;
 
@@ -43,8 +47,14 @@ export const right = {
   admission: (admission: Admission): Admission => admission,
   exposes: (res: ServerResponse): void => {
     res.setHeader('Access-Control-Allow-Origin', '*');
-    res.setHeader('Access-Control-Expose-Headers', 'RateLimit, RateLimit-Policy, Retry-After');
+    res.setHeader('Access-Control-Expose-Headers', EXPOSED);
   },
+  /** The idempotency key of a request. */
+  onceKey: (value: string | undefined): string | undefined => value,
+  /** Whose it is. */
+  scope: ({ header, clientIp }: Request): string | undefined => header('x-api-key') ?? clientIp,
+  exchange: (req: IncomingMessage, res: ServerResponse): NodeExchange =>
+    new NodeExchange(req, res, false),
   release: (admission: Admission, req: IncomingMessage, res: ServerResponse): void =>
     new NodeExchange(req, res, false).onClosed((outcome) => admission.release(outcome)),
   writeHead,
@@ -99,16 +109,17 @@ export function service(pieces: Pieces): http.Server {
   const { key, priority, skip, headers } = pieces;
   const store = pieces.store(memoryStore());
   const window = '1h';
-  const front = createGuard(
-    pieces.limiters([
-      workers,
-      fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
-      concurrencyLimit({ name: 'in-flight', limit: 5, key }),
-      rateLimit({ name: 'per-address', limit: 60, window }),
-      rateLimit({ name: 'trial', limit: 1, window, mode: pieces.trial }),
-    ]),
-    { store, skip, headers },
-  );
+  const limiters = pieces.limiters([
+    workers,
+    fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
+    concurrencyLimit({ name: 'in-flight', limit: 5, key }),
+    rateLimit({ name: 'per-address', limit: 60, window }),
+    rateLimit({ name: 'trial', limit: 1, window, mode: pieces.trial }),
+  ]);
+  const options = { store, skip, headers };
+  const front = createGuard(limiters, options);
+  // What has an idempotency key goes through a gate: it keeps answers.
+  const once = new Gate([idempotency({ scope: pieces.scope }), ...limiters], options);
   const keys = rateLimit<IncomingMessage>({ name: 'per-key', limit: 5, window, key });
   const behind = createGuard(keys, { store, headers });
 
@@ -129,8 +140,13 @@ export function service(pieces: Pieces): http.Server {
     const isPreflight = req.method === 'OPTIONS' && req.headers.origin !== undefined;
     pieces.exposes(res);
     if (isPreflight && pieces.answersPreflights) return void res.writeHead(204).end();
-    const admission = await admit(front, req, res);
-    if (!pieces.runsAfter(admission)) return;
+    if (pieces.onceKey(header(req, 'idempotency-key')) === undefined) {
+      const admission = await admit(front, req, res);
+      if (!pieces.runsAfter(admission)) return;
+    } else {
+      const exchange = pieces.exchange(req, res);
+      if ((await once.enter(translate(req, pieces), exchange, req)) !== 'pass') return;
+    }
     if (req.method === 'OPTIONS') return void res.writeHead(204).end();
     if (pathname !== '/things') return void (await route(pathname, req, res, pieces));
     const { allowed, decisions } = await admit(behind, req, res);
@@ -145,13 +161,18 @@ async function route(
   res: ServerResponse,
   { fail, write }: Pieces,
 ): Promise<void> {
+  const { searchParams } = new URL(req.url ?? '/', 'http://demo');
   if (pathname === '/fails') return fail(res);
-  if (pathname === '/charges') return json(res, 201, { charged: true });
+  if (pathname === '/charges') {
+    const { amount, note } = JSON.parse((await text(req)) || '{}');
+    await sleep(Number(searchParams.get('ms') ?? 0));
+    return json(res, 201, { charged: true, id: crypto.randomUUID(), amount, note });
+  }
   res.setHeader('Content-Type', 'text/plain');
   if (pathname === '/health') return void res.end('ok\n');
   if (pathname === '/report') return void res.end('done\n');
   if (pathname === '/') return void res.end('Hello from behind a spillway.\n');
-  const chunks = Number(new URL(req.url ?? '/', 'http://demo').searchParams.get('chunks') ?? 5);
+  const chunks = Number(searchParams.get('chunks') ?? 5);
   for (let chunk = 1; chunk <= chunks && !res.destroyed; chunk += 1) {
     write(res, `${chunk}\n`);
     await sleep(100, undefined, { ref: false });
@@ -163,7 +184,9 @@ function translate(req: IncomingMessage, pieces: Pieces): Request {
   const [path = '/'] = (req.url ?? '/').split('?');
   const clientIp = pieces.address(req);
   const { method = 'GET' } = req;
-  return { method, path, clientIp, header: (name) => header(req, name), raw: req };
+  const fieldOf = (name: string) =>
+    name === 'idempotency-key' ? pieces.onceKey(header(req, name)) : header(req, name);
+  return { method, path, clientIp, header: fieldOf, raw: req };
 }
 
 export function header(req: IncomingMessage, name: string): string | undefined {

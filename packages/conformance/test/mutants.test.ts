@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
 import { branchGroupMutants } from './branch-group-mutants.js';
 import { branchMutants } from './branch-mutants.js';
+import { claimMutants } from './claim-mutants.js';
 import { countMutants } from './count-mutants.js';
 import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
@@ -29,6 +30,7 @@ describe('a store is caught that', () => {
     ...putMutants,
     ...logMutants,
     ...queueMutants,
+    ...claimMutants,
     ...naiveStores,
   ]) {
     it(mutant.name, async () => {
@@ -52,12 +54,12 @@ describe('a failed replay', () => {
     const coarse = mutants.find(({ name }) => name === 'decides in whole milliseconds') as Mutant;
     const [message] = await failures({ ...coarse, caughtBy: 'replays sliding-window-log' });
     expect(message).toMatchInlineSnapshot(`
-      "Error: step 1, retryAfterMs: expected 1, got 0.876
+      "Error: step 1, retryAfterMs: expected 1, got 0.001
       rules:
-        limiter-30: sliding-window-log 1 per 1000 us
+        limiter-26: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000124  take 1 of limiter-30/key-0, branch 2
-      (seed 20260101, run 1, shrunk 14 times)"
+        1. at 1767225599999999  take 1 of limiter-26/key-0
+      (seed 20260101, run 1, shrunk 12 times)"
     `);
   });
 });

@@ -9,6 +9,14 @@ export { isLater } from './base/host.js';
 export type { NamesOf } from './base/option-names.js';
 export type { Admission } from './contract/admission.js';
 export type { Field } from './contract/field.js';
+export type {
+  AnswerWatcher,
+  BodyEnd,
+  BodyLimits,
+  BodyWatcher,
+  KeptAnswer,
+  Recorder,
+} from './contract/recorder.js';
 export { sameRule } from './contract/rule.js';
 export { mergeFields } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';
@@ -25,7 +33,7 @@ export { METRICS, type Metric, STORE_CALL_DURATION } from './observe/metrics.js'
 export { Notices } from './observe/notices.js';
 export { type Gauges, type Sample, Tally } from './observe/tally.js';
 export { admissionsOf } from './passage/admissions.js';
-export type { CapturedResponse, Exchange, OnClosed } from './passage/exchange.js';
+export type { Exchange, OnClosed } from './passage/exchange.js';
 export { Gate, type GateRequest, type Passage } from './passage/gate.js';
 export { checkGateOptions, type GateOptions, type OwnNames } from './passage/gate-options.js';
 export { type GuardHandle, showGuard } from './passage/handle.js';

@@ -7,6 +7,7 @@ export type {
   Unreserved,
 } from './contract/shaper.js';
 export { AddressedRequest, AddressFinder, type PeerOptions } from './fetch/address.js';
+export { watchAnswer as watchResponse } from './fetch/answer.js';
 export { FetchExchange } from './fetch/exchange.js';
 export {
   type FetchCheck,
@@ -15,7 +16,8 @@ export {
   fetchGuard,
 } from './fetch/guard.js';
 export { ResponsePermits, type WaitUntil } from './fetch/permit.js';
-export { goneResponse, refusalFields, withFields } from './fetch/response.js';
+export { FetchRecorder } from './fetch/recorder.js';
+export { goneResponse, keptResponse, refusalFields, withFields } from './fetch/response.js';
 export type { HostResponse, WebHeaders, WebRequest, WebResponse, WebSignal } from './fetch/web.js';
 export type { PacedFetchOptions } from './outgoing/options.js';
 export { pacedFetch } from './outgoing/paced-fetch.js';

@@ -10,10 +10,12 @@ export type { Answer } from './contract/answer.js';
 export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './contract/control.js';
 export type { Decision, Numbers, Outcome, Policy, Reason } from './contract/decision.js';
 export type { Fault } from './contract/fault.js';
+export type { Field } from './contract/field.js';
 export type {
   Limiter,
   LimiterTurn,
   LocalLimiter,
+  Question,
   RequestOutcome,
   ResponseEnd,
   StepContext,
@@ -29,6 +31,7 @@ export type {
   Overflowing,
   StoreCallEvent,
 } from './contract/observer.js';
+export type { KeptAnswer } from './contract/recorder.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm } from './contract/rule.js';
 export type {
@@ -89,6 +92,9 @@ export {
   type DecisionLogOptions,
   decisionLog,
 } from './observe/decision-log.js';
+export { type ClaimSignal, claimOf, type RequestClaim } from './once/claim-of.js';
+export { idempotency } from './once/idempotency.js';
+export type { FinalAnswer, IdempotencyOptions } from './once/options.js';
 export { admissionsOf } from './passage/admissions.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { LoopSignal, WorkerShedderOptions } from './shed/options.js';

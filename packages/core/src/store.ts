@@ -1,15 +1,18 @@
 /** @spillway/core/store: what stores are made of, for those who keep counts elsewhere. */
 
 export { refillTime } from './algorithms/bucket/measure.js';
+export { makeClaimsRule } from './algorithms/claims/rule.js';
+export { MAX_KEEP_US } from './algorithms/claims/step.js';
 export { makeLeasesRule } from './algorithms/leases/rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/step.js';
 export { measure } from './algorithms/measure.js';
 export { delayOf } from './algorithms/queue/measure.js';
 export { makeShaperRule } from './algorithms/queue/rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/step.js';
-export { givenBack, receiptFrom } from './algorithms/receipt.js';
+export { givenBack, receiptFrom, receiptOfRest } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
+export { bytesOfText, textOfBytes } from './base/bytes-text.js';
 export { durationBetween, positiveInteger } from './base/checks.js';
 export { type Clock, systemClock } from './base/clock.js';
 export { type Duration, toMicroseconds } from './base/duration.js';
@@ -18,12 +21,14 @@ export { mulDiv, type Quotient } from './base/exact.js';
 export type {
   Answer,
   BucketAnswer,
+  ClaimsAnswer,
   LeasesAnswer,
   LogAnswer,
   QueueAnswer,
   Receipt,
   WindowAnswer,
 } from './contract/answer.js';
+export { isEnd } from './contract/ask.js';
 export {
   chargedBranch,
   isCharged,
@@ -39,6 +44,7 @@ export {
   type Algorithm,
   type BucketNumbers,
   type BucketRule,
+  type ClaimsRule,
   capacityOf,
   countOf,
   type LeasesRule,
@@ -51,6 +57,7 @@ export {
 } from './contract/rule.js';
 export type {
   ApplyOptions,
+  Claim,
   Lease,
   Op,
   Step,
@@ -58,6 +65,14 @@ export type {
   StoreErrorPolicy,
   SyncStore,
 } from './contract/store.js';
+export {
+  checkValue,
+  MAX_VALUE_BYTES,
+  type SyncValues,
+  type ValueName,
+  type Values,
+  valueCode,
+} from './contract/values.js';
 export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';
 export { askParts } from './stores/ask-parts.js';

@@ -58,5 +58,5 @@ export function stepOf(limiter: Limiter, path: string): Step {
     fault: () => expect.unreachable(),
   });
   if (step instanceof Promise) throw new Error('a promise from callbacks that answer at once');
-  return step;
+  return step as Step;
 }

@@ -128,7 +128,7 @@ describe('three processes that count by themselves while the breaker is open, ea
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = await limiter.step(request(), true, context);
-        const answers = await guarded.apply([step]);
+        const answers = await guarded.apply([step as Step]);
         return answers[0]?.allowed === true;
       };
       return { store, ask };

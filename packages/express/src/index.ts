@@ -6,9 +6,11 @@ import {
   type ConcurrencyLimitOptions,
   concurrencyLimit as coreConcurrencyLimit,
   fleetShedder as coreFleetShedder,
+  idempotency as coreIdempotency,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
   type FleetShedderOptions,
+  type IdempotencyOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -31,6 +33,22 @@ export { type SpillwayHandler, type SpillwayOptions, spillway } from './middlewa
  */
 export const rateLimit: (options: RateLimitOptions<Request>) => StoredLimiter<Request> =
   coreRateLimit;
+
+/**
+ * `idempotency` of core, whose functions are given Express' request as `raw`. `claimOf(req)` is for handlers. Mounted
+ * before a parser it compares the bytes of bodies; behind one, what the parser has made of them (`req.body`).
+ *
+ * @example
+ * ```ts
+ * import { idempotency, rateLimit, spillway } from '@spillway/express';
+ *
+ * const account = ({ raw }: { raw: Express.Request }) => raw.user?.id;
+ * const limit = rateLimit({ name: 'charges', limit: 100, window: '1m', key: account });
+ * app.use('/charges', spillway([idempotency({ scope: account }), limit]));
+ * ```
+ */
+export const idempotency: (options: IdempotencyOptions<Request>) => StoredLimiter<Request> =
+  coreIdempotency;
 
 /**
  * `concurrencyLimit` of core, whose functions are given Express' request as `raw`.

@@ -32,6 +32,10 @@ export class FastifyExchange extends NodeExchange {
     });
   }
 
+  protected override parsedBody(): unknown {
+    return this.reply.request.body;
+  }
+
   protected override setStatus(status: number): void {
     if (!this.res.headersSent) this.reply.code(status);
   }
@@ -43,6 +47,18 @@ export class FastifyExchange extends NodeExchange {
     }
     // With a serializer of its own, or Fastify would add a charset to the type: problem documents have none.
     this.reply.serializer(asItIs).send(body);
+  }
+
+  /** Past the hooks of the app: what was kept has been through them. */
+  protected override endWith(body: Uint8Array): void {
+    const { reply, res } = this;
+    if (!res.headersSent) {
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      }
+    }
+    reply.hijack();
+    super.endWith(body);
   }
 }
 

@@ -4,9 +4,11 @@ import {
   type ConcurrencyLimitOptions,
   concurrencyLimit as coreConcurrencyLimit,
   fleetShedder as coreFleetShedder,
+  idempotency as coreIdempotency,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
   type FleetShedderOptions,
+  type IdempotencyOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -83,3 +85,20 @@ export const fleetShedder: (
 export const workerShedder: (
   options: WorkerShedderOptions<FastifyRequest>,
 ) => WorkerShedder<FastifyRequest> = coreWorkerShedder;
+
+/**
+ * `idempotency` of core, whose functions are given Fastify's request as `raw`. In handlers, `claimOf(request)` has the
+ * claim.
+ *
+ * @example
+ * ```ts
+ * import { idempotency, spillway } from '@spillway/fastify';
+ * import Fastify from 'fastify';
+ *
+ * const once = idempotency({ scope: ({ raw }) => raw.user?.id });
+ * Fastify().register(spillway, { groups: { once }, hook: 'preHandler' });
+ * ```
+ */
+export const idempotency: (
+  options: IdempotencyOptions<FastifyRequest>,
+) => StoredLimiter<FastifyRequest> = coreIdempotency;

@@ -11,7 +11,7 @@ export type OnRefused = (admission: Admission, c: Context) => unknown;
 export interface HonoExchange extends Exchange {
   /** Lets the request on. */
   pass(next: Next): Promise<void>;
-  /** The answer to a request that was refused: the app's own if there is one. */
+  /** The answer to a request that was refused, the app's own if there is one; or the one that was kept. */
   answer(onRefused: OnRefused | undefined): Response | Promise<Response>;
 }
 
@@ -21,6 +21,13 @@ export function showDecisions(c: Context): void {
   const [first] = admissions;
   const isOnly = first && admissions.length === 1;
   c.set('spillway', isOnly ? first.decisions : admissions.flatMap(({ decisions }) => decisions));
+}
+
+/** Puts a response in place of the one that Hono has, which is not copied once more. */
+export function replaceResponse(c: Context, response: Response): void {
+  if (response === c.res) return;
+  c.res = undefined;
+  c.res = response;
 }
 
 /** What the app answers; undefined if that is no response. If it throws, the status is 500, not that of the refusal. */

@@ -6,9 +6,11 @@ import {
   type ConcurrencyLimitOptions,
   concurrencyLimit as coreConcurrencyLimit,
   fleetShedder as coreFleetShedder,
+  idempotency as coreIdempotency,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
   type FleetShedderOptions,
+  type IdempotencyOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -92,3 +94,18 @@ export const fleetShedder: (options: FleetShedderOptions<Context>) => StoredLimi
  */
 export const workerShedder: (options: WorkerShedderOptions<Context>) => WorkerShedder<Context> =
   coreWorkerShedder;
+
+/**
+ * `idempotency` of core, whose functions are given Hono's context as `raw`. In handlers, `claimOf(c)` has the claim.
+ *
+ * @example
+ * ```ts
+ * import { claimOf, idempotency, spillway } from '@spillway/hono';
+ * import { Hono } from 'hono';
+ *
+ * const once = spillway(idempotency({ scope: ({ raw }) => raw.get('userId') }));
+ * new Hono().post('/charges', once, (c) => c.json({ by: claimOf(c)?.token }, 201));
+ * ```
+ */
+export const idempotency: (options: IdempotencyOptions<Context>) => StoredLimiter<Context> =
+  coreIdempotency;

@@ -1,6 +1,7 @@
 /** The exchange over fetch: fields are added to the response that Hono has, and its body is followed to its end. */
 
 import type { Admission } from '@spillway/core';
+import type { Recorder } from '@spillway/core/adapter';
 import {
   FetchExchange,
   type ResponsePermits,
@@ -10,7 +11,14 @@ import {
 } from '@spillway/core/fetch';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { type HonoExchange, type OnRefused, ownAnswer, showDecisions } from './exchange.js';
+import {
+  type HonoExchange,
+  type OnRefused,
+  ownAnswer,
+  replaceResponse,
+  showDecisions,
+} from './exchange.js';
+import { withCachedBody } from './recorder.js';
 
 export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   private refusal: Admission | undefined;
@@ -29,6 +37,10 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     this.refusal = admission;
   }
 
+  override recorder(): Recorder {
+    return withCachedBody(super.recorder(), this.c);
+  }
+
   async pass(next: Next): Promise<void> {
     const { c } = this;
     try {
@@ -44,13 +56,12 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     }
     const before = c.res;
     // Hono sends no body to HEAD, and throws the one that there is away.
-    const after = this.finish(before);
-    if (after === before) return;
-    c.res = undefined; // or else it would be copied once more
-    c.res = after;
+    replaceResponse(c, this.finish(before));
+    await this.kept;
   }
 
   answer(onRefused: OnRefused | undefined): Response | Promise<Response> {
+    if (this.response) return this.response as unknown as Response; // of a repeat
     const refusal = this.refusal as Admission;
     return onRefused ? this.own(onRefused, refusal) : this.problem(refusal);
   }

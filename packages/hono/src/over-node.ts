@@ -4,18 +4,35 @@
  */
 
 import type { Admission } from '@spillway/core';
-import { PROBLEM_TYPE } from '@spillway/core/adapter';
+import {
+  type AnswerWatcher,
+  type KeptAnswer,
+  PROBLEM_TYPE,
+  type Recorder,
+} from '@spillway/core/adapter';
+import { keptResponse, watchResponse } from '@spillway/core/fetch';
 import { NodeExchange, type NodeRequest, type NodeResponse } from '@spillway/core/node';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { type HonoExchange, type OnRefused, ownAnswer, showDecisions } from './exchange.js';
+import {
+  type HonoExchange,
+  type OnRefused,
+  ownAnswer,
+  replaceResponse,
+  showDecisions,
+} from './exchange.js';
+import { withCachedBody } from './recorder.js';
 
 export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   private readonly c: Context;
+  private watcher: AnswerWatcher | undefined;
+  private repeated: Response | undefined;
 
   private constructor(c: Context, req: NodeRequest, res: NodeResponse) {
     super(req, res, true);
     this.c = c;
+    this.watcher = undefined;
+    this.repeated = undefined;
   }
 
   /** The exchange, if a request has a response of node:http: `c.env` is what @hono/node-server says. */
@@ -33,14 +50,43 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     showDecisions(this.c);
   }
 
+  override recorder(): Recorder {
+    const recorder = withCachedBody(super.recorder(), this.c);
+    recorder.watchAnswer = (watcher) => {
+      this.watcher = watcher;
+    };
+    return recorder;
+  }
+
+  override repeat(answer: KeptAnswer): void {
+    this.repeated = keptResponse(answer, this.c.req.method) as unknown as Response;
+  }
+
   pass(next: Next): Promise<void> {
-    return next();
+    return this.watcher ? this.watched(next, this.watcher) : next();
   }
 
   async answer(onRefused: OnRefused | undefined): Promise<Response> {
+    if (this.repeated) return this.repeated;
     const refusal = this.refusal as Admission;
     const own = onRefused && (await ownAnswer(onRefused, refusal, this.c));
     return own ?? this.problem(refusal);
+  }
+
+  /** Shows the response as Hono has it: before middleware in front of the guard changes it, as compression does. */
+  private async watched(next: Next, watcher: AnswerWatcher): Promise<void> {
+    const { c } = this;
+    await next();
+    // What a handler has written to Node's response by itself cannot be seen here.
+    if (!c.finalized || c.res.headers.has('x-hono-already-sent')) return;
+    const { response, kept } = watchResponse(
+      c.res,
+      watcher,
+      c.req.raw.signal,
+      c.req.method !== 'HEAD',
+    );
+    replaceResponse(c, response);
+    await kept;
   }
 
   private problem({ body, status }: Admission): Response {

@@ -4,9 +4,11 @@ import {
   type ConcurrencyLimitOptions,
   concurrencyLimit as coreConcurrencyLimit,
   fleetShedder as coreFleetShedder,
+  idempotency as coreIdempotency,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
   type FleetShedderOptions,
+  type IdempotencyOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -74,3 +76,18 @@ export const fleetShedder: (options: FleetShedderOptions<Context>) => StoredLimi
  */
 export const workerShedder: (options: WorkerShedderOptions<Context>) => WorkerShedder<Context> =
   coreWorkerShedder;
+
+/**
+ * `idempotency` of core, whose functions are given Koa's context as `raw`. In handlers, `claimOf(ctx)` has the claim.
+ *
+ * @example
+ * ```ts
+ * import { idempotency, spillway } from '@spillway/koa';
+ * import Koa from 'koa';
+ *
+ * const once = spillway(idempotency({ scope: ({ raw }) => raw.state.userId }));
+ * new Koa().use(once);
+ * ```
+ */
+export const idempotency: (options: IdempotencyOptions<Context>) => StoredLimiter<Context> =
+  coreIdempotency;

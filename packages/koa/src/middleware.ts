@@ -12,6 +12,7 @@ import {
   showGuard,
 } from '@spillway/core/adapter';
 import type { Context, Next } from 'koa';
+import { watchAnswer } from './answer.js';
 import { keepFieldsOnError } from './errors.js';
 import { KoaExchange } from './exchange.js';
 import { KoaRequest } from './request.js';
@@ -55,7 +56,10 @@ export function spillway(
   const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
-    if (passage === 'pass') return next();
+    if (passage === 'pass') {
+      return exchange.watcher ? watchAnswer(ctx, exchange.watcher, next) : next();
+    }
+    if (passage === 'answered') return undefined;
     return onRefused && exchange.answerWith((admission) => onRefused(admission, ctx, next));
   };
 

@@ -18,6 +18,8 @@ export interface PlatformRequest {
   /** Fastify: the matched route, and Node's request. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
+  /** What a parser has made of the body. */
+  readonly body?: unknown;
 }
 
 /** What is needed of Fastify's reply. */
@@ -29,6 +31,8 @@ export interface FastifyReply {
   header(name: string, value: string): unknown;
   code(status: number): unknown;
   send(payload: Uint8Array): unknown;
+  getHeaders(): Readonly<Record<string, number | string | string[] | undefined>>;
+  hijack(): unknown;
 }
 
 export type PlatformResponse = NodeResponse | FastifyReply;

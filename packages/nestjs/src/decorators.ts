@@ -9,6 +9,8 @@ import {
 import {
   type ConcurrencyLimitOptions,
   concurrencyLimit,
+  type IdempotencyOptions,
+  idempotency,
   type RateLimitOptions,
   rateLimit,
   SpillwayError,
@@ -74,6 +76,34 @@ export function ConcurrencyLimit(
 }
 
 /**
+ * Lets a request with an idempotency key run a method once: {@link idempotency} of core. Of a class it stands for each
+ * of its methods. Only HTTP routes can have it. All that bear one name know each other's keys (`'once'`, unless told
+ * otherwise): a key that comes to another method gets 422. It overrides the one of that name further out (class,
+ * module).
+ *
+ * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. When
+ * the app is made: `SPW_CAPTURE_MISSING` for a method that is no HTTP route
+ * @example
+ * ```ts
+ * import { Controller, Post } from '@nestjs/common';
+ * import { Idempotent, requestOf } from '@spillway/nestjs';
+ *
+ * @Controller('charges')
+ * class ChargesController {
+ *   @Post()
+ *   @Idempotent({ scope: ({ raw }) => requestOf<{ user?: { id: string } }>(raw).user?.id })
+ *   create() {}
+ * }
+ * ```
+ */
+export function Idempotent(
+  options: IdempotencyOptions<ExecutionContext>,
+): MethodDecorator & ClassDecorator {
+  const { name } = idempotency(options);
+  return declare(name, '', (other) => idempotency({ ...options, name: other }), true);
+}
+
+/**
  * Takes off the limiters that come from further out (module, class): all, or those named. Load shedders are among them.
  *
  * @example
@@ -117,6 +147,7 @@ function declare(
   name: string | undefined,
   suffix: Declaration['suffix'],
   make: Declaration['make'],
+  isOnce = false,
 ): MethodDecorator & ClassDecorator {
   return (target: object, key?: string | symbol, descriptor?: PropertyDescriptor) => {
     const on: object = descriptor?.value ?? target;
@@ -131,7 +162,7 @@ function declare(
       );
     }
     // Decorators run from the last to the first: put in front, they are in the order of the source.
-    const list: readonly Declaration[] = [{ on, name, suffix, make }, ...known];
+    const list: readonly Declaration[] = [{ on, name, suffix, make, isOnce }, ...known];
     applyDecorators(SetMetadata(LIMITS, list))(target, key, descriptor);
   };
 }

@@ -18,6 +18,7 @@ const encoder = new TextEncoder();
 export class HttpExchange extends NodeExchange {
   /** A refusal that is to be thrown. */
   unanswered: Admission | undefined;
+  private readonly request: PlatformRequest;
   private readonly response: PlatformResponse;
   private readonly fastify: FastifyReply | undefined;
   /** Whether the response is this call's alone. */
@@ -32,6 +33,7 @@ export class HttpExchange extends NodeExchange {
     answers: boolean,
   ) {
     super(nodeRequest(request), nodeResponse(response), false);
+    this.request = request;
     this.response = response;
     this.fastify = isFastify(response) ? response : undefined;
     this.isAlone = isAlone;
@@ -53,6 +55,10 @@ export class HttpExchange extends NodeExchange {
     else this.unanswered = admission;
   }
 
+  protected override parsedBody(): unknown {
+    return this.request.body;
+  }
+
   protected override setStatus(status: number): void {
     const { fastify } = this;
     if (!fastify) super.setStatus(status);
@@ -65,6 +71,18 @@ export class HttpExchange extends NodeExchange {
     if (!fastify || fastify.raw.headersSent) super.end(body);
     // Through Fastify, so that its hooks see it (CORS); as bytes, because to a text it would add a charset.
     else fastify.send(encoder.encode(body));
+  }
+
+  protected override endWith(body: Uint8Array): void {
+    const { fastify } = this;
+    if (fastify?.sent) return;
+    if (fastify && !fastify.raw.headersSent) {
+      for (const [name, value] of Object.entries(fastify.getHeaders())) {
+        if (value !== undefined) this.res.setHeader(name, value as string);
+      }
+      fastify.hijack(); // past the hooks of the app: what was kept has been through them
+    }
+    super.endWith(body);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import {
+  type Control,
   createLimiter,
   createLimiters,
   createShaper,
@@ -111,14 +112,19 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
 
 const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
 
+/** An app that closes waits at most so long for jobs that run. */
+const LONGEST_SHUTDOWN_MS = 5_000;
+
 /** All that one feature declares, made. */
 class Made implements OnApplicationShutdown {
   readonly byToken = new Map<string, Shaper | KeyedLimiter<Store> | Limiters<string, Store>>();
   private readonly shapers: Shaper[] = [];
   private readonly settings: KeyedLimiterOptions<Store>;
+  private readonly control: Control | undefined;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, onStoreError, breaker, logger, validate, clock, denialCache } = module;
+    this.control = module.control;
     this.settings = {
       storeTimeout,
       onStoreError,
@@ -141,7 +147,13 @@ class Made implements OnApplicationShutdown {
 
   /** Once the server takes no more requests: those in progress had their slots. */
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.shapers.map((shaper) => shaper.close()));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, LONGEST_SHUTDOWN_MS);
+    });
+    // A job that never ends must not keep the app from closing.
+    await Promise.race([Promise.all(this.shapers.map((shaper) => shaper.close())), late]);
+    clearTimeout(timer);
   }
 
   /** What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself. */
@@ -153,6 +165,7 @@ class Made implements OnApplicationShutdown {
       { ...pace, name },
       {
         ...settings,
+        control: this.control,
         storeTimeout: storeTimeout ?? settings.storeTimeout,
         onStoreError,
         localShare,

@@ -3,7 +3,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
 import { Gate, sameRule } from '@spillway/core/adapter';
-import { type Declaration, declarationsOn, skipsOn } from './metadata.js';
+import { type Declaration, declarationsOn, isRoute, skipsOn } from './metadata.js';
 import { MODULE_OPTIONS } from './options.js';
 
 type HandlerGate = Gate<ExecutionContext>;
@@ -17,6 +17,8 @@ export class HandlerGates {
   /** For which class, and which method if it is of one, each name was derived. */
   private readonly places = new Map<string, readonly object[]>();
   private readonly plain: HandlerGate | 'none';
+  /** The same for what is no HTTP request of its own: nothing shows the answers of such calls. */
+  private readonly messages: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
 
@@ -25,6 +27,7 @@ export class HandlerGates {
     this.limiters = limiters;
     this.options = options;
     this.plain = this.make(limiters);
+    this.messages = limiters.some(keeps) ? this.make(limiters.filter(isPassing)) : this.plain;
   }
 
   /** The gate of a handler, undefined if nothing limits it. */
@@ -65,6 +68,7 @@ export class HandlerGates {
     for (const target of [owner, handler]) {
       const skips = skipsOn(target);
       const declarations = declarationsOn(target);
+      if (target === handler) this.checkPlace(method, handler, declarations);
       if (skips || declarations.length > 0) isPlain = false;
       if (skips?.length === 0) merged.clear();
       for (const name of skips ?? []) merged.delete(name);
@@ -82,7 +86,8 @@ export class HandlerGates {
         }
       }
     }
-    return isPlain ? this.plain : this.make([...merged.values()]);
+    if (isRoute(handler)) return isPlain ? this.plain : this.make([...merged.values()]);
+    return isPlain ? this.messages : this.make([...merged.values()].filter(isPassing));
   }
 
   /**
@@ -102,6 +107,15 @@ export class HandlerGates {
     return declaration.make(this.derived(name, path));
   }
 
+  /** @throws SpillwayError `SPW_CAPTURE_MISSING` */
+  private checkPlace(method: string, handler: object, declarations: readonly Declaration[]): void {
+    if (isRoute(handler) || !declarations.some(({ isOnce }) => isOnce)) return;
+    throw new SpillwayError(
+      'SPW_CAPTURE_MISSING',
+      `@Idempotent stands on ${method}, which is no HTTP route: the answers of such calls cannot be kept`,
+    );
+  }
+
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   private derived(name: string, path: readonly object[]): string {
     const other = this.places.get(name) ?? path;
@@ -114,6 +128,14 @@ export class HandlerGates {
     this.places.set(name, path);
     return name;
   }
+}
+
+function keeps(limiter: NestLimiter): boolean {
+  return limiter?.kind === 'stored' && limiter.keeping !== undefined;
+}
+
+function isPassing(limiter: NestLimiter): boolean {
+  return !keeps(limiter);
 }
 
 /** What a class declares stands before what it inherits; its own are to come last, in their order. */

@@ -5,9 +5,11 @@ import {
   type ConcurrencyLimitOptions,
   concurrencyLimit as coreConcurrencyLimit,
   fleetShedder as coreFleetShedder,
+  idempotency as coreIdempotency,
   rateLimit as coreRateLimit,
   workerShedder as coreWorkerShedder,
   type FleetShedderOptions,
+  type IdempotencyOptions,
   type RateLimitOptions,
   type StoredLimiter,
   type WorkerShedder,
@@ -16,7 +18,7 @@ import {
 
 export * from '@spillway/core';
 export { requestOf } from './call.js';
-export { ConcurrencyLimit, Priority, RateLimit, SkipRateLimit } from './decorators.js';
+export { ConcurrencyLimit, Idempotent, Priority, RateLimit, SkipRateLimit } from './decorators.js';
 export { SpillwayException } from './exception.js';
 export { getLimiterToken, getShaperToken, InjectLimiter, InjectShaper } from './feature.js';
 export type {
@@ -104,3 +106,21 @@ export const fleetShedder: (
 export const workerShedder: (
   options: WorkerShedderOptions<ExecutionContext>,
 ) => WorkerShedder<ExecutionContext> = coreWorkerShedder;
+
+/**
+ * `idempotency` of core, whose functions are given Nest's ExecutionContext as `raw`. In handlers, `claimOf` of the
+ * platform's request has the claim. It concerns HTTP requests only: messages and GraphQL operations have no field of
+ * their own.
+ *
+ * @example
+ * ```ts
+ * import { idempotency, requestOf, SpillwayModule } from '@spillway/nestjs';
+ *
+ * SpillwayModule.forRoot({
+ *   limiters: [idempotency({ scope: ({ raw }) => requestOf<{ user?: { id: string } }>(raw).user?.id })],
+ * });
+ * ```
+ */
+export const idempotency: (
+  options: IdempotencyOptions<ExecutionContext>,
+) => StoredLimiter<ExecutionContext> = coreIdempotency;

@@ -11,6 +11,8 @@ export interface Declaration {
   /** Undefined: each handler has its own, which is its name with `suffix`. */
   readonly name: string | undefined;
   readonly suffix: '' | '.concurrent';
+  /** Whether it keeps answers, which only HTTP routes have. */
+  readonly isOnce: boolean;
   make(name: string): StoredLimiter<ExecutionContext>;
 }
 
@@ -45,6 +47,11 @@ export function declarationsOn(target: object): readonly Declaration[] {
 /** What a class or method skips: undefined for nothing, an empty list for everything. */
 export function skipsOn(target: object): readonly string[] | undefined {
   return reflector.get(SKIPS, target as Target);
+}
+
+/** Whether a method answers HTTP requests of its own: no message, and no operation of GraphQL. */
+export function isRoute(handler: object): boolean {
+  return reflector.get('path', handler as Target) !== undefined;
 }
 
 /** Whether a class is among the interceptors of a handler, or of its class. */

@@ -10,6 +10,7 @@ import {
   InjectShaper,
   type KeyedLimiter,
   type Limiters,
+  memoryControl,
   memoryStore,
   type Shaper,
   SPILLWAY_STORE,
@@ -20,7 +21,7 @@ import {
 } from '@spillway/nestjs';
 import { ManualClock } from '@spillway/nestjs/testing';
 import { SlowStore } from 'spillway-testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { create, PLATFORMS, serve, until } from './service.js';
 
 const [[, { adapter }]] = PLATFORMS;
@@ -138,6 +139,23 @@ describe('a feature', () => {
     expect(isClosed).toBe(true);
   });
 
+  it('waits at most 5 s for a job that does not end', async () => {
+    const { app, shaper } = await made({ shapers: { acme: HOURLY } });
+    void shaper('acme').schedule('a', () => new Promise(() => undefined));
+    await new Promise(setImmediate);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let isClosed = false;
+    const closed = app.close().then(() => {
+      isClosed = true;
+    });
+    for (let i = 0; i < 5; i += 1) await new Promise(setImmediate);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await closed;
+  });
+
   it('uses the store of the module, under the name by which it is declared', async () => {
     const store = memoryStore();
     const { app, limiter } = await made({ limiters: { logins: LOGINS } }, { store });
@@ -161,6 +179,15 @@ describe('a feature', () => {
     expect([await allowed(), calls]).toEqual([false, 3]);
     clock.advance('30m');
     expect([await allowed(), calls]).toEqual([true, 4]);
+  });
+
+  it('follows the control of the module: its shapers have live paces', async () => {
+    const control = memoryControl();
+    const { shaper } = await made({ shapers: { acme: HOURLY } }, { control });
+    expect(shaper('acme').limit).toBe(1);
+    const note = { by: 'ada', because: 'they allow more', for: '1h' } as const;
+    control.set('acme', { limits: { limit: 60 } }, note);
+    expect(shaper('acme').periodMs).toBe(60_000);
   });
 
   it('does without its store what it says itself, else what the module says', async () => {

@@ -43,10 +43,10 @@ export async function create(
 export async function serve(
   adapter: MakeAdapter,
   metadata: ModuleMetadata,
-  prepare: (app: INestApplication) => void = () => undefined,
+  prepare: (app: INestApplication) => unknown = () => undefined,
 ): Promise<Service> {
   const app = await create(adapter, metadata);
-  prepare(app);
+  await prepare(app);
   await app.listen(0, '127.0.0.1');
   const server = app.getHttpServer() as Server;
   onTestFinished(() => server.closeAllConnections());

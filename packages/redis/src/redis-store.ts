@@ -18,6 +18,7 @@ import {
   spread,
   tooLarge,
   uniqueGroup,
+  type Values,
 } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
 import { Batches } from './calls/batches.js';
@@ -26,6 +27,7 @@ import type { Group } from './calls/group.js';
 import { GroupCalls } from './calls/group-calls.js';
 import { Silence } from './calls/silence.js';
 import { Transport } from './calls/transport.js';
+import { RedisValues } from './calls/values.js';
 import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
@@ -33,7 +35,7 @@ import { type KeyNamer, keyNamer } from './codec/keys.js';
 import { prefixFrom } from './codec/prefix.js';
 import { productionScript, type Script } from './codec/script.js';
 import { ControlScripts } from './control/control-scripts.js';
-import { Registry } from './control/registry.js';
+import { Registry, resetsKey } from './control/registry.js';
 
 /** How long a refusal is remembered on a Cluster. */
 const REFUSALS_LAST_US = 1_000_000;
@@ -79,6 +81,8 @@ const NAMES: NamesOf<RedisStoreOptions> = {
 /** What {@link redisStore} returns. */
 export interface RedisStore extends Store {
   readonly sync: false;
+  /** Expire in Redis by themselves; in one hash slot with the counts of their key. */
+  readonly values: Values;
   register(limiter: string, rule: Rule): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
 }
@@ -108,6 +112,7 @@ export class Redis implements RedisStore {
   readonly sync = false;
   readonly testClock?: Clock;
   readonly refusalsLastUs?: number;
+  readonly values: Values;
 
   /** The node that stores the key, on Cluster, if the client can tell. */
   readonly domainOf?: (step: Step) => string;
@@ -141,6 +146,7 @@ export class Redis implements RedisStore {
     const transport = new Transport(client, silence);
     this.registry = new Registry(new ControlScripts(transport, prefix), options.logger);
     const again = (group: Group) => this.batches.ask(group);
+    this.values = new RedisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
     this.batches = new Batches((groups) => calls.pass(groups), maxSteps, coalesce);
   }
@@ -157,7 +163,7 @@ export class Redis implements RedisStore {
     const deadlineUs = options?.deadlineUs ?? Infinity;
     // A call without a deadline, such as a release, may share a call with any other.
     const isApart = options?.background === true && deadlineUs !== Infinity;
-    const answers = group.steps.some(isReset)
+    const answers = group.steps.some(resetsKey)
       ? this.askWithResets(group.steps, deadlineUs)
       : this.askSteps(group.steps, deadlineUs, isApart);
     return group.places || group.hasBranches ? answers.then((all) => spread(group, all)) : answers;
@@ -219,8 +225,4 @@ export class Redis implements RedisStore {
       return this.ask(part, own, partSlot, until, !always && isApart);
     });
   }
-}
-
-function isReset({ op }: Step): boolean {
-  return op === 'reset';
 }

@@ -87,7 +87,8 @@ describeOnEachServer('as the user of docs/operations.md', (start) => {
           failed(error);
           throw error;
         });
-      return { store: { sync: false, apply }, setTimeUs: (us: number) => clock.setUs(us) };
+      const { values } = store;
+      return { store: { sync: false, apply, values }, setTimeUs: (us: number) => clock.setUs(us) };
     };
   const open = opener(() => redis);
   for (const { name, run } of storeConformance({ open }, { runs: 3 })) test(name, run);

@@ -1,6 +1,7 @@
 import { createGuard, rateLimit, type Step } from '@spillway/core';
 import {
   type BucketAnswer,
+  makeClaimsRule,
   makeLeasesRule,
   makeRule,
   type WindowAnswer,
@@ -119,6 +120,36 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
     expect(state(await looks())).toEqual(state(before));
     expect(state(refused.slice(0, 4))).toEqual(state(before.slice(0, 4)));
     expect(await current('record')).toEqual([1]);
+  });
+
+  it('decides a claim and the limits of its key in one call, and gives it up for those of others', async () => {
+    const rule = makeClaimsRule(60_000_000, 60_000_000);
+    const claim = (owner: string) =>
+      take('ada', { limiter: 'once', rule, claim: { id: 'id', owner: owner.repeat(16) } });
+    const permits = { limiter: 'in-flight', rule: makeLeasesRule(9, 60_000_000) };
+    const permit = (id: string) => take('ada', { ...permits, lease: { id, critical: false } });
+    await store.apply([claim('w'), take('ada')]);
+    await store.apply([{ ...claim('w'), op: 'put' }]);
+    for (const node of nodes) await node.config('RESETSTAT');
+    const first = await store.apply([claim('a'), take('ada'), permit('a')]);
+    expect(first.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+    expect(await calls('evalsha')).toBe(1);
+    // A repeat charges nothing, in other slots neither.
+    const repeat = await store.apply([claim('b'), take('ada'), take('bob'), take('eve')]);
+    expect(repeat[0]).toMatchObject({ allowed: false, owner: 'a'.repeat(16) });
+    expect(await current('ada', 'bob', 'eve')).toEqual([2, 0, 0]);
+    await store.apply([{ ...claim('a'), op: 'put' }]);
+    // Who is refused elsewhere has claimed nothing.
+    await store.apply([take('bob', { op: 'record', cost: 3 })]);
+    const refused = await store.apply([claim('c'), take('bob')]);
+    expect(refused).toMatchObject([{ allowed: true, state: 'free' }, { allowed: false }]);
+    expect(await store.apply([claim('d')])).toMatchObject([{ allowed: true, state: 'running' }]);
+    const name = { limiter: 'once', key: 'ada', id: 'd'.repeat(16) };
+    await store.values.set(name, new Uint8Array([1, 2]), 60_000_000);
+    expect(await store.values.get(name)).toEqual(new Uint8Array([1, 2]));
+    const keys = (await Promise.all(nodes.map((node) => node.keys('*once}*')))).flat();
+    expect(new Set(keys.map(slotOf)).size).toBe(1);
+    expect(keys).toHaveLength(2);
   });
 
   it('takes no permit of a fleet for what the limit of a subject refuses', async () => {

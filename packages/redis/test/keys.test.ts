@@ -66,6 +66,18 @@ describe('the name of a key', () => {
     );
   });
 
+  it('has a hash of the id of a claim or of a value, whatever is in it', () => {
+    const codes = ['c', 'v'].flatMap((letter) =>
+      ['a', 'b', '', '#a', ':', '}'].map((id) => `${letter}:${id}`),
+    );
+    const all = codes.map((code) => nameOf('once', 'ada', code));
+    for (const name of all) expect(name).toMatch(/^spw:\{ada\}once\}[cv]#[0-9a-f]{64}$/);
+    expect(new Set(all).size).toBe(codes.length);
+    expect(keyNamer('s3cret')('once', 'ada', 'c:a')).not.toContain(
+      nameOf('', '', 'c:a').slice(-64),
+    );
+  });
+
   it('hides every key behind a secret, if there is one', () => {
     const secret = keyNamer('s3cret');
     expect(secret('login', 'ada', 'p')).toMatch(/^spw:\{#[0-9a-f]{64}\}login\}p$/);

@@ -3,7 +3,7 @@
  */
 
 import { createGuard, createLimiter, rateLimit, type Step } from '@spillway/core';
-import { makeLeasesRule, makeRule } from '@spillway/core/store';
+import { makeClaimsRule, makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
@@ -47,7 +47,16 @@ const group: readonly Step[] = [
     rule: makeLeasesRule(9, 60_000_000),
     lease: { id: 'a lease', critical: false },
   }),
+  take('once', {
+    rule: makeClaimsRule(60_000_000, 60_000_000),
+    claim: { id: 'an id', owner: 'aaaaaaaaaaaaaaaa' },
+  }),
 ];
+
+/** The group, in which the claim is already done. */
+const repeated: readonly Step[] = group.map((step) =>
+  step.claim ? { ...step, op: 'done' } : step,
+);
 
 const JUNK: readonly unknown[] = [
   undefined,
@@ -81,11 +90,36 @@ describe.skipIf(redisProgram === null)('a reply', () => {
 
   it.each([
     ['in strings', (reply: unknown[]) => reply.map(String)],
-    ['in bigints', (reply: unknown[]) => reply.map((word) => BigInt(word as number))],
+    [
+      'in bigints',
+      (reply: unknown[]) => reply.map((word) => (typeof word === 'number' ? BigInt(word) : word)),
+    ],
   ])('is read %s too', async (_, change) => {
     const proxy = Object.assign(open(), { change });
     const answers = await redisStore(proxy).apply(group);
     expect(answers.map(({ allowed }) => allowed)).toEqual(group.map(() => true));
+  });
+
+  const texts = ['kaaaaaaaaaaaaaaa', 'kaaaaaaaaaaaaaaaaa', 'kaaaaaaaaaaaaaaaé', 'aaaaaaaaaaaaaaaa'];
+  it.each(texts)('in which a claim has no owner is an error: %j', async (text) => {
+    const change = (reply: unknown[]) => reply.with(-1, text);
+    const store = redisStore(Object.assign(open(), { change }));
+    await expect(store.apply(group)).rejects.toMatchObject({ kind: 'reply' });
+  });
+
+  it.each([`k${'a'.repeat(16)}${'n'.repeat(257)}`, `k${'a'.repeat(16)}a\nb`])(
+    'in which a claim has no note is an error: %j',
+    async (text) => {
+      const change = (reply: unknown[]) => reply.with(-1, text);
+      const store = redisStore(Object.assign(open(), { change }));
+      await expect(store.apply(repeated)).rejects.toMatchObject({ kind: 'reply' });
+    },
+  );
+
+  it('in which a claim has another state is an error', async () => {
+    const change = (reply: unknown[]) => reply.with(-3, 7);
+    const store = redisStore(Object.assign(open(), { change }));
+    await expect(store.apply(group)).rejects.toMatchObject({ kind: 'reply' });
   });
 
   const change = fc.oneof(
@@ -124,7 +158,7 @@ describe.skipIf(redisProgram === null)('a reply', () => {
       { numRuns: 300 },
     );
     proxy.change = (reply) => reply;
-    await expect(store.apply(group)).resolves.toHaveLength(5);
+    await expect(store.apply(group)).resolves.toHaveLength(group.length);
   });
 
   it('that is none teaches nothing of the time', async () => {

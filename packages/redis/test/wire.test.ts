@@ -1,7 +1,7 @@
 /** What a store sends, word by word: takes.lua and each algorithm's Lua read exactly this. */
 
 import type { Step } from '@spillway/core';
-import { makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
+import { makeClaimsRule, makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { take } from './steps.js';
@@ -32,6 +32,8 @@ const log = makeRule('sliding-window-log', 3, 60_000_000);
 const paced = makeShaperRule(4, 1_000_000, 2, 30_000_000);
 const sevenths = makeShaperRule(7, 1_000_000, 2, 30_000_000);
 const permits = makeLeasesRule(9, 60_000_000, 0.2);
+const claims = makeClaimsRule(30_000_000, 60_000_000);
+const claim = { id: 'an id', owner: 'aaaaaaaaaaaaaaaa', note: 'a note' };
 const receipt = { atUs: 1_000_000_007, num: 3, units: 2 };
 const lease = { id: 'a-lease', critical: true };
 
@@ -49,7 +51,7 @@ it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
     { rule: bucket, op: 'put', cost: 9, receipt },
     'g 5 12000000 60000000 1 1000000007 3',
   ],
-  ['a put of nothing', { rule: bucket, op: 'put' }, 'g 4 0 60000000 1'],
+  ['a put of nothing', { rule: bucket, op: 'put' }, 'g 9 0 60000000 1'],
   ['a take that may wait', { rule: paced }, 'q 1 250000 30500000 250000 1'],
   ['a take that may wait, of sevenths', { rule: sevenths }, 'q 1 142857 30285714 142857 7 1 2 1'],
   ['too large a take that may wait', { rule: paced, cost: 3 }, 'q 1 30500001 30500000 250000 1'],
@@ -75,6 +77,17 @@ it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
   ['a put to a log', { rule: log, op: 'put', cost: 9, receipt }, 'l 5 9 3 60000000 1000000007 2'],
   ['a take of a permit', { rule: permits, lease }, 'p 1 1 9 8 60000000 a-lease'],
   ['a put of a permit', { rule: permits, op: 'put', lease }, 'p 5 1 9 8 60000000 a-lease'],
+  ['a take of a claim', { rule: claims, claim }, 'c 1 30000000 60000000 aaaaaaaaaaaaaaaa'],
+  [
+    'a put of a claim',
+    { rule: claims, op: 'put', claim },
+    'c 5 30000000 60000000 aaaaaaaaaaaaaaaa',
+  ],
+  [
+    'a claim that is done',
+    { rule: claims, op: 'done', claim },
+    'c 8 30000000 60000000 aaaaaaaaaaaaaaaaa note',
+  ],
 ])('sends %s', async (_, step, words) => {
   expect(await sent([take('ada', step)])).toBe(`1 1 ${words}`);
 });

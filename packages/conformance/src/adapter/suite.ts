@@ -4,6 +4,7 @@ import type { Check } from '../harness.js';
 import { addresses } from './checks/addresses.js';
 import { answers } from './checks/answers.js';
 import { browsers } from './checks/browsers.js';
+import { once, onceAbandoned } from './checks/once.js';
 import { fleet, workers } from './checks/overload.js';
 import { abandoned, permits } from './checks/permits.js';
 import {
@@ -40,6 +41,8 @@ export function adapterConformance(target: AdapterTarget, options: AdapterOption
     ...addresses(addressHeader),
     ...permits,
     ...(settings.aborts ? abandoned : []),
+    ...once,
+    ...(settings.aborts ? onceAbandoned : []),
     ...fleet,
     ...(settings.workers ? workers : []),
   ];

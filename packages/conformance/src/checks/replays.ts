@@ -11,6 +11,7 @@ import { replay } from '../replay.js';
 import {
   ALGORITHMS,
   changedQueueRules,
+  claimsRules,
   extremesOf,
   kinRules,
   leasesRules,
@@ -32,6 +33,11 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays traces of claims exactly as the oracle', harness, (probe) =>
+      forAll(traces(severalClaims, { width: 3, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
     ),
     check('replays traces of a bucket that waits exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(queueRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
@@ -60,6 +66,9 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ...ALGORITHMS.map((algorithm) => changedLimit(algorithm, harness, few)),
   ];
 }
+
+/** Lease and keeping are changed while claims run. All rules share their claims. */
+const severalClaims = fc.array(claimsRules, { minLength: 1, maxLength: 2 });
 
 function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);

@@ -3,14 +3,15 @@
 import type { Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
+import { claimsMachine } from './claims.js';
 import { leasesMachine } from './leases.js';
 import { logMachine } from './log.js';
 import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** A count: a limiter, a key, and a rule that uses the count. */
-export type Subject = Pick<Step, 'limiter' | 'key' | 'rule'>;
+/** A count: a limiter, a key, a rule that uses the count, and of a claim its id. */
+export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim'>;
 
 const machines = {
   bucket: bucketMachine,
@@ -18,6 +19,7 @@ const machines = {
   window: windowMachine,
   log: logMachine,
   leases: leasesMachine,
+  claims: claimsMachine,
 };
 
 export function machineOf(rule: Rule): Machine<Rule, unknown> {
@@ -25,13 +27,25 @@ export function machineOf(rule: Rule): Machine<Rule, unknown> {
 }
 
 /** Whether each of the two rules can read the other's state unchanged. */
-export function sharesCount(a: Rule, b: Rule): boolean {
+function sharesCount(a: Rule, b: Rule): boolean {
   return a.machine === b.machine && machineOf(a).shares(a, b);
 }
 
-interface Count {
-  readonly rule: Rule;
+interface Count extends Pick<Subject, 'rule' | 'claim'> {
   readonly state: unknown;
+}
+
+/** Whether a count is that of a rule, and of the same claim if it is one. */
+export function isCount(
+  a: Pick<Subject, 'rule' | 'claim'>,
+  b: Pick<Subject, 'rule' | 'claim'>,
+): boolean {
+  return sharesCount(a.rule, b.rule) && a.claim?.id === b.claim?.id;
+}
+
+/** Owners come and go: of a claim the id names the count. */
+function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
+  return claim ? { claim: { id: claim.id, owner: '' } } : {};
 }
 
 /** All counts, by limiter and key. */
@@ -40,22 +54,22 @@ export class Counts {
 
   /** The state of `subject`; undefined if it was never used. */
   stateOf(subject: Subject): unknown {
-    return this.all(subject).find(({ rule }) => sharesCount(rule, subject.rule))?.state;
+    return this.all(subject).find((count) => isCount(count, subject))?.state;
   }
 
   /** Stores a state; undefined forgets the count. */
   keep(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
-    const others = this.all(subject).filter((count) => !sharesCount(count.rule, rule));
+    const others = this.all(subject).filter((count) => !isCount(count, subject));
     const keys = this.limiters.get(limiter) ?? new Map<string, Count[]>();
-    keys.set(key, state === undefined ? others : [...others, { rule, state }]);
+    keys.set(key, state === undefined ? others : [...others, { rule, state, ...claimOf(subject) }]);
     this.limiters.set(limiter, keys);
   }
 
   *[Symbol.iterator](): Generator<Subject & { readonly state: unknown }> {
     for (const [limiter, keys] of this.limiters) {
       for (const [key, counts] of keys) {
-        for (const { rule, state } of counts) yield { limiter, key, rule, state };
+        for (const count of counts) yield { limiter, key, ...count };
       }
     }
   }

@@ -2,7 +2,7 @@
 
 import { SpillwayError, type Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
-import { sharesCount } from './counts.js';
+import { isCount } from './counts.js';
 
 /** The steps of a group that do the same to the same count, merged into one step of their summed cost. */
 export interface MergedStep {
@@ -13,12 +13,17 @@ export interface MergedStep {
 
 /** Whether two steps are about the same count. */
 function isOneCount(a: Step, b: Step): boolean {
-  return a.limiter === b.limiter && a.key === b.key && sharesCount(a.rule, b.rule);
+  return a.limiter === b.limiter && a.key === b.key && isCount(a, b);
 }
 
-/** Steps that renew permits or give them back name one permit each: they are not merged, and done in order. */
+/** Whether steps under the rule name a permit or a claim each: they are never merged. */
+function names(rule: Rule): boolean {
+  return rule.machine === 'leases' || rule.machine === 'claims';
+}
+
+/** Steps that renew what they name or give it back are done in order. */
 function isInOrder({ op, rule }: Step): boolean {
-  return rule.machine === 'leases' && op !== 'take';
+  return names(rule) && op !== 'take';
 }
 
 function isSame(a: Step, b: Step): boolean {
@@ -46,7 +51,8 @@ export function outcomeOf(merged: readonly MergedStep[], refusing: readonly Merg
  * The merged steps of a group, in the order in which each count first appears.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, a branch is
- * no whole number from 1 on, or belongs to a step that is not a take, or a hold is of a rule that lets nobody wait
+ * no whole number from 1 on, or belongs to a step that is not a take, a hold is of a rule that lets nobody wait, or a
+ * step asks for a claim wrongly
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkStep(step);
@@ -66,7 +72,28 @@ export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]):
   return steps.map((step) => merged.findIndex((one) => isSame(one.step, step)));
 }
 
-function checkStep({ op, limiter, branch, rule }: Step): void {
+const OWNER = /^[A-Za-z0-9_-]{16}$/;
+const PRINTABLE = /^[ -~]*$/;
+
+/** Why a step that has to do with claims is not valid; undefined if it is. */
+function faultOf({ op, rule, cost, claim, onStoreError }: Step): string | undefined {
+  if (rule.machine !== 'claims') return claim || op === 'done' ? 'no rule of claims' : undefined;
+  if (typeof onStoreError === 'object') return 'another rule in its place';
+  if (!claim) return op === 'reset' ? undefined : 'no claim';
+  if (typeof claim.id !== 'string') return 'no id';
+  const isNobody = claim.owner === '' && (op === 'look' || op === 'reset');
+  if (!isNobody && !OWNER.test(claim.owner)) return 'no owner';
+  const { note = '' } = claim;
+  if (note.length > 256 || !PRINTABLE.test(note)) return 'no note';
+  return cost === 1 || op === 'reset' ? undefined : 'not one claim';
+}
+
+function checkStep(step: Step): void {
+  const { op, limiter, branch, rule } = step;
+  const fault = faultOf(step);
+  if (fault) {
+    throw new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} ${limiter}: ${fault}`);
+  }
   if (op === 'hold' && rule.machine !== 'queue') {
     throw new SpillwayError('SPW_GROUP_INVALID', `a group asks hold of ${limiter}: nobody waits`);
   }
@@ -79,7 +106,7 @@ function checkStep({ op, limiter, branch, rule }: Step): void {
 
 function checkPair(a: Step, b: Step): void {
   if (isInOrder(a) && isInOrder(b)) return;
-  const isOne = a.op === b.op && a.op !== 'put' && a.op !== 'hold' && a.rule.machine !== 'leases';
+  const isOne = a.op === b.op && a.op !== 'put' && a.op !== 'hold' && !names(a.rule);
   if (isOne && a.branch === b.branch && numbers(a.rule) === numbers(b.rule)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',

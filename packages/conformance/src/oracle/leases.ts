@@ -60,7 +60,7 @@ export const leasesMachine: Machine<LeasesRule, LeasesState> = {
 
   repaired: cut,
 
-  passes(rule, view, now, _cost, lease) {
+  passes(rule, view, now, _cost, { lease } = {}) {
     const holders = live(view, now);
     const ordinary = holders.filter(({ critical }) => !critical).length;
     return (
@@ -70,16 +70,17 @@ export const leasesMachine: Machine<LeasesRule, LeasesState> = {
     );
   },
 
-  charge(rule, view, now, _cost, lease) {
+  charge(rule, view, now, _cost, { lease }) {
     return lease && hold(rule, view, now, lease);
   },
 
-  record(rule, view, now, cost, lease) {
-    if (!lease || !leasesMachine.passes(rule, view, now, cost, lease)) return undefined;
+  record(rule, view, now, cost, named) {
+    const { lease } = named;
+    if (!lease || !leasesMachine.passes(rule, view, now, cost, named)) return undefined;
     return hold(rule, view, now, lease);
   },
 
-  put(_rule, view, now, _cost, _receipt, lease) {
+  put(_rule, view, now, _cost, _receipt, { lease }) {
     const own = live(view, now).find(({ id }) => id === lease?.id);
     return own && { ...view, held: view.held.filter((one) => one !== own) };
   },

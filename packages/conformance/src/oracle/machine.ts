@@ -1,7 +1,10 @@
 /** The interface of an algorithm in the oracle: pure functions over states that never change. */
 
-import type { Answer } from '@spillway/core';
-import type { Lease, Receipt, Rule } from '@spillway/core/store';
+import type { Answer, Step } from '@spillway/core';
+import type { Receipt, Rule } from '@spillway/core/store';
+
+/** What a step names beside its key. */
+export type Named = Pick<Step, 'lease' | 'claim'>;
 
 /** The numbers of a decision in whole microseconds; undefined where nobody can know them. */
 interface ExactNumbers {
@@ -28,14 +31,14 @@ export interface Machine<R extends Rule, S> {
   /** The state without what no rule allows, if `view` does not remove that. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
-  passes(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): boolean;
+  passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
-  charge(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): S | undefined;
+  charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
    * The state after a charge that may not pass, which charges at most what the limit holds; undefined if nothing
    * changes.
    */
-  record(rule: R, view: S, now: bigint, cost: bigint, lease?: Lease): S | undefined;
+  record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /** The state after a grant was given back; undefined if nothing was given back. */
   put(
     rule: R,
@@ -43,10 +46,12 @@ export interface Machine<R extends Rule, S> {
     now: bigint,
     cost: bigint,
     receipt: Receipt | undefined,
-    lease?: Lease,
+    named: Named,
   ): S | undefined;
   /** The state after a `hold`; only of rules that let somebody wait. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S;
+  /** The state after a `done`, undefined if it is not allowed; only of claims. */
+  done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store's answer. */
   answer(

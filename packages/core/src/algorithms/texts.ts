@@ -4,6 +4,7 @@ import type { Answer } from '../contract/answer.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/texts.js';
+import { readClaim } from './claims/texts.js';
 import { readLeases } from './leases/texts.js';
 import { readLog } from './log/texts.js';
 import { readQueue } from './queue/texts.js';
@@ -18,6 +19,7 @@ const READERS: Readonly<Record<Rule['machine'], Read>> = {
   window: readWindow,
   log: readLog,
   leases: readLeases,
+  claims: readClaim,
 };
 
 /** What is stored of a count. */

@@ -36,3 +36,27 @@ export const systemClock: Clock = new SystemClock();
 export function wallClockMs(): number {
   return Date.now();
 }
+
+/** So long the wall clock is not read again: it is set rarely, and to read it costs a tenth of a reservation. */
+const READ_EVERY_US = 10_000;
+
+/** The instants of a clock by the wall clock. */
+export class WallTime {
+  private readonly everyUs: number;
+  private readUs = -Infinity;
+  private offsetMs = 0;
+
+  constructor(clock: Clock) {
+    // A clock that a test moves does not tell how old a reading is.
+    this.everyUs = clock === systemClock ? READ_EVERY_US : 0;
+  }
+
+  /** In milliseconds since the epoch, by `Date.now()`. @param nowUs what the clock says now */
+  at(us: number, nowUs: number): number {
+    if (!(Math.abs(nowUs - this.readUs) < this.everyUs)) {
+      this.readUs = nowUs;
+      this.offsetMs = wallClockMs() - nowUs / 1_000;
+    }
+    return this.offsetMs + us / 1_000;
+  }
+}

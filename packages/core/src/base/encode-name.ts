@@ -10,20 +10,23 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 export interface EncodeNameOptions {
   /**
    * Makes a short text out of a long one, such as its SHA-256 in hexadecimal digits. It is given limiters and keys of
-   * more than 256 UTF-16 units, escaped already. Without it they stand in the name as they are.
+   * more than 256 UTF-16 units, escaped already, and the id of each claim. Without it they stand in the name as they
+   * are.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
-   * Makes the text that stands for every key, for keys that nobody may read in the store. It begins with `#` and has no
-   * braces.
+   * Makes the text that stands for every key and id, for keys that nobody may read in the store. It begins with `#` and
+   * has no braces.
    */
   readonly hide?: ((key: string) => string) | undefined;
 }
 
 /**
  * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have the
- * same name. A key that is hashed or hidden begins with `#`; no other does. Names have no control characters and are
- * valid Unicode, so that any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
+ * same name. A key that is hashed or hidden begins with `#`; no other does. Of a code with a `:`, as steps with a claim
+ * have it, the text behind is hidden or hashed like a key, and `#` stands in place of the `:`. Names have no control
+ * characters and are valid Unicode, so that any database can store them. A database must compare them exactly: `Ada`
+ * and `ada` differ.
  *
  * @example
  * ```ts run
@@ -40,11 +43,23 @@ export function encodeName(
   { hash, hide }: EncodeNameOptions = {},
 ): string {
   const shown = hide ? hide(key) : encodeText(key, hash);
-  return `{${shown}}${encodeText(limiter, hash)}}${code}`;
+  return `{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
-/** Different texts give different results. The result has no braces and is never empty. */
-function encodeText(text: string, hash: EncodeNameOptions['hash']): string {
+/** Behind a `:` stands a text that a client may have chosen. It is always hashed, where there is a hash. */
+function encodeCode(
+  code: string,
+  hash: EncodeNameOptions['hash'],
+  hide: EncodeNameOptions['hide'],
+): string {
+  const at = code.indexOf(':');
+  if (at < 0 || !(hash || hide)) return code;
+  const text = code.slice(at + 1);
+  return code.slice(0, at) + (hide ? hide(text) : `#${hash?.(text)}`);
+}
+
+/** Different texts give different results. The result has no braces and no control characters, and is never empty. */
+export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
   // After a '%' comes '-' here, or the four hex digits of a unit below, and nothing else.
   if (text === '') return '%-';
   const escaped = PLAIN.test(text) ? text : text.replace(SPECIAL, escapeUnit);

@@ -7,6 +7,7 @@ export type SpillwayErrorCode =
   | 'SPW_ALGORITHM_INVALID'
   | 'SPW_ALTERNATIVES_INVALID'
   | 'SPW_BURST_INVALID'
+  | 'SPW_CAPTURE_MISSING'
   | 'SPW_CIDR_INVALID'
   | 'SPW_COST_INVALID'
   | 'SPW_COUNTED_TWICE'
@@ -25,6 +26,8 @@ export type SpillwayErrorCode =
   | 'SPW_OPTION_INVALID'
   | 'SPW_OPTION_UNKNOWN'
   | 'SPW_REGISTERED_TWICE'
+  | 'SPW_SCOPE_INVALID'
+  | 'SPW_SHAPER_BLOCKED'
   | 'SPW_SHAPER_CLOSED'
   | 'SPW_SHAPER_FULL'
   | 'SPW_SHAPER_WAIT'
@@ -34,6 +37,7 @@ export type SpillwayErrorCode =
   | 'SPW_STORE_UNAVAILABLE'
   | 'SPW_TRUST_PROXY_INVALID'
   | 'SPW_TRUST_PROXY_UNSAFE'
+  | 'SPW_VALUE_INVALID'
   | 'SPW_WINDOW_INVALID'
   | 'SPW_WINDOW_SHORT';
 
@@ -41,6 +45,7 @@ const BRAND = Symbol.for('spillway.error');
 
 /** What requests and jobs end with: made often, so that nothing is made of them beforehand. */
 const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
+  'SPW_SHAPER_BLOCKED',
   'SPW_SHAPER_CLOSED',
   'SPW_SHAPER_FULL',
   'SPW_SHAPER_WAIT',
@@ -51,8 +56,11 @@ const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
+/** The headings of docs/errors.md that are about refusals. */
+type ProblemHeading = 'blocked' | 'running' | 'mismatch' | 'key-invalid' | 'not-kept';
+
 /** The address of a heading of docs/errors.md. */
-export function helpFor(heading: SpillwayErrorCode | 'blocked'): string {
+export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
   return `${PAGE}#${heading.toLowerCase()}`;
 }
 

@@ -3,6 +3,7 @@
 import type { Decision } from './decision.js';
 import type { Field } from './field.js';
 import type { ResponseEnd } from './limiter.js';
+import type { KeptAnswer } from './recorder.js';
 
 /** What {@link Guard.admit} returns. */
 export interface Admission {
@@ -10,9 +11,14 @@ export interface Admission {
   readonly allowed: boolean;
   /** One for each limiter, in the order of the guard. */
   readonly decisions: readonly Decision[];
-  /** Of several refusals the one with the longest wait; undefined if the request is allowed. */
+  /** Of several refusals the one with the longest wait; undefined if the request is allowed, or is a repeat. */
   readonly binding: Decision | undefined;
-  /** 429, 403 (a key that was blocked) or 503 if refused; 200 if not. */
+  /**
+   * The answer to give, if the request repeats one that was done: `status` and the fields of the admission are then of
+   * that answer too, and its body is here. No handler is to run.
+   */
+  readonly repeat?: KeptAnswer | undefined;
+  /** 429, 403 (a key that was blocked), 503 or the status of another reason if refused; 200 if not. */
   readonly status: number;
   /** Fields for the response, refused or not. */
   readonly fields: readonly Field[];

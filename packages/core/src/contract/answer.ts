@@ -6,7 +6,7 @@ export interface Receipt {
    * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: start of the window that was charged ({@link WindowAnswer.startUs});
    * - `log`: time of the entry that was added ({@link LogAnswer.lastUs});
-   * - `leases`: 0, for a permit is named by {@link Step.lease}.
+   * - `leases`, `claims`: 0, for a permit is named by {@link Step.lease}, a claim by {@link Step.claim}.
    */
   readonly atUs: number;
   /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
@@ -20,7 +20,7 @@ export interface Receipt {
 interface AnswerBase {
   /**
    * `take`, `record`, `look`: whether the cost passes under this step's own rule (another step may still refuse the
-   * group). `put`: whether something was given back. `reset`: true.
+   * group). `put`: whether something was given back. `done`: whether the claim is marked as done. `reset`: true.
    */
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
@@ -82,4 +82,22 @@ export interface LeasesAnswer extends AnswerBase {
   readonly critical: number;
 }
 
-export type Answer = BucketAnswer | QueueAnswer | WindowAnswer | LogAnswer | LeasesAnswer;
+/** The claim after the step. */
+export interface ClaimsAnswer extends AnswerBase {
+  /** `running`: somebody works on it, under a lease. `done`: that work was finished. */
+  readonly state: 'free' | 'running' | 'done';
+  /** Who runs it, or has done it; `''` if it is free. */
+  readonly owner: string;
+  /** The end of the lease, or of keeping, in microseconds since the epoch; 0 if it is free. */
+  readonly endsUs: number;
+  /** What `done` has kept; `''` unless it is done. */
+  readonly note: string;
+}
+
+export type Answer =
+  | BucketAnswer
+  | QueueAnswer
+  | WindowAnswer
+  | LogAnswer
+  | LeasesAnswer
+  | ClaimsAnswer;

@@ -4,16 +4,23 @@ import type { Decision } from './decision.js';
 import { statusOf } from './status.js';
 
 /**
- * The decision that counts. Of refusals: first those that are about the caller (429, 403), then those that are about
- * our load (503), and among them the one with the longest wait. If nothing is refused: the one with the least
- * `remaining`.
+ * The decision that counts. Of refusals: first those of limits that are about the caller (429, 403), then those that
+ * are about our load (503), then those that are about an idempotency key, and among them the one with the longest wait.
+ * If nothing is refused: the one with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {
     if (binding.allowed !== decision.allowed) return binding.allowed ? decision : binding;
     if (decision.allowed) return decision.remaining < binding.remaining ? decision : binding;
-    const isOurs = statusOf(decision) === 503;
-    if (isOurs !== (statusOf(binding) === 503)) return isOurs ? binding : decision;
+    const later = rankOf(decision) - rankOf(binding);
+    if (later !== 0) return later < 0 ? decision : binding;
     return decision.retryAfterMs > binding.retryAfterMs ? decision : binding;
   });
+}
+
+function rankOf(decision: Decision): number {
+  if (decision.outcome === 'repeated') return 3;
+  const status = statusOf(decision);
+  if (status === 503) return 1;
+  return status === 429 || status === 403 ? 0 : 2;
 }

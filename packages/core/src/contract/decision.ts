@@ -6,15 +6,28 @@
  * - `allowed`: it passed, and was charged if the whole guard let it pass.
  * - `denied`: refused.
  * - `would-deny`: a limiter in shadow mode would have refused it.
- * - `skipped`: the limiter is off, or the request is exempt.
+ * - `repeated`: it repeats a request that was done. If no limiter refused it, it got the answer that was kept, and
+ *   nothing was charged.
+ * - `would-repeat`: so it would have been if the limiter were not in shadow mode.
+ * - `skipped`: the limiter is off, or the request is exempt or does not concern it.
  * - `error`: the store could not answer; `allowed` says what the fallback chose.
  */
-export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'skipped' | 'error';
+export type Outcome =
+  | 'allowed'
+  | 'denied'
+  | 'would-deny'
+  | 'repeated'
+  | 'would-repeat'
+  | 'skipped'
+  | 'error';
 
 /**
  * Why a request was refused: `rate`, `concurrency` (the caller did too much: 429), `capacity`, `overload` (we are
  * overloaded: 503), `never` (the cost is more than the limit can ever admit, or the limit is 0: 429), `blocked` (an
- * operator blocked the key: 403), `store-error` (the store could not answer and the limiter is set to deny: 503).
+ * operator blocked the key: 403), `running` (a request with the same idempotency key is in progress: 409), `mismatch`
+ * (the idempotency key belongs to another request: 422), `key-invalid` (the idempotency key is missing or no key: 400),
+ * `not-kept` (the request was done, but its answer was not kept: 409), `store-error` (the store could not answer and
+ * the limiter is set to deny: 503).
  */
 export type Reason =
   | 'rate'
@@ -23,6 +36,10 @@ export type Reason =
   | 'overload'
   | 'never'
   | 'blocked'
+  | 'running'
+  | 'mismatch'
+  | 'key-invalid'
+  | 'not-kept'
   | 'store-error';
 
 /** The numbers of a limit as clients see them. */
@@ -62,11 +79,13 @@ export interface Numbers {
 /** One limiter's answer to one request. */
 export interface Decision extends Numbers {
   readonly limiter: string;
-  /** Whether this limiter lets the request pass. True also for `would-deny` and `skipped`. */
+  /** Whether this limiter lets the request pass. True also for `would-deny`, `would-repeat` and `skipped`. */
   readonly allowed: boolean;
   readonly outcome: Outcome;
   /** Why it was refused, or would have been in shadow mode; null if it passes. */
   readonly reason: Reason | null;
+  /** The HTTP status of the refusal, where it is not that of the reason. */
+  readonly status?: number | undefined;
   /** Units that the request takes. */
   readonly cost: number;
   /** The limit that was applied; absent for shedders, and where the limiter was skipped. */

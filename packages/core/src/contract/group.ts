@@ -2,6 +2,7 @@
 
 import { SpillwayError, show } from '../base/errors.js';
 import type { Answer } from './answer.js';
+import { checkClaim, concernsClaims } from './claim.js';
 import { countOf, sameRule } from './rule.js';
 import type { Step } from './store.js';
 
@@ -16,12 +17,13 @@ export interface UniqueGroup {
 
 /**
  * Merges the steps of one count (see {@link countOf}) into one step of the summed cost. So a group that names a key
- * twice cannot pass the limit twice. Permits are never merged: steps that renew permits or give them back stay separate
- * and are done in order.
+ * twice cannot pass the limit twice. Permits and claims are never merged: steps that renew them or give them back stay
+ * separate and are done in order.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation, numbers or branch, a `put` names
- * or `hold` names a count twice, a take of a permit is not the only step of its count, a branch is not a whole number
- * from 1 or not of a take, or a `hold` is of a rule that does not wait.
+ * or `hold` names a count twice, a take of a permit or claim is not the only step of its count, a branch is not a whole
+ * number from 1 or not of a take, a `hold` is of a rule that does not wait, or a claim is not what {@link checkClaim}
+ * wants.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   const hasBranches = checkSteps(steps);
@@ -46,7 +48,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places, hasBranches };
 }
 
-/** Two steps of one count that name a permit each and do not take one. */
+/** Two steps of one count that name a permit or a claim each and do not take one. */
 function staysApart(a: Step, b: Step): boolean {
   return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }
@@ -87,7 +89,9 @@ function sameCount(a: Step, b: Step): boolean {
 /** Whether some steps have a branch. */
 function checkSteps(steps: readonly Step[]): boolean {
   let some = false;
-  for (const { branch, op, limiter, rule } of steps) {
+  for (const step of steps) {
+    const { branch, op, limiter, rule } = step;
+    if (concernsClaims(step)) checkClaim(step);
     if (op === 'hold' && rule.machine !== 'queue') {
       throw new SpillwayError(
         'SPW_GROUP_INVALID',

@@ -41,6 +41,8 @@ export class KnownCounts {
 
   /** The further steps of a `reset`: one for each other count of its limiter. */
   otherResets(step: Step): Step[] {
+    // A claim is dropped alone: it is what the caller has named, not all that is kept of the key.
+    if (step.claim) return [];
     const own = countOf(step);
     const others: Step[] = [];
     for (const [code, rule] of this.limiters.get(step.limiter) ?? []) {

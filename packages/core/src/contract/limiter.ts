@@ -3,11 +3,14 @@
 import type { Answer } from './answer.js';
 import type { LiveLimits } from './control.js';
 import type { Decision } from './decision.js';
-import type { Fault } from './fault.js';
+import type { Keeping } from './keeping.js';
 import type { Mode, OnStoreError } from './mode.js';
 import type { Notice } from './notice.js';
 import type { LimitRequest, Per } from './request.js';
 import type { Step } from './store.js';
+import type { LimiterTurn, StepContext } from './turn.js';
+
+export type { LimiterTurn, StepContext } from './turn.js';
 
 /** How a response ended, as an adapter tells it to {@link Admission.release}. */
 export interface ResponseEnd {
@@ -25,29 +28,8 @@ export interface RequestOutcome extends ResponseEnd {
   readonly refused?: boolean;
 }
 
-/** What a guard lends its limiters. */
-export interface StepContext {
-  readonly onStoreError: OnStoreError;
-  fault(fault: Fault): void;
-  /**
-   * What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count.
-   */
-  readonly countedAs?: string | undefined;
-  /** How long to wait for a callback that answers with a promise, in milliseconds. Default 1,000. */
-  readonly callbackTimeoutMs?: number | undefined;
-}
-
-/** What a limiter was asked about a request, and what came of it. */
-export interface LimiterTurn<Raw = unknown> {
-  readonly request: LimitRequest<Raw>;
-  /** How far the limiter went: as declared, or as set live. */
-  readonly mode: Mode;
-  /** Of a stored limiter: the question to the store. */
-  readonly step?: Step | undefined;
-  /** Of a stored limiter: the store's answer. */
-  readonly answer?: Answer | undefined;
-  readonly decision: Decision;
-}
+/** What a stored limiter makes of a request: a question to the store, or the decision where that needs no store. */
+export type Question = Step | Decision;
 
 /** Steps for the store, now or later; undefined for none. */
 export type StepsBack = readonly Step[] | undefined | Promise<readonly Step[] | undefined>;
@@ -62,7 +44,8 @@ interface LimiterBase<Raw> {
    * Told once of the end of a request, when its response has closed; answers what to give back to the store, if
    * anything. What it throws is a fault.
    *
-   * - Of a stored limiter it is called if the guard let the request pass and the store charged it.
+   * - Of a stored limiter it is called if the guard let the request pass and the store charged it. If its step has a
+   *   claim, the permits of the request wait for its promise, at most `storeTimeout`.
    * - Of a local limiter it is called if its own decision let the request pass, in shadow too: so it may hold a permit
    *   until then. If another limiter refused the request, it is called at once, with `refused` and the status of the
    *   refusal.
@@ -85,9 +68,11 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
    * What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage.
    */
   readonly onStoreError?: OnStoreError | undefined;
+  /** Of a limiter that keeps answers for repeats. A guard has at most one of those. */
+  readonly keeping?: Keeping<Raw> | undefined;
   /**
-   * The question to the store; a promise if a callback answers with one, which must not reject. Must not throw. If its
-   * rule's limit is 0, nobody passes and no store is asked.
+   * The question to the store, or the decision without it; a promise if a callback answers with one, which must not
+   * reject. Must not throw. If its rule's limit is 0, nobody passes and no store is asked.
    *
    * @param binding whether it may refuse the request: false in shadow
    * @param live numbers that were set live, in place of those that were declared
@@ -97,7 +82,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
     binding: boolean,
     context: StepContext,
     live?: LiveLimits,
-  ): Step | Promise<Step>;
+  ): Question | Promise<Question>;
   /** From the store's answer to the decision. */
   decide(step: Step, answer: Answer): Decision;
 }

@@ -1,6 +1,8 @@
 /** A rule as data: checked integers that any store, in any language, can run. */
 
+import { encodeText } from '../base/encode-name.js';
 import type { Answer, Receipt } from './answer.js';
+import type { Claim } from './ask.js';
 import type { Numbers, Policy } from './decision.js';
 import type { Shelf } from './shelf.js';
 
@@ -91,10 +93,24 @@ export interface LeasesRule extends RuleBase {
   readonly leaseUs: number;
 }
 
+/**
+ * Claims: each id of a key is claimed by one owner at a time. A claim that runs ends with its lease unless it is
+ * renewed; one that is done is kept, so that nobody claims the id again.
+ */
+export interface ClaimsRule extends RuleBase {
+  readonly machine: 'claims';
+  /** Always 1. */
+  readonly limit: number;
+  /** Length of a lease in microseconds, 1 s to 24 h: so long after its owner's last renewal a claim is free again. */
+  readonly leaseUs: number;
+  /** How long a claim that is done is kept, in microseconds, 1 s to 400 days. */
+  readonly keepUs: number;
+}
+
 /** A rule about how many units pass over time. */
 export type RateRule = BucketRule | WindowRule | LogRule;
 
-export type Rule = RateRule | QueueRule | LeasesRule;
+export type Rule = RateRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The algorithms by the names that users write. */
 export type Algorithm =
@@ -127,17 +143,26 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** What a later `put` needs to give back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
+  /** The receipt of what is left after `given` units; left out where only the number of units changes. */
+  rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Whether steps of one count are merged into one of their summed cost. Those that name something are not. */
   readonly merges: boolean;
   /** An empty shelf for a store in memory. */
   shelf(): Shelf<Rule>;
+  /**
+   * True: a step that the store could not answer is refused, unless its `onStoreError` is `allow`, and nothing counts
+   * in the store's place. Left out: the step is answered by its `onStoreError`.
+   */
+  readonly failsClosed?: boolean;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
   readonly refusals?: RefusalMemory;
 }
 
 /** The numbers that a limiter was declared with. */
 export interface DeclaredNumbers {
-  /** The algorithm as users write it; `concurrency`: permits for requests in progress. */
+  /**
+   * The algorithm as users write it; `concurrency`: permits for requests in progress; `claims`: idempotency keys.
+   */
   readonly algorithm: string;
   /** Units per window, or requests in progress at once. */
   readonly limit: number;
@@ -147,6 +172,8 @@ export interface DeclaredNumbers {
   /** Of the requests in progress, how many may be requests that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;
+  /** How long a claim that is done is kept. */
+  readonly keepMs?: number;
   /** How long a unit may be waited for, for a shaper. */
   readonly maxWaitMs?: number;
 }
@@ -167,9 +194,12 @@ export interface RefusalMemory {
  * The code that names the count of a rule, together with limiter and key. Rules of one limiter share a count only if
  * each can read the other's state unchanged: buckets with the same tolerance in time and the same denominator, windows
  * and logs with the same window, all buckets that wait, and all permits.
+ *
+ * A step with a claim is about the count of its id alone: behind the rule's code stands `:` and the id, escaped as
+ * `encodeName` does it.
  */
-export function countOf({ rule }: { readonly rule: Rule }): string {
-  return rule.code;
+export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
+  return claim === undefined ? rule.code : `${rule.code}:${encodeText(claim.id)}`;
 }
 
 /** Whether two rules have all the same numbers. Then they also have the same count. */

@@ -25,11 +25,11 @@ export interface Unreserved {
   readonly allowed: false;
   readonly key: string;
   /**
-   * `wait`: longer than `maxWait` · `full`: too many wait in this process · `closed`: the shaper was closed · `never`:
-   * the cost is above the burst · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
+   * `wait`: longer than `maxWait` · `blocked`: an operator blocks the key · `closed`: the shaper was closed ·
+   * `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
    */
-  readonly reason: 'wait' | 'closed' | 'store-error';
-  /** How long the wait would have been, in milliseconds. */
+  readonly reason: 'wait' | 'blocked' | 'closed' | 'store-error';
+  /** How long the wait would have been, in milliseconds; of a blocked key, how much longer it is blocked. */
   readonly wouldWaitMs: number;
 }
 
@@ -37,7 +37,7 @@ export interface Unreserved {
 export interface ScheduleOptions {
   /** Units: an integer from 1. Default 1. */
   readonly cost?: number | undefined;
-  /** Gives up the wait, and is passed to the work. */
+  /** Ends the wait, and is passed to the work. */
   readonly signal?: HostSignal | undefined;
   /** Of the jobs that wait in this process, those with a higher priority go first. Default 0. */
   readonly priority?: number | undefined;
@@ -46,7 +46,13 @@ export interface ScheduleOptions {
 /** Lets work start at a pace, by key. */
 export interface Shaper {
   readonly name: string;
-  /** The time of one unit, in milliseconds. */
+  /** Units per window, as declared or as set live. */
+  readonly limit: number;
+  /** In milliseconds, as declared or as set live. */
+  readonly windowMs: number;
+  /** Units that may start at once after a rest, and the largest cost. */
+  readonly burst: number;
+  /** The time of one unit: `windowMs / limit`. */
   readonly periodMs: number;
   /** Takes the next slot, or nothing. */
   reserve(
@@ -59,20 +65,26 @@ export interface Shaper {
     options?: { readonly cost?: number | undefined },
   ): Promise<Reservation | Unreserved>;
   /**
-   * Waits for a slot, then does the work. Settles as the work does. Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`
-   * or `SPW_SHAPER_CLOSED` where there is no slot, and with the reason of `signal` if that comes first.
+   * Waits for a slot, then does the work. Settles as the work does. Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`,
+   * `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` where there is no slot, and with the reason of `signal` if that comes
+   * first. The work is given `signal`, or one that is never aborted.
    */
   schedule<T>(
     key: string,
-    work: (signal?: HostSignal) => T | PromiseLike<T>,
+    work: (signal: HostSignal) => T | PromiseLike<T>,
     options?: ScheduleOptions,
   ): Promise<T>;
-  /** How long somebody would wait who came now, in milliseconds. Takes nothing. */
+  /** How long somebody would wait who came now, in milliseconds, for pauses too. Takes nothing. */
   waitOf(key: string): Promise<number>;
+  /** How much longer a pause of the key lasts, in milliseconds; 0 if there is none, or nobody can tell. */
+  pauseOf(key: string): Promise<number>;
   /** How many jobs wait in this process. */
   queueLength(key: string): number;
-  /** Nobody starts before this time is over, in any process. A pause is made longer by another one, never shorter. */
+  /**
+   * Nobody starts before this time is over, in any process. A pause is made longer by another one, never shorter.
+   * Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer; it is told again while the pause lasts.
+   */
   pause(key: string, duration: Duration): Promise<void>;
-  /** Refuses what waits, and lets what runs end. */
+  /** Refuses what waits and gives its slots back. Resolves when all that runs has ended, however long that takes. */
   close(): Promise<void>;
 }

@@ -13,6 +13,8 @@ export interface Shelf<Rule, Count = unknown> {
   readonly size: number;
   /** Whether a step may add entries to a count that exists already. */
   readonly grows: boolean;
+  /** True where keys cannot share a count: a key for which there is no room is then answered with a `failure`. */
+  readonly alone?: boolean;
   /** The count that `ask` is about, if one is kept. Valid until the next call of another method than {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**

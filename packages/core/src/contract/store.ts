@@ -2,10 +2,13 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Answer } from './answer.js';
+import type { ApplyOptions } from './apply-options.js';
 import type { Ask } from './ask.js';
 import type { Rule } from './rule.js';
+import type { Values } from './values.js';
 
-export type { Lease, Op } from './ask.js';
+export type { ApplyOptions } from './apply-options.js';
+export type { Claim, Lease, Op } from './ask.js';
 
 /** What a store is to do to one key, under one rule. */
 export interface Step extends Ask<Rule> {
@@ -25,20 +28,6 @@ export interface Step extends Ask<Rule> {
 
 /** Let the request pass, refuse it, or let a count in this process decide under this rule. */
 export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
-
-/** Limits on one call. */
-export interface ApplyOptions {
-  /**
-   * After this instant nobody waits for the answer, and a store need not send the call. In microseconds, by the
-   * process's own clock ({@link systemClock}).
-   */
-  readonly deadlineUs?: number | undefined;
-  /**
-   * True for a call that no request waits for, such as a renewal. Its deadline is `deadlineUs` alone, and the breaker
-   * ignores its failure.
-   */
-  readonly background?: boolean | undefined;
-}
 
 /**
  * Where counts live. `apply` is all or nothing over its steps: if one `take` with `binding` does not pass, no `take` is
@@ -80,6 +69,8 @@ export interface Store {
     steps: readonly Step[],
     options?: ApplyOptions,
   ): readonly Answer[] | Promise<readonly Answer[]>;
+  /** Keeps bytes beside the counts. Optional: without it, finished claims have no kept answers. */
+  readonly values?: Values;
 }
 
 /** A store that answers at once. */

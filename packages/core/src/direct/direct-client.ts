@@ -8,7 +8,7 @@ import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { OnStoreError } from '../contract/mode.js';
 import { type Rule, shareOf } from '../contract/rule.js';
-import type { Step, Store } from '../contract/store.js';
+import type { Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { noticesOn } from '../limits/limiter-notices.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
@@ -25,7 +25,7 @@ export class DirectClient {
   readonly store: StoreClient;
   private readonly onStoreError: OnStoreError;
   private readonly localShare: number;
-  private readonly fault: ((fault: Fault) => void) | undefined;
+  private readonly voice: ((fault: Fault) => void) | undefined;
   private readonly notices: Notices;
 
   /**
@@ -38,7 +38,7 @@ export class DirectClient {
     this.localShare = shareAboveZero('localShare', localShare);
     const policies = names.map((name) => [name, onStoreError] as const);
     this.store = new StoreClient(settings, undefined, policies);
-    this.fault = voiceFor({ logger, breaker }, settings.store);
+    this.voice = voiceFor({ logger, breaker }, settings.store);
     this.notices = new Notices(settings);
   }
 
@@ -53,9 +53,18 @@ export class DirectClient {
 
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   limit(name: string, rule: Rule): Limit {
+    return new Limit(name, rule, this.store, this.policyFor(rule));
+  }
+
+  /** What answers for a rule when the store cannot. */
+  policyFor(rule: Rule): StoreErrorPolicy {
     const { onStoreError, localShare } = this;
-    const policy = onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
-    return new Limit(name, rule, this.store, policy);
+    return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
+  }
+
+  /** Tells of what failed. */
+  fault(fault: Fault): void {
+    this.voice?.(fault);
   }
 
   /**
@@ -97,7 +106,7 @@ export class DirectClient {
     if (error) {
       // Without a store its name is another there, but then no store fails.
       const { limiter } = steps[at] as Step;
-      this.fault?.({ limiter, source: 'store', error });
+      this.fault({ limiter, source: 'store', error });
     }
     return then(answers);
   }

@@ -81,8 +81,8 @@ export interface KeyedLimiter<S extends Store> {
   /** What `consumeAll` would say, without charging. */
   peek(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
-   * Gives back what a decision of `consume` charged, or `cost` units of it. Once, and no more than still counts: true
-   * if anything was. Void after its `resetMs`, or in another window.
+   * Gives back what a decision of `consume` charged, or `cost` units of it. Once, in the store that charged it, and no
+   * more than still counts: true if anything was. Void after its `resetMs`, or in another window.
    */
   refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
   /** Forgets a key. False if the store could not be told: the key is counted as before. */

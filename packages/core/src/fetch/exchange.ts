@@ -2,25 +2,33 @@
 
 import type { Admission } from '../contract/admission.js';
 import type { Field } from '../contract/field.js';
+import type { AnswerWatcher, KeptAnswer, Recorder } from '../contract/recorder.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
+import { watchAnswer } from './answer.js';
 import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
-import { refusalResponse, withFields } from './response.js';
+import { FetchRecorder } from './recorder.js';
+import { keptResponse, refusalResponse, withFields } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
 /** A request of fetch and the response to it; for adapters. */
 export class FetchExchange implements Exchange {
   /** The answer to a request that was refused. */
   response: HostResponse | undefined;
+  /** With `keepFirst`: the response must not be sent before, if it has no body. */
+  kept: Promise<void> | undefined;
   protected readonly request: WebRequest;
   private readonly permits: ResponsePermits;
   private readonly fields: Field[] = [];
   private permit: Permit | undefined;
+  private watcher: AnswerWatcher | undefined;
 
   constructor(request: WebRequest, permits: ResponsePermits) {
     this.request = request;
     this.permits = permits;
     this.response = undefined;
     this.permit = undefined;
+    this.kept = undefined;
+    this.watcher = undefined;
   }
 
   isGone(): boolean {
@@ -44,10 +52,28 @@ export class FetchExchange implements Exchange {
     this.response = refusalResponse(admission, this.request.method);
   }
 
+  recorder(): Recorder {
+    return new FetchRecorder(this.request, (watcher) => {
+      this.watcher = watcher;
+    });
+  }
+
+  repeat(answer: KeptAnswer): void {
+    this.response = withFields(keptResponse(answer, this.request.method), this.fields);
+  }
+
   /** The response of the handler with the fields, which gives back what is held when its body is over. */
   finish<Res extends WebResponse>(response: Res): Res {
-    const dressed = withFields(response, this.fields);
-    return this.permit?.follow(dressed, this.request.method !== 'HEAD') ?? dressed;
+    const sendsBody = this.request.method !== 'HEAD';
+    const dressed = withFields(this.watched(response, sendsBody), this.fields);
+    return this.permit?.follow(dressed, sendsBody) ?? dressed;
+  }
+
+  private watched<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
+    if (!this.watcher) return response;
+    const watched = watchAnswer(response, this.watcher, this.request.signal, sendsBody);
+    this.kept = watched.kept;
+    return watched.response;
   }
 
   /** For a handler that gave no response: gives back what is held. */

@@ -39,6 +39,11 @@ export interface FetchCheck {
   finish<Res extends WebResponse>(response: Res): Res;
   /** For a handler that failed: gives back what is held. */
   fail(): void;
+  /**
+   * With `keepFirst` of `idempotency()`, after `finish`: do not send a response without a body before this settles.
+   * Never rejects.
+   */
+  readonly kept?: Promise<void> | undefined;
 }
 
 /** What {@link fetchGuard} returns. */
@@ -113,7 +118,9 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
       // The runtime has one class of responses, whatever its types call it.
       if (check.response) return check.response as WebResponse as Res;
       try {
-        return check.finish(await handler(request, ...rest));
+        const response = check.finish(await handler(request, ...rest));
+        if (check.kept) await check.kept;
+        return response;
       } catch (error) {
         check.fail();
         throw error;

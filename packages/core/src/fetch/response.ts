@@ -2,6 +2,7 @@
 
 import type { Admission } from '../contract/admission.js';
 import type { Field } from '../contract/field.js';
+import type { KeptAnswer } from '../contract/recorder.js';
 import { mergeFields } from '../http/fields.js';
 import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
 
@@ -42,6 +43,20 @@ export function refusalResponse(admission: Admission, method: string): HostRespo
   const body = method === 'HEAD' ? null : admission.body;
   const init = { status: admission.status, headers: refusalFields(admission) };
   return new Response(body, init) as HostResponse;
+}
+
+/** An answer that was kept, given again. */
+export function keptResponse(answer: KeptAnswer, method: string): HostResponse {
+  const { Response } = webClasses();
+  const { status } = answer;
+  const isBodiless = status === 204 || status === 205 || status === 304;
+  const headers: Record<string, string> = {};
+  for (const [name, value] of answer.fields) headers[name] = value;
+  if (!isBodiless) headers['Content-Length'] = String(answer.body.length);
+  // None at all where it is empty: of an empty one, servers would guess a type.
+  const isSent = !isBodiless && method !== 'HEAD' && answer.body.length > 0;
+  const body = isSent ? answer.body : null;
+  return new Response(body, { status, headers }) as HostResponse;
 }
 
 /** The answer that nobody reads, since the client is gone. */

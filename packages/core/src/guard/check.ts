@@ -53,6 +53,25 @@ function noLimiter(given: unknown): SpillwayError {
 }
 
 /**
+ * Whether a limiter keeps answers.
+ *
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
+ */
+export function checkKeepers<Raw>(limiters: readonly Limiter<Raw>[], store: Store): boolean {
+  const keepers = limiters.filter((limiter) => limiter.kind === 'stored' && limiter.keeping);
+  if (keepers.length > 1) {
+    throw new SpillwayError(
+      'SPW_LIMITER_INVALID',
+      'a guard has two limiters that keep answers: leave it one idempotency()',
+    );
+  }
+  if (keepers.length === 1 && !store.values) {
+    throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
+  }
+  return keepers.length === 1;
+}
+
+/**
  * What a guard reads at requests, and what would fail without a sentence where it is used.
  *
  * @param own the options of an adapter, beside those of a guard

@@ -4,7 +4,7 @@ import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/answer.js';
 import type { KeyRuling } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
-import type { LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Limiter, LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
@@ -24,15 +24,20 @@ export function decideStored<Raw>(
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
-    return brokenDecision(limiter.name, mode, context);
+    return brokenDecision(limiter, mode, context);
   }
 }
 
 /** What a limiter that is itself broken decides: as if its store could not answer. */
-export function brokenDecision(limiter: string, mode: Mode, context: StepContext): Decision {
-  const denies = context.onStoreError === 'deny';
+export function brokenDecision<Raw>(
+  limiter: Limiter<Raw>,
+  mode: Mode,
+  context: StepContext,
+): Decision {
+  const own = limiter.kind === 'stored' ? limiter.onStoreError : undefined;
+  const denies = (own ?? context.onStoreError) === 'deny';
   return {
-    ...skippedDecision(limiter),
+    ...skippedDecision(limiter.name),
     allowed: mode !== 'enforce' || !denies,
     outcome: 'error',
     reason: denies ? 'store-error' : null,

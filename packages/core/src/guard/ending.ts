@@ -1,7 +1,7 @@
 /** What is done when a request is over: limiters are told, and what is to be given back goes to the store. */
 
 import type { Clock } from '../base/clock.js';
-import { isThenable } from '../base/host.js';
+import { after, isThenable } from '../base/host.js';
 import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
@@ -13,6 +13,7 @@ import {
   mayEnd,
   mayHoldPermit,
   storeGranted,
+  takesHold,
 } from './turn.js';
 
 export class Ending<Raw> {
@@ -21,13 +22,17 @@ export class Ending<Raw> {
   private readonly context: StepContext;
   /** Whether any limiter wants to know how long requests take. */
   private readonly isTimed: boolean;
+  /** How long permits and refunds wait for the end of a claim. */
+  private readonly patienceMs: number;
 
   constructor(
     limiters: readonly Limiter<Raw>[],
     permits: Permits,
     clock: Clock,
     context: StepContext,
+    patienceMs: number,
   ) {
+    this.patienceMs = patienceMs;
     this.permits = permits;
     this.clock = clock;
     this.context = context;
@@ -57,7 +62,7 @@ export class Ending<Raw> {
   ): readonly DecidedTurn<Raw>[] | undefined {
     let open: DecidedTurn<Raw>[] | undefined;
     for (const turn of turns) {
-      const holds = turn.step?.lease !== undefined && this.holds(turn, turns, allowed);
+      const holds = takesHold(turn) && this.holds(turn, turns, allowed);
       if (holds && allowed) this.permits.hold(turn.step as Step);
       if (holds || hearsEnd(turn, !allowed)) {
         open ??= [];
@@ -68,8 +73,8 @@ export class Ending<Raw> {
   }
 
   /**
-   * Ends the turns of a request, which {@link begin} gave. What they give back goes to the store in one call; what
-   * `refundIf` says later, in a second one. The promise never rejects.
+   * Ends the turns of a request, which {@link begin} gave. What they give back goes to the store in one call, with the
+   * end of a claim if that comes in time; what `refundIf` says later, in a second one. The promise never rejects.
    */
   end(
     turns: readonly DecidedTurn<Raw>[],
@@ -81,15 +86,49 @@ export class Ending<Raw> {
     const outcome = refused ? { ...end, durationMs, refused } : { ...end, durationMs };
     const steps: Step[] = [];
     const later: Promise<readonly Step[]>[] = [];
+    let claim: Promise<readonly Step[]> | undefined;
     for (const turn of turns) {
       if (turn.step?.lease) steps.push(this.permits.release(turn.step));
-      if (!hearsEnd(turn, refused)) continue;
-      const back = this.finish(turn, outcome);
-      if (isThenable(back)) later.push(back as Promise<readonly Step[]>);
-      else steps.push(...back);
+      const back = turn.step?.claim
+        ? this.endClaim(turn, turn.step, outcome)
+        : hearsEnd(turn, refused) && this.finish(turn, outcome);
+      if (!back) continue;
+      if (!isThenable(back)) steps.push(...back);
+      else if (turn.step?.claim) claim = back;
+      else later.push(back);
     }
-    const given = this.permits.giveBack(steps);
+    const given = claim ? this.endTogether(steps, claim) : this.permits.giveBack(steps);
     return later.length === 0 ? given : this.permits.track(this.endLater(given, later));
+  }
+
+  /** The limiter ends a claim in its own way, now or later, unless no handler ran: then the claim is given up. */
+  private endClaim(
+    turn: DecidedTurn<Raw>,
+    step: Step,
+    outcome: RequestOutcome,
+  ): readonly Step[] | Promise<readonly Step[]> {
+    if (outcome.refused) return [this.permits.release(step)];
+    const ended = (lasts: readonly Step[]): readonly Step[] =>
+      lasts.map((last) => this.permits.release(step, last));
+    const back = this.finish(turn, outcome);
+    return isThenable(back) ? back.then(ended) : ended(back);
+  }
+
+  /** What ends together goes in one call; but a claim that takes long holds up nothing else. */
+  private endTogether(steps: readonly Step[], claim: Promise<readonly Step[]>): Promise<void> {
+    return this.permits.track(
+      new Promise((resolve) => {
+        let isLate = false;
+        const cancel = after(this.patienceMs, () => {
+          isLate = true;
+          void this.permits.giveBack(steps);
+        });
+        void claim.then((ends) => {
+          cancel();
+          resolve(this.permits.giveBack(isLate ? ends : [...ends, ...steps]));
+        });
+      }),
+    );
   }
 
   private finish(

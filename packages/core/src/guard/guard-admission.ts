@@ -4,11 +4,14 @@ import type { Admission } from '../contract/admission.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
+import type { KeptExchange } from '../contract/keeping.js';
 import type { ResponseEnd } from '../contract/limiter.js';
+import type { KeptAnswer } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import type { ResponseWriter } from '../http/response-writer.js';
 import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
+import type { Keepers } from './keepers.js';
 import type { DecidedTurn } from './turn.js';
 
 /** What all admissions of a guard have in common. */
@@ -16,12 +19,14 @@ interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
   readonly client: StoreClient;
+  readonly keepers: Keepers<Raw> | undefined;
 }
 
 /** Made for each request: `declare` keeps the compiler from setting each field twice. */
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
+  declare readonly repeat: KeptAnswer | undefined;
   declare private readonly shared: Shared<Raw>;
   declare private readonly turns: readonly DecidedTurn<Raw>[];
   /** When the request came, by the guard's clock, if a limiter asks how long it took. */
@@ -43,6 +48,7 @@ export class GuardAdmission<Raw> implements Admission {
   ) {
     this.allowed = allAllowed(turns);
     this.guard = guard;
+    this.repeat = this.allowed || !shared.keepers ? undefined : shared.keepers.answerIn(turns);
     this.shared = shared;
     this.turns = turns;
     this.startUs = startUs;
@@ -61,18 +67,18 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   get binding(): Decision | undefined {
-    if (this.allowed) return undefined;
+    if (this.allowed || this.repeat) return undefined;
     this.knownBinding ??= bindingRefusal(this.turns);
     return this.knownBinding;
   }
 
   get status(): number {
     const { binding } = this;
-    return binding ? this.shared.writer.statusOf(binding) : 200;
+    return binding ? this.shared.writer.statusOf(binding) : (this.repeat?.status ?? 200);
   }
 
   get fields(): readonly Field[] {
-    this.knownFields ??= this.shared.writer.fields(this.turns, this.binding, this.nowMs);
+    this.knownFields ??= this.allFields();
     return this.knownFields;
   }
 
@@ -87,6 +93,11 @@ export class GuardAdmission<Raw> implements Admission {
     return this.open !== undefined;
   }
 
+  /** To be called before the handler runs, if a limiter of the guard keeps answers. */
+  begin(exchange: KeptExchange): void {
+    this.shared.keepers?.begin(this.turns, exchange);
+  }
+
   release(end: ResponseEnd): Promise<void> | undefined {
     return this.end(end, false);
   }
@@ -96,6 +107,13 @@ export class GuardAdmission<Raw> implements Admission {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
     return twice?.limiter.name;
+  }
+
+  private allFields(): readonly Field[] {
+    const { shared, turns } = this;
+    const fields = shared.writer.fields(turns, this.binding, this.nowMs);
+    const own = this.allowed ? undefined : shared.keepers?.fieldsIn(turns);
+    return own ? [...fields, ...own] : fields;
   }
 
   private end(end: ResponseEnd, refused: boolean): Promise<void> | undefined {

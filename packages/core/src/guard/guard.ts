@@ -1,8 +1,9 @@
 /** The guard: a list of limiters over one request, all stored ones in one call of the store. */
 
+import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Admission } from '../contract/admission.js';
 import type { Answer } from '../contract/answer.js';
+import type { KeptExchange, Settled } from '../contract/keeping.js';
 import type { Limiter, StoredLimiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
@@ -19,7 +20,8 @@ import type { DecidedTurn, Turn } from './turn.js';
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
  *
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
- * `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`; `SPW_CAPTURE_MISSING` for `idempotency()`, which only the guards of
+ * adapters can run
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -39,28 +41,40 @@ export function createGuard<Raw = unknown>(
   limiters: Limiter<Raw> | readonly Limiter<Raw>[],
   options: GuardOptions<Raw> = {},
 ): Guard<Raw> {
-  return guardOf(limiters, options, {});
+  const guard = new ListGuard(limiters, options);
+  if (guard.keeps) {
+    throw new SpillwayError(
+      'SPW_CAPTURE_MISSING',
+      'createGuard sees no responses, so it cannot keep the answers of idempotency(): use the guard of an adapter',
+    );
+  }
+  return guard;
 }
 
-/** {@link createGuard} for adapters. `own`: names of options that are theirs. */
-export function guardOf<Raw>(
-  limiters: Limiter<Raw> | readonly Limiter<Raw>[],
-  options: GuardOptions<Raw>,
-  own: object,
-): ListGuard<Raw> {
-  const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
-  return new ListGuard(list, options, own);
-}
+type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 
-class ListGuard<Raw> implements Guard<Raw> {
+/** What adapters use: a guard that may keep answers. */
+export class ListGuard<Raw> implements Guard<Raw> {
+  /** Whether a limiter of it keeps answers: then `admit` needs to be given an exchange. */
+  readonly keeps: boolean;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
   private readonly parts: Parts<Raw>;
 
-  constructor(limiters: readonly Limiter<Raw>[], options: GuardOptions<Raw>, own: object) {
+  /**
+   * @param extra names of options that are not the guard's, but its adapter's
+   * @throws SpillwayError what `createGuard` throws
+   */
+  constructor(
+    limiters: Limiter<Raw> | readonly Limiter<Raw>[],
+    options: GuardOptions<Raw>,
+    extra: object = {},
+  ) {
+    const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
     this.options = options;
-    this.parts = partsOf(limiters, options, own);
-    this.limiters = listed(limiters);
+    this.parts = partsOf(list, options, extra);
+    this.limiters = listed(list);
+    this.keeps = this.parts.keepers !== undefined;
   }
 
   /** Told of what may be a mistake in how the app is put together. */
@@ -68,7 +82,7 @@ class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.notices;
   }
 
-  admit(request: LimitRequest<Raw>): Admission | Promise<Admission> {
+  admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {
     const { ending, questions, context } = this.parts;
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
@@ -76,8 +90,8 @@ class ListGuard<Raw> implements Guard<Raw> {
     const turns = questions.begin(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
-      ? later.then(() => this.decide(request, turns, startUs))
-      : this.decide(request, turns, startUs);
+      ? later.then(() => this.decide(request, turns, startUs, exchange))
+      : this.decide(request, turns, startUs, exchange);
   }
 
   get inProgress(): number {
@@ -92,7 +106,8 @@ class ListGuard<Raw> implements Guard<Raw> {
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
-  ): Admission | Promise<Admission> {
+    exchange: KeptExchange | undefined,
+  ): Admitted<Raw> {
     const { known, permits, client } = this.parts;
     let asks: Turn<Raw> | undefined;
     let steps: Step[] | undefined;
@@ -116,25 +131,54 @@ class ListGuard<Raw> implements Guard<Raw> {
     const now = steps ? undefined : client.askNow(step);
     if (now) {
       this.judge(asks, now);
-      return this.conclude(turns, startUs);
+      return this.settle(request, turns, startUs, exchange);
     }
     const answers = client.ask(steps ?? [step], request);
     return isLater(answers)
-      ? answers.then((given) => this.judgeAll(turns, given, startUs))
-      : this.judgeAll(turns, answers, startUs);
+      ? answers.then((given) => this.judgeAll(request, turns, given, startUs, exchange))
+      : this.judgeAll(request, turns, answers, startUs, exchange);
   }
 
   /** `answers`: one for each step. */
-  private judgeAll(turns: Turn<Raw>[], answers: readonly Answer[], startUs: number): Admission {
+  private judgeAll(
+    request: LimitRequest<Raw>,
+    turns: Turn<Raw>[],
+    answers: readonly Answer[],
+    startUs: number,
+    exchange: KeptExchange | undefined,
+  ): Admitted<Raw> {
     let next = 0;
     for (const turn of turns) if (turn.step && !turn.decision) this.judge(turn, answers[next++]);
-    return this.conclude(turns, startUs);
+    return this.settle(request, turns, startUs, exchange);
+  }
+
+  /** If only a claim refuses, its limiter says what to answer, or that the store is to be asked again. */
+  private settle(
+    request: LimitRequest<Raw>,
+    turns: Turn<Raw>[],
+    startUs: number,
+    exchange: KeptExchange | undefined,
+  ): Admitted<Raw> {
+    const { keepers } = this.parts;
+    const turn = exchange && keepers?.refusing(turns);
+    const settled = turn && keepers?.settle(turn, exchange);
+    if (!settled) return this.conclude(turns, startUs);
+    const go = (given: Settled | 'again'): Admitted<Raw> => {
+      if (given === 'again') {
+        for (const asked of turns) if (asked.step) asked.decision = undefined;
+        return this.decide(request, turns, startUs, exchange);
+      }
+      turn.settled = given;
+      turn.decision = given.decision;
+      return this.conclude(turns, startUs);
+    };
+    return isLater(settled) ? settled.then(go) : go(settled);
   }
 
   /**
    * 4. From the answers to the decisions, and to what is said and done.
    */
-  private conclude(turns: Turn<Raw>[], startUs: number): Admission {
+  private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { observers } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {
       const turn = turns[i] as Turn<Raw>;

@@ -1,18 +1,22 @@
 /** What a guard is made of. */
 
+import { isLater } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
+import type { KeepContext } from '../contract/keeping.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
-import { checkedControl } from '../control/checked-control.js';
+import type { Values } from '../contract/values.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
-import { Resets } from '../stores/resets.js';
-import type { Policies } from '../stores/stack.js';
+import { followed } from '../stores/followed-control.js';
+import { type Policies, storeTimeoutOf } from '../stores/stack.js';
 import { StoreClient } from '../stores/store-client.js';
-import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
+import { callbackTimeoutOf, checkGuardOptions, checkKeepers, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
+import { Keepers } from './keepers.js';
 import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
 import type { GuardOptions } from './options.js';
@@ -29,6 +33,8 @@ export interface Parts<Raw> {
   readonly known: KnownDecisions<Raw>;
   readonly ending: Ending<Raw>;
   readonly writer: ResponseWriter;
+  /** Undefined if no limiter keeps answers. */
+  readonly keepers: Keepers<Raw> | undefined;
 }
 
 /**
@@ -56,6 +62,8 @@ export function partsOf<Raw>(
   };
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
   const permits = new Permits(client);
+  const keeps = checkKeepers(limiters, client.store);
+  const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) announce(limiter, client, options.control);
   const notices = new Notices(options);
   tellOfLimiters(notices, limiters, client.withoutStore);
@@ -72,8 +80,33 @@ export function partsOf<Raw>(
     permits,
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     known: new KnownDecisions(control, client, context, notices),
-    ending: new Ending(limiters, permits, client.clock, context),
+    ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
     writer,
+    keepers: keeps ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,
+  };
+}
+
+/** What is lent to a limiter that keeps answers. */
+function keepContextOf(
+  context: StepContext,
+  client: StoreClient,
+  permits: Permits,
+  storeTimeoutMs: number,
+): KeepContext {
+  return {
+    ...context,
+    clock: client.clock,
+    values: client.store.values as Values,
+    storeTimeoutMs,
+    ask: (step) => {
+      const answers = client.ask([step]);
+      return isLater(answers)
+        ? answers.then(([answer]) => answer as Answer)
+        : (answers[0] as Answer);
+    },
+    whenLost: (step, lost) => permits.whenLost(step, lost),
+    abandon: (step) => permits.abandon(step),
+    end: (step, last) => permits.giveBack([permits.release(step, last)]),
   };
 }
 
@@ -98,17 +131,4 @@ function announce<Raw>(
   const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
   if (rule) client.claim(limiter, rule);
   control?.register?.(limiter.name, rule);
-}
-
-/** The control, as it is obeyed. What it changes is forgotten where it is remembered. */
-function followed(control: Control, client: StoreClient, context: StepContext): Control {
-  const resets = new Resets(control, client);
-  return checkedControl(control, context, (limiter) => {
-    client.forgetAll();
-    try {
-      resets.follow(limiter);
-    } catch (error) {
-      context.fault({ limiter, source: 'control', error });
-    }
-  });
 }

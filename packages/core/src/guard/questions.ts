@@ -2,7 +2,8 @@
 
 import { isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
-import type { Limiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Decision } from '../contract/decision.js';
+import type { Limiter, Question, StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
@@ -73,9 +74,9 @@ export class Questions<Raw> {
   private ask(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, context: StepContext): void {
     const { request, mode, settings } = turn;
     try {
-      const step = limiter.step(request, mode === 'enforce', context, settings?.limits);
-      if (isThenable(step)) turn.asking = this.askLater(turn, limiter, context, step);
-      else this.accept(turn, limiter, context, step);
+      const question = limiter.step(request, mode === 'enforce', context, settings?.limits);
+      if (isThenable(question)) turn.asking = this.askLater(turn, limiter, context, question);
+      else this.accept(turn, limiter, context, question);
     } catch (error) {
       this.fail(turn, context, error);
     }
@@ -85,21 +86,26 @@ export class Questions<Raw> {
     turn: Turn<Raw>,
     limiter: StoredLimiter<Raw>,
     context: StepContext,
-    later: Promise<Step>,
+    later: Promise<Question>,
   ): Promise<void> {
     const asking = { limiter: limiter.name, request: turn.request, context };
-    const step = await read(asking, 'step', () => later);
-    if (step === undefined) turn.decision = brokenDecision(limiter.name, turn.mode, context);
-    else this.accept(turn, limiter, context, step);
+    const asked = await read(asking, 'step', () => later.then((question) => ({ question })));
+    if (asked === undefined) turn.decision = brokenDecision(limiter, turn.mode, context);
+    else this.accept(turn, limiter, context, asked.question);
   }
 
   private accept(
     turn: Turn<Raw>,
     limiter: StoredLimiter<Raw>,
     context: StepContext,
-    step: Step,
+    question: Question,
   ): void {
     try {
+      if (isDecision(question)) {
+        turn.decision = question;
+        return;
+      }
+      const step = question;
       if (step.rule !== limiter.rule) this.client.note(limiter, step.rule);
       const { countedAs = step.limiter } = context;
       turn.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
@@ -109,10 +115,14 @@ export class Questions<Raw> {
   }
 
   private fail(turn: Turn<Raw>, context: StepContext, error: unknown): void {
-    const { name } = turn.limiter;
-    context.fault({ limiter: name, source: 'step', error });
-    turn.decision = brokenDecision(name, turn.mode, context);
+    const { limiter } = turn;
+    context.fault({ limiter: limiter.name, source: 'step', error });
+    turn.decision = brokenDecision(limiter, turn.mode, context);
   }
+}
+
+function isDecision(question: Step | Decision): question is Decision {
+  return 'outcome' in question;
 }
 
 function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {

@@ -3,6 +3,7 @@
 import type { Answer } from '../contract/answer.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
+import type { Settled } from '../contract/keeping.js';
 import type { Limiter, LimiterTurn } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
@@ -11,6 +12,7 @@ import type { Step } from '../contract/store.js';
 /** A turn once it is decided. */
 export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly limiter: Limiter<Raw>;
+  readonly settled: Settled | undefined;
 }
 
 /** Made for each limiter and request: `declare` keeps the compiler from setting each field twice. */
@@ -25,6 +27,8 @@ export class Turn<Raw> {
   declare step: Step | undefined;
   declare answer: Answer | undefined;
   declare decision: Decision | undefined;
+  /** What became of a claim that the store refused. */
+  declare settled: Settled | undefined;
 
   constructor(
     limiter: Limiter<Raw>,
@@ -40,6 +44,7 @@ export class Turn<Raw> {
     this.step = undefined;
     this.answer = undefined;
     this.decision = undefined;
+    this.settled = undefined;
   }
 
   /** The app has said, later, that no limiter sees this request. */
@@ -52,7 +57,12 @@ export class Turn<Raw> {
 
 /** Whether the end of the request may concern the turn at all. */
 export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
-  return limiter.finish !== undefined || step?.lease !== undefined;
+  return limiter.finish !== undefined || step?.lease !== undefined || step?.claim !== undefined;
+}
+
+/** Whether the step takes what is held until the request ends, and renewed: a permit or a claim. */
+export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
+  return step?.lease !== undefined || step?.claim !== undefined;
 }
 
 /** Whether no answer of the store refused the request. */
@@ -60,14 +70,14 @@ export function storeGranted<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }
 
-/** Whether a permit was granted, or may have been though its answer is lost. */
+/** Whether a permit or a claim was granted, or may have been though its answer is lost. */
 export function holdsPermit<Raw>(turn: DecidedTurn<Raw>): boolean {
-  return mayHoldPermit(turn) || (turn.step?.lease !== undefined && turn.answer?.allowed === true);
+  return mayHoldPermit(turn) || (takesHold(turn) && turn.answer?.allowed === true);
 }
 
-/** Whether the answer to a question for a permit is lost. */
-export function mayHoldPermit<Raw>({ step, answer }: DecidedTurn<Raw>): boolean {
-  return step?.lease !== undefined && answer?.failure !== undefined;
+/** Whether the answer to a question for a permit or a claim is lost. */
+export function mayHoldPermit<Raw>(turn: DecidedTurn<Raw>): boolean {
+  return takesHold(turn) && turn.answer?.failure !== undefined;
 }
 
 /** Whether the limiter is to be told of the end of a request that was `refused` by the guard, or was not. */

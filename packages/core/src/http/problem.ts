@@ -36,6 +36,10 @@ const PROBLEMS: Readonly<Record<Reason, Problem>> = {
   blocked: BLOCKED,
   capacity: FULL,
   overload: FULL,
+  running: { type: helpFor('running'), title: 'Request in progress' },
+  mismatch: { type: helpFor('mismatch'), title: 'Idempotency key of another request' },
+  'key-invalid': { type: helpFor('key-invalid'), title: 'Idempotency key missing or invalid' },
+  'not-kept': { type: helpFor('not-kept'), title: 'Answer not kept' },
   'store-error': FULL,
 };
 
@@ -63,7 +67,7 @@ export function problemHead(
 }
 
 /** As the inside of a JSON string; `limiter` is that of its name. */
-function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
+function sentenceOf({ reason, status, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':
       return policy
@@ -75,14 +79,32 @@ function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string
       return `You have used up the quota of policy \\"${limiter}\\".`;
     case 'concurrency':
       return `You have too many requests in progress under policy \\"${limiter}\\".`;
+    case 'running':
+      return 'A request with this idempotency key is in progress.';
+    case 'mismatch':
+      return mismatchOf(status);
+    case 'key-invalid':
+      return 'This request needs an idempotency key of 1 to 255 printable ASCII characters.';
+    case 'not-kept':
+      return 'The request with this idempotency key was done, but its answer was not kept.';
     default:
       return 'The service cannot take this request now.';
   }
 }
 
+/** A body that could not be compared is refused as one that differs. */
+function mismatchOf(status: number | undefined): string {
+  if (status === 413) return 'The body of this repeated request is too large to be compared.';
+  if (status === 408) return 'The body of this repeated request did not come in time.';
+  return 'This idempotency key was used for another request.';
+}
+
 function adviceFor({ reason, policy, retryAfterMs }: Decision): string {
   if (reason === 'concurrency') return 'Wait for one to finish.';
   if (reason === 'never' && policy) return 'Make it smaller; waiting does not help.';
+  if (reason === 'mismatch') return 'Send the same request, or use another key.';
+  if (reason === 'key-invalid') return 'Send one in the header of that name.';
+  if (reason === 'not-kept') return 'It will not be done again: ask for its result in another way.';
   return waitOf(retryAfterMs);
 }
 

@@ -82,7 +82,8 @@ export class ResponseWriter {
     let violated = '';
     for (let i = 0; i < turns.length; i += 1) {
       const { decision } = turns[i] as LimiterTurn<Raw>;
-      if (!decision.allowed) violated += (violated && ',') + this.jsonNameOf(decision);
+      if (!decision.allowed && decision.outcome !== 'repeated')
+        violated += (violated && ',') + this.jsonNameOf(decision);
     }
     return problemBody(this.headOf(binding), binding, violated);
   }

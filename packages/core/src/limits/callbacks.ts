@@ -105,9 +105,16 @@ export function isYes<Raw>(
   return verdict === true;
 }
 
+/** A key that an app chose, as it is counted; undefined if it is none. */
+export function asKey(own: unknown): string | undefined {
+  if (!isKey(own)) return undefined;
+  return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
+}
+
 /** What a request is counted under: what `key` said, or else the client's address. */
 export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: string | undefined): string {
-  if (isKey(own)) return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
+  const named = asKey(own);
+  if (named !== undefined) return named;
   if (own !== undefined && own !== null && own !== '') junk(asking, 'key', own);
   const { clientIp } = asking.request;
   return isKey(clientIp) ? ADDRESS_MARK + clientIp : UNKNOWN_ADDRESS;

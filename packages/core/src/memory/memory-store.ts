@@ -3,8 +3,10 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
 import type { Step, Store, SyncStore } from '../contract/store.js';
+import type { SyncValues } from '../contract/values.js';
 import { Memory } from './memory.js';
 
 export interface MemoryStoreOptions {
@@ -12,15 +14,23 @@ export interface MemoryStoreOptions {
    * The most entries to hold: one for each bucket and window in use, one for each request in a log or in progress.
    * Default 1,000,000 (about 34 MB of buckets). Above it, new keys share 1,024 counts for each set of numbers: they are
    * limited too early, never too late. Only these counts, and more permits of keys that have some already, may exceed
-   * it.
+   * it. A claim shares nothing: without room it is refused, as by a store that cannot answer.
    */
   readonly maxEntries?: number | undefined;
+  /**
+   * The most bytes of values to keep, such as the answers that belong to claims, with 128 bytes for each and its name:
+   * 1 to 2^40. Default 64 MiB. Above it the oldest are dropped.
+   */
+  readonly valueBytes?: number | undefined;
   /** The clock. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
+const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
+
 /** What {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore {
+  readonly values: SyncValues;
   /** Entries held now. */
   readonly size: number;
   /**
@@ -43,20 +53,24 @@ export interface MemoryStore extends SyncStore {
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  checkOptions(options, 'memoryStore()', { maxEntries: 1, clock: 1 });
-  const { maxEntries = 1_000_000, clock } = options;
+  checkOptions(options, 'memoryStore()', NAMES);
+  const { maxEntries = 1_000_000, valueBytes = 64 * 2 ** 20, clock } = options;
   checkClock(clock);
-  return new Memory(clock ?? systemClock, integerBetween('maxEntries', maxEntries, 1, 100_000_000));
+  integerBetween('maxEntries', maxEntries, 1, 100_000_000);
+  integerBetween('valueBytes', valueBytes, 1, 2 ** 40);
+  return new Memory(clock ?? systemClock, maxEntries, valueBytes);
 }
 
 /** A memory store that refuses only callers that it has counted. At `maxEntries` it does not count new keys. */
 export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
-  return new Memory(clock, maxEntries, true);
+  return new Memory(clock, maxEntries, 0, true);
 }
 
 /** What a memory store can beside `apply`: one step, without a list for it or for its answer. */
 export interface OneStepStore {
   readonly apply: SyncStore['apply'];
+  /** By which it decides. */
+  readonly clock: Clock;
   applyOne(step: Step): Answer;
 }
 

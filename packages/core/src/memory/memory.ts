@@ -3,12 +3,22 @@
 import type { Clock } from '../base/clock.js';
 import type { Answer } from '../contract/answer.js';
 import type { Ask } from '../contract/ask.js';
+import { concernsClaims } from '../contract/claim.js';
 import { chargedBranch, isCharged, spread, uniqueGroup } from '../contract/group.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
 import type { Step, SyncStore } from '../contract/store.js';
-import { asLook, keepingShared, OVERFLOW_COUNTS, Overflow, onShared } from './overflow.js';
+import { MemoryValues } from './memory-values.js';
+import {
+  asLook,
+  keepingShared,
+  needsRoom,
+  noRoom,
+  OVERFLOW_COUNTS,
+  Overflow,
+  onShared,
+} from './overflow.js';
 import { Shelves } from './shelves.js';
 
 export class Memory implements SyncStore {
@@ -19,14 +29,16 @@ export class Memory implements SyncStore {
   private readonly buckets = this.own.buckets;
   /** In an object of its own, so that it changes in a frozen store too. */
   private readonly overflow = new Overflow();
-  private readonly clock: Clock;
+  readonly clock: Clock;
   private readonly maxEntries: number;
   /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
+  readonly values: MemoryValues;
 
-  constructor(clock: Clock, maxEntries: number, forgives = false) {
+  constructor(clock: Clock, maxEntries: number, valueBytes: number, forgives = false) {
     this.clock = clock;
+    this.values = new MemoryValues(clock, valueBytes);
     this.maxEntries = maxEntries;
     this.forgives = forgives;
   }
@@ -47,8 +59,8 @@ export class Memory implements SyncStore {
 
   apply(steps: readonly Step[]): readonly Answer[] {
     const [step] = steps;
-    return steps.length === 1 && step?.branch === undefined && step?.op !== 'hold'
-      ? [this.applyOne(step as Step)]
+    return steps.length === 1 && step && isPlain(step)
+      ? [this.applyOne(step)]
       : this.applyGroup(steps);
   }
 
@@ -111,6 +123,10 @@ export class Memory implements SyncStore {
     isFull: boolean,
   ): Answer {
     const full = isFull || (count === undefined && this.overflows(nowUs));
+    if (shelf.alone) {
+      const fails = full && count === undefined && needsRoom(step);
+      return fails ? noRoom(step, shelf, nowUs) : shelf.step(step, nowUs, charge, true, count);
+    }
     if (full && count === undefined && this.forgives) {
       // Units that were not counted cannot be given back.
       return { ...shelf.step(asLook(step), nowUs, false, false), provisional: true };
@@ -157,4 +173,9 @@ export class Memory implements SyncStore {
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
+}
+
+/** Whether a group of this step alone needs no look at the group. */
+function isPlain(step: Step): boolean {
+  return step.branch === undefined && step.op !== 'hold' && !concernsClaims(step);
 }

@@ -2,7 +2,10 @@
  * What a full memory store does with new keys: they share counts, so that they are limited too early, never too late.
  */
 
+import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
+import type { Rule } from '../contract/rule.js';
+import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
@@ -72,4 +75,25 @@ export function keepingShared(step: Step): Step {
   const { op, rule } = step;
   const gives = op === 'reset' || (op === 'put' && rule.logic.merges);
   return gives ? { ...step, op: 'look' } : step;
+}
+
+/** Whether the step may begin a count. */
+export function needsRoom({ op }: Step): boolean {
+  return op !== 'look' && op !== 'put' && op !== 'reset';
+}
+
+/**
+ * The answer to a step of a key that can share no count, where there is no room for its own. It is refused: a claim
+ * that is not kept is no claim.
+ */
+export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
+  const failure = new SpillwayError(
+    'SPW_STORE_ERROR',
+    'the memory store is full: raise maxEntries',
+    {
+      kind: 'full',
+    },
+  );
+  const allowed = step.onStoreError === 'allow';
+  return { ...shelf.step({ ...step, op: 'look' }, nowUs, false, false), allowed, failure };
 }

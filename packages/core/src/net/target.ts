@@ -19,3 +19,11 @@ export function pathOf(target: string): string {
   const end = local.search(/[?#]/);
   return (end < 0 ? local : local.slice(0, end)) || '/';
 }
+
+/** The query of a request's target as it was sent, without `?`; empty if there is none. */
+export function queryOf(target: string): string {
+  const start = target.indexOf('?');
+  if (start < 0) return '';
+  const end = target.indexOf('#', start);
+  return end < 0 ? target.slice(start + 1) : target.slice(start + 1, end);
+}

@@ -25,7 +25,7 @@ export interface NodeResponse {
   readonly stream?: { readonly aborted: boolean };
   getHeader(name: string): unknown;
   setHeader(name: string, value: string | number): unknown;
-  end(body?: string): unknown;
+  end(body?: string | Uint8Array): unknown;
 }
 
 /** Whether nobody waits for the response any more. */

@@ -2,16 +2,18 @@
 
 import { isThenable } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
+import type { KeptAnswer, Recorder } from '../contract/recorder.js';
 import { PROBLEM_TYPE } from '../http/problem.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
 import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
+import { NodeRecorder } from './recorder.js';
 
 /** A request of node:http and its response. Adapters refine `end`, by which a refusal is sent. */
 export class NodeExchange implements Exchange {
   /** What was refused, once the gate has said `refused`. */
   refusal: Admission | undefined;
   protected readonly res: NodeResponse;
-  private readonly req: NodeRequest;
+  protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
   /** @param isOwn whether the app answers refusals itself, by `answerWith`; then `refuse` sets only the status */
@@ -46,6 +48,16 @@ export class NodeExchange implements Exchange {
     this.end(admission.body);
   }
 
+  recorder(): Recorder {
+    return new NodeRecorder(this.req, this.res, () => this.parsedBody());
+  }
+
+  repeat({ status, fields, body }: KeptAnswer): void {
+    this.setStatus(status);
+    for (const [name, value] of fields) this.setField(name, value);
+    this.endWith(body);
+  }
+
   /**
    * Runs the app's own answer to the refusal. What it throws is thrown, and then the status is 500 and not that of a
    * refusal. Gives a promise only if the answer is one.
@@ -57,6 +69,11 @@ export class NodeExchange implements Exchange {
     } catch (error) {
       return this.fail(error);
     }
+  }
+
+  /** What a parser before the guard has made of the body: `req.body`, unless the framework keeps it elsewhere. */
+  protected parsedBody(): unknown {
+    return (this.req as { readonly body?: unknown }).body;
   }
 
   /** Sets the status, unless the head was sent. */
@@ -77,8 +94,25 @@ export class NodeExchange implements Exchange {
     res.end(body); // Node leaves the body out for HEAD
   }
 
+  /** Ends the response with the bytes of an answer that was kept. */
+  protected endWith(body: Uint8Array): void {
+    const { res } = this;
+    if (res.writableEnded) return;
+    if (res.headersSent || isBodiless(res.statusCode)) {
+      res.end();
+      return;
+    }
+    res.setHeader('Content-Length', body.length);
+    res.end(body); // Node leaves the body out for HEAD
+  }
+
   private fail(error: unknown): never {
     this.setStatus(500);
     throw error;
   }
+}
+
+/** Whether a response of this status has no body, and tells no length of one. */
+function isBodiless(status: number): boolean {
+  return status === 204 || status === 304;
 }

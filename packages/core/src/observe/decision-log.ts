@@ -34,7 +34,7 @@ export interface DecisionLogEntry {
 export interface DecisionLogOptions {
   /** Takes an entry, on the request's way: hand it to a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
-  /** The share of what passes that is written, 0 to 1. Default 0.01. */
+  /** The share of what passes or is repeated that is written, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
   /**
    * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
@@ -68,7 +68,9 @@ export interface DecisionLog extends Observer {
   hashOf(key: string): string;
 }
 
-const OUTCOMES: readonly Outcome[] = ['allowed', 'denied', 'would-deny', 'skipped', 'error'];
+/** What most requests come to: a sample of them is enough. */
+const COMMON: readonly Outcome[] = ['allowed', 'repeated', 'would-repeat', 'skipped'];
+const OUTCOMES: readonly Outcome[] = [...COMMON, 'denied', 'would-deny', 'error'];
 const SHORTEST_SECRET = 16;
 /** Makes the same text another secret here than elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
@@ -113,7 +115,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
     onDecision(event, key): unknown {
       const { outcome } = event;
       if (!outcomes.includes(outcome)) return undefined;
-      const share = outcome === 'allowed' || outcome === 'skipped' ? sample : sampleRefused;
+      const share = COMMON.includes(outcome) ? sample : sampleRefused;
       if (share < 1 && random() >= share) return undefined;
       return write(entryOf(event, key === undefined ? undefined : hashOf(key), share));
     },

@@ -87,6 +87,7 @@ function eventOf(decision: Decision, mode: Mode): DecisionEvent {
     allowed: decision.allowed,
     outcome: decision.outcome,
     reason: decision.reason,
+    status: decision.status,
     cost: decision.cost,
     used: decision.used,
     remaining: decision.remaining,

@@ -4,7 +4,8 @@
  * Many processes call, and none sees the answers of the others. So each answer is read with four thoughts.
  *
  * 1. *Calls that the answer does not count yet.* While it was on its way the shaper let others start, at most one a
- *    period. So the quota is spent when what is left is not more than these.
+ *    period, and so it will until a pause is heard: who is about to start has looked already. So the quota is spent
+ *    when what is left is not more than these.
  * 2. *Time that the answer was on its way.* A server counts a call when it comes, then works. The quickest call so far
  *    tells what the way takes; what this one took longer is gone from the time it names.
  * 3. *Seconds that were rounded up.* A window of one second always says `t=1`, and who waits a second after the last
@@ -68,14 +69,14 @@ export class Quota {
   }
 
   /**
-   * What is to wait, if a limit is spent: of several the longest time. `lagMs`: how long it takes until a pause is
-   * heard.
+   * What is to wait, if a limit is spent: of several the longest time. `deafMs`: how long after the answer a call may
+   * still start, because it has not heard of a pause.
    */
-  spentBy(left: readonly Left[], trip: Trip, periodMs: number, lagMs: number): Spent | undefined {
+  spentBy(left: readonly Left[], trip: Trip, periodMs: number, deafMs: number): Spent | undefined {
     const tripMs = trip.endMs - trip.startMs;
     this.quickestMs = Math.min(this.quickestMs, tripMs);
     if (left.length === 0) return undefined; // not every answer has the fields: what is known stays
-    const uncounted = Math.floor((tripMs + lagMs) / periodMs);
+    const uncounted = Math.floor((tripMs + deafMs) / periodMs);
     const most = new Map<string, Most>();
     let spent: Spent | undefined;
     for (const one of left.slice(0, MAX_LIMITS)) {

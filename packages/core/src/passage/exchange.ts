@@ -1,8 +1,8 @@
 /** What a guard needs of a request and its response, whatever the framework: each HTTP world brings an exchange. */
 
 import type { Admission } from '../contract/admission.js';
-import type { Field } from '../contract/field.js';
 import type { ResponseEnd } from '../contract/limiter.js';
+import type { KeptAnswer, Recorder } from '../contract/recorder.js';
 
 /** Called once when a response has closed. A promise says that the store answers later; it never rejects. */
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
@@ -43,15 +43,14 @@ export interface Exchange {
    */
   refuse(admission: Admission): void;
   /**
-   * For guards that keep answers, which do not exist yet: calls `keep` once with the response as it was sent. Leave it
-   * out where a response cannot be read.
+   * For guards with `idempotency()`: sees the body of the request and the answer of its handler. Called once for each
+   * request that has an idempotency key, when its client is about to be let in or answered. Leave it out where that is
+   * not possible; then a guard with `idempotency()` throws.
    */
-  capture?(keep: (response: CapturedResponse) => void): void;
-}
-
-/** A response as it was sent. */
-export interface CapturedResponse {
-  readonly status: number;
-  readonly fields: readonly Field[];
-  readonly body: Uint8Array;
+  recorder?(): Recorder;
+  /**
+   * For guards with `idempotency()`: answers with what was kept of another response to the same request. The fields of
+   * the admission are set already.
+   */
+  repeat?(answer: KeptAnswer): void;
 }

@@ -1,12 +1,14 @@
 /** The way of a request past a guard: the same steps in every HTTP world. */
 
 import { checkCallback } from '../base/checks.js';
+import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
-import { guardOf } from '../guard/guard.js';
-import type { Guard, GuardOptions } from '../guard/options.js';
+import { ListGuard } from '../guard/guard.js';
+import type { GuardAdmission } from '../guard/guard-admission.js';
+import type { GuardOptions } from '../guard/options.js';
 import { setFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
@@ -18,12 +20,14 @@ import {
 } from './admissions.js';
 import type { Exchange } from './exchange.js';
 import { extraNames, type GateOptions } from './gate-options.js';
+import { SeenExchange } from './seen-exchange.js';
 
 /**
  * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because
- * it was `refused`, unless the app answers refusals itself.
+ * it was `refused`, unless the app answers refusals itself; or nothing because it was `answered`, as the repeat of a
+ * request whose answer was kept.
  */
-export type Passage = 'pass' | 'gone' | 'refused';
+export type Passage = 'pass' | 'gone' | 'refused' | 'answered';
 
 /** A request as an adapter gives it to a {@link Gate}. */
 export interface GateRequest<Raw> extends LimitRequest<Raw> {
@@ -41,7 +45,7 @@ export interface GateRequest<Raw> extends LimitRequest<Raw> {
 export class Gate<Raw> {
   /** Told once of what is wrong with how the app is put together. */
   readonly notices: Notices;
-  private readonly guard: Guard<Raw>;
+  private readonly guard: ListGuard<Raw>;
   private readonly options: GuardOptions<Raw>;
 
   /**
@@ -54,9 +58,8 @@ export class Gate<Raw> {
     own: object = {},
   ) {
     this.options = options;
-    const guard = guardOf(limiters, options, extraNames(own));
-    this.guard = guard;
-    this.notices = guard.notices;
+    this.guard = new ListGuard(limiters, options, extraNames(own));
+    this.notices = this.guard.notices;
     checkCallback('onRefused', options.onRefused);
   }
 
@@ -65,7 +68,8 @@ export class Gate<Raw> {
    * answers at once. An exception in here is told to `onFault`, and the request passes.
    *
    * @param holder the object for which `admissionsOf` gives the admission; most often the framework's request
-   * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; a promise rejects with it
+   * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; a promise rejects with it.
+   * `SPW_CAPTURE_MISSING`, if the guard has an `idempotency()` and the exchange cannot show what it needs
    */
   enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
     let earlier: readonly Admission[] | undefined;
@@ -95,15 +99,16 @@ export class Gate<Raw> {
     exchange: Exchange,
     holder: object,
   ): Passage | Promise<Passage> {
-    let asked: Admission | Promise<Admission>;
+    const seen = this.guard.keeps ? this.see(exchange, holder) : undefined;
+    let asked: ReturnType<ListGuard<Raw>['admit']>;
     try {
-      asked = this.guard.admit(request);
+      asked = this.guard.admit(request, seen);
     } catch (error) {
       return this.excuse(error);
     }
     return isLater(asked)
-      ? this.wait(asked, request, exchange, holder)
-      : this.apply(asked, request, exchange, holder, false);
+      ? this.wait(asked, request, exchange, holder, seen)
+      : this.apply(asked, request, exchange, holder, seen, false);
   }
 
   /** Permits held now. */
@@ -132,25 +137,27 @@ export class Gate<Raw> {
   }
 
   private async wait(
-    asked: Promise<Admission>,
+    asked: Promise<GuardAdmission<Raw>>,
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
+    seen: SeenExchange | undefined,
   ): Promise<Passage> {
-    let admission: Admission;
+    let admission: GuardAdmission<Raw>;
     try {
       admission = await asked;
     } catch (error) {
       return this.excuse(error);
     }
-    return this.apply(admission, request, exchange, holder, true);
+    return this.apply(admission, request, exchange, holder, seen, true);
   }
 
   private apply(
-    admission: Admission,
+    admission: GuardAdmission<Raw>,
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
+    seen: SeenExchange | undefined,
     waited: boolean,
   ): Passage {
     request.checkAddress?.(admission);
@@ -165,11 +172,20 @@ export class Gate<Raw> {
       if (!held) exchange.onClosed((outcome) => admission.release(outcome));
       held = true;
       setFields(admission.fields, exchange, 'Content-Type'); // that is of the refusal's body
+      if (seen && admission.allowed) admission.begin(seen);
       return finish(admission, exchange);
     } catch (error) {
       if (!held) admission.release({}); // nobody will call when the response has closed
       return this.excuse(error);
     }
+  }
+
+  private see(exchange: Exchange, holder: object): SeenExchange {
+    if (exchange.recorder && exchange.repeat) return new SeenExchange(exchange, holder);
+    throw new SpillwayError(
+      'SPW_CAPTURE_MISSING',
+      'this adapter does not show responses, so that it cannot keep the answers of idempotency()',
+    );
   }
 
   /** A holder that cannot be marked, such as a frozen request, is limited all the same. */
@@ -189,6 +205,10 @@ export class Gate<Raw> {
 
 function finish(admission: Admission, exchange: Exchange): Passage {
   if (admission.allowed) return 'pass';
+  if (admission.repeat) {
+    exchange.repeat?.(admission.repeat);
+    return 'answered';
+  }
   exchange.refuse(admission);
   return 'refused';
 }

@@ -1,17 +1,20 @@
 /** A store over any database that can read some texts, decide, and write them while nobody else does. */
 
 import { checkHas, checkObject } from '../base/check-shapes.js';
-import { type Clock, systemClock } from '../base/clock.js';
+import type { Clock } from '../base/clock.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
-import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
+import { isEnd } from '../contract/ask.js';
 import { spread, uniqueGroup } from '../contract/group.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import { countOf, type Rule } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Values } from '../contract/values.js';
 import type { StateBackend } from './backend.js';
+import { StateValues } from './state-values.js';
 import { type NamedStep, TextGroup } from './text-group.js';
+import { transact } from './transaction.js';
 
 /**
  * Keeps counts in any database: the algorithms run in this process, between the reading and the writing of one
@@ -54,6 +57,7 @@ class StateStore implements Store {
   readonly testClock?: Clock;
   readonly refusalsLastUs?: number;
   readonly domainOf?: (step: Step) => string;
+  readonly values: Values;
   private readonly backend: StateBackend;
   private readonly known = new KnownCounts();
   private readonly naming: EncodeNameOptions;
@@ -66,38 +70,26 @@ class StateStore implements Store {
     if (refusalsLastUs !== undefined) this.refusalsLastUs = refusalsLastUs;
     if (backend.domainOf) this.domainOf = backend.domainOf.bind(backend);
     this.naming = { hash: backend.hash?.bind(backend) };
+    this.values = new StateValues(backend, this.naming);
   }
 
   register(limiter: string, rule: Rule): void {
     this.known.note(limiter, rule);
   }
 
-  async apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
+  async apply(steps: readonly Step[], options: ApplyOptions = {}): Promise<readonly Answer[]> {
     if (steps.length === 0) return [];
     if (steps.length > MAX_STEPS) throw tooLarge();
-    const isLate = lateness(steps, options);
-    if (isLate()) throw tooLate();
     const group = uniqueGroup(steps);
     const named = group.steps.map((step) => this.named(step));
     const texts = new TextGroup(group, named);
-    let last = (): readonly Answer[] => {
-      throw undecided();
-    };
-    await this.backend.transact(texts.names, (stored, nowUs) => {
-      // Not thrown in here: this error is about the call, and backends may wrap what is thrown in a transaction.
-      try {
-        if (isLate()) throw tooLate();
-        const { answers, changes } = texts.decide(stored, nowUs);
-        last = () => answers;
-        return changes;
-      } catch (error) {
-        last = () => {
-          throw error;
-        };
-        return new Map();
-      }
+    // What only ends something is welcome at any time.
+    const within = steps.every(isEnd) ? {} : options;
+    const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
+      const decided = texts.decide(stored, nowUs);
+      return { result: decided.answers, changes: decided.changes };
     });
-    return spread(group, last());
+    return spread(group, answers);
   }
 
   /** A reset forgets the key in all counts of its limiter. */
@@ -113,25 +105,4 @@ class StateStore implements Store {
   private nameOf(step: Step): string {
     return encodeName(step.limiter, step.key, countOf(step), this.naming);
   }
-}
-
-/** Whether nobody waits for the answer any more. What only gives back is welcome at any time. */
-function lateness(steps: readonly Step[], options: ApplyOptions | undefined): () => boolean {
-  const deadlineUs = options?.deadlineUs ?? Infinity;
-  if (deadlineUs === Infinity || steps.every(({ op }) => op === 'put')) return () => false;
-  return () => systemClock.nowUs() > deadlineUs;
-}
-
-function undecided(): SpillwayError {
-  return new SpillwayError(
-    'SPW_STORE_ERROR',
-    'the backend has ended the transaction without a decision: transact must call decide',
-  );
-}
-
-function tooLate(): SpillwayError {
-  return new SpillwayError(
-    'SPW_STORE_TIMEOUT',
-    'the deadline passed before the database could decide',
-  );
 }

@@ -2,7 +2,6 @@
 
 import type { StoredCount } from '../algorithms/stored-count.js';
 import { readCount, stateOf } from '../algorithms/texts.js';
-import { SpillwayError, show } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
 import { chargedBranch, isCharged, type UniqueGroup } from '../contract/group.js';
 import type { Step } from '../contract/store.js';
@@ -40,13 +39,10 @@ export class TextGroup {
   /**
    * What is answered to the steps, and what is to be stored. May be asked any number of times.
    *
-   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not one of ours, or what a backend gives is not what it must
+   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not one of ours
    */
   decide(texts: readonly (string | undefined)[], nowUs: number): Decided {
-    const stored = this.storedIn(texts);
-    if (!Number.isSafeInteger(nowUs) || nowUs < 0) {
-      throw broken(`the time in whole microseconds as a number, got ${show(nowUs)}`);
-    }
+    const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
     // A count is read once and changed in place. It stays right to judge a take first and to charge it then: a take
     // that does not charge changes only what charging changes too.
@@ -63,18 +59,6 @@ export class TextGroup {
     });
     return { answers, changes: changesOf(counts, stored, nowUs) };
   }
-
-  private storedIn(texts: readonly (string | undefined)[]): Texts {
-    if (!Array.isArray(texts) || texts.length !== this.names.length) {
-      throw broken(`a list of ${this.names.length} texts, got ${show(texts)}`);
-    }
-    for (const text of texts) {
-      if (text !== undefined && typeof text !== 'string') {
-        throw broken(`a text or undefined for each name, got ${show(text)}`);
-      }
-    }
-    return new Map(this.names.map((name, place) => [name, texts[place]]));
-  }
 }
 
 /** Only what differs: a count that was never used and is reset needs no writing. */
@@ -90,9 +74,4 @@ function changesOf(
     if (state?.text !== stored.get(name)) changes.set(name, state);
   }
   return changes;
-}
-
-/** The backend has given `decide` something else than it must. */
-function broken(wanted: string): SpillwayError {
-  return new SpillwayError('SPW_STORE_ERROR', `the backend must give decide ${wanted}`);
 }

@@ -5,7 +5,7 @@
 
 import { SpillwayError, show } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer, ClaimsAnswer } from '../contract/answer.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { oneStepStore } from '../memory/memory-store.js';
 
@@ -16,7 +16,10 @@ const NUMBERS = {
   window: ['nowUs', 'startUs', 'current', 'previous'],
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
+  claims: ['nowUs', 'endsUs'],
 } as const;
+
+const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
 
 /**
  * Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked, unless
@@ -66,6 +69,13 @@ function checkAnswer({ rule }: Step, answer: unknown, hasBranches: boolean): voi
     const value = (answer as Readonly<Record<string, unknown>>)[name];
     if (!Number.isSafeInteger(value)) throw noAnswer(`${name} of ${machine}`, value);
   }
+  if (machine === 'claims') checkTexts(answer as Readonly<Record<string, unknown>>);
+}
+
+function checkTexts({ state, owner, note }: Readonly<Record<string, unknown>>): void {
+  if (!STATES.includes(state)) throw noAnswer(`one of ${STATES.join(', ')}`, state);
+  if (typeof owner !== 'string') throw noAnswer('owner of claims', owner);
+  if (typeof note !== 'string') throw noAnswer('note of claims', note);
 }
 
 function noAnswer(wanted: string, got: unknown): SpillwayError {

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { after, afterIdly, afterPendingInput, isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
+import { isEnd } from '../contract/ask.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
@@ -33,18 +34,16 @@ class DeadlineStore implements Store {
     const nowUs = this.clock.nowUs();
     const latestUs = options?.deadlineUs ?? Infinity;
     const untilUs = Math.min(nowUs + timeoutOf(steps.length, this.timeoutUs), latestUs);
-    // What is given back is welcome at any time: nobody waits for it, and a permit that is not would be held for a
-    // lease's length.
-    const deadlineUs = steps.every(({ op }) => op === 'put') ? Infinity : untilUs;
+    // What ends something is welcome at any time: nobody waits for it, and a permit that is not given back would be
+    // held for a lease's length.
+    const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
     return within(this.store.apply(steps, { deadlineUs }), untilUs - nowUs);
   }
 
   private inBackground(steps: readonly Step[], options: ApplyOptions): ReturnType<Store['apply']> {
     const { deadlineUs = Infinity } = options;
     // Only the waiting ends then: what is given back is welcome at any time, see above.
-    const own = steps.every(({ op }) => op === 'put')
-      ? { ...options, deadlineUs: Infinity }
-      : options;
+    const own = steps.every(isEnd) ? { ...options, deadlineUs: Infinity } : options;
     const answers = this.store.apply(steps, own);
     if (deadlineUs === Infinity) return answers;
     return within(answers, deadlineUs - this.clock.nowUs(), afterIdly);

@@ -63,9 +63,9 @@ export function resilient(
   observers: Observers | undefined,
   policies: Policies,
 ): AnsweringStore {
-  const { storeTimeout = '50ms', onStoreError, logger = consoleLogger() } = options;
+  const { onStoreError, logger = consoleLogger() } = options;
   oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
-  const timeoutUs = durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
+  const timeoutUs = storeTimeoutOf(options);
   const settings = breakerSettings(options.breaker);
   const { standIn } = shared;
   const answering = withCheck(store);
@@ -80,6 +80,15 @@ export function resilient(
   for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
   const origin = { store, breaker, timeoutUs };
   return withFallback(withBreaker(calls, breaker, timeoutUs), standIn, origin);
+}
+
+/**
+ * How long a request waits for the store, in microseconds.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function storeTimeoutOf({ storeTimeout = '50ms' }: ResilienceOptions): number {
+  return durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
 }
 
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {

@@ -14,7 +14,13 @@ import { branchesOf, refuses } from './parts.js';
 type StandInStep = Step & { readonly onStoreError: Rule };
 
 function hasStandIn(step: Step): step is StandInStep {
-  return typeof step.onStoreError === 'object';
+  return typeof step.onStoreError === 'object' && !step.rule.logic?.failsClosed;
+}
+
+/** Whether a step that nothing counts here passes. */
+function passesUncounted({ op, rule, onStoreError }: Step): boolean {
+  if (rule.logic?.failsClosed) return onStoreError === 'allow' && (op === 'take' || op === 'look');
+  return onStoreError !== 'deny' && op !== 'put';
 }
 
 /** About 3.4 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
@@ -63,8 +69,7 @@ export class StandIn {
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
         return { ...own, allowed, failure };
       }
-      const allowed = step.onStoreError !== 'deny' && step.op !== 'put';
-      return { allowed, nowUs: 0, tatUs: 0, tatNum: 0, failure };
+      return { allowed: passesUncounted(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };
     });
   }
 

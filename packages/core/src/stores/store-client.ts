@@ -48,6 +48,8 @@ export class StoreClient {
   readonly sync: boolean;
   /** What permits, and all else that counts time beside the store, go by. */
   readonly clock: Clock;
+  /** Whether the store is the memory of this process and decides by {@link clock}. */
+  readonly hasOurTime: boolean;
   /** The room that users of the store share for releases that did not reach it. */
   readonly releaseRoom: Room;
   /** Its users ask through this client; what they learn of the store itself, they keep. */
@@ -78,6 +80,7 @@ export class StoreClient {
     this.findsRefusals = options.denialCache !== false;
     this.sync = this.store.sync;
     this.clock = this.shared.clock;
+    this.hasOurTime = this.oneStep?.clock === this.clock;
     this.releaseRoom = this.shared.releaseRoom;
     observers?.store(this.store);
   }
@@ -166,8 +169,8 @@ export class StoreClient {
 
   private forget(steps: readonly Step[]): void {
     if (!this.refusals) return;
-    // Of permits no refusal is remembered.
-    for (const step of steps) if (!step.lease) this.refusals.forget(step);
+    // Of permits and claims no refusal is remembered.
+    for (const step of steps) if (!step.lease && !step.claim) this.refusals.forget(step);
   }
 }
 

@@ -20,6 +20,9 @@ export interface Paused {
 
 export class FakeShaper implements Shaper {
   readonly name = 'fake';
+  readonly limit = 1;
+  readonly burst = 1;
+  readonly windowMs: number;
   readonly periodMs: number;
   readonly pauses: Paused[] = [];
   readonly starts: { readonly key: string; readonly atMs: number }[] = [];
@@ -30,6 +33,7 @@ export class FakeShaper implements Shaper {
 
   constructor(time: VirtualTime, periodMs: number, storeMs = 0) {
     this.time = time;
+    this.windowMs = periodMs;
     this.periodMs = periodMs;
     this.storeMs = storeMs;
   }
@@ -46,7 +50,7 @@ export class FakeShaper implements Shaper {
 
   async schedule<T>(
     key: string,
-    work: (signal?: AbortSignal) => T | PromiseLike<T>,
+    work: (signal: AbortSignal) => T | PromiseLike<T>,
     { signal }: ScheduleOptions = {},
   ): Promise<T> {
     const known = this.of(key);
@@ -60,13 +64,18 @@ export class FakeShaper implements Shaper {
     }
     known.waiting -= 1;
     this.starts.push({ key, atMs: this.time.nowMs() });
-    return work(signal);
+    return work(signal ?? new AbortController().signal);
   }
 
   async waitOf(key: string): Promise<number> {
     await this.store();
     const { nextMs, pausedUntilMs } = this.of(key);
     return Math.max(0, nextMs - this.time.nowMs(), pausedUntilMs - this.time.nowMs());
+  }
+
+  async pauseOf(key: string): Promise<number> {
+    await this.store();
+    return Math.max(0, this.of(key).pausedUntilMs - this.time.nowMs());
   }
 
   queueLength(key: string): number {

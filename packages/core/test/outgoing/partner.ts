@@ -1,9 +1,11 @@
-/** Many processes, each with a `pacedFetch` of its own, against a server that allows so much per window. */
+/** Many processes, each with a shaper and a `pacedFetch` of its own, against a server that allows so much per window. */
 
+import { createShaper, memoryStore } from '@spillway/core';
 import { pacedFetch } from '@spillway/core/fetch';
+import { systemClock } from '@spillway/core/store';
+import { vi } from 'vitest';
 import { seeded } from '../net/random.js';
-import { FakeShaper } from './fake-shaper.js';
-import { VirtualTime } from './virtual-time.js';
+import { FarStore } from '../shaper/set-up.js';
 
 export interface Scene {
   /** What the server allows, in fixed windows. */
@@ -14,6 +16,8 @@ export interface Scene {
   /** How long a call takes on its way there, and back, and in there. */
   readonly wayMs: readonly [least: number, most: number];
   readonly workMs: number;
+  /** How long the store is away, in each direction. */
+  readonly storeMs: number;
   /** Whether the server tells its policy, too. */
   readonly policy: boolean;
   readonly seed: number;
@@ -30,6 +34,10 @@ const PROCESSES = 8;
 const JOBS = 2;
 const WARM_UP_MS = 5_000;
 
+const nowMs = (): number => systemClock.nowUs() / 1_000;
+const sleep = (ms: number): Promise<void> =>
+  new Promise((done) => setTimeout(done, Math.round(ms)));
+
 /** Fixed windows whose start has nothing to do with when the first call comes. */
 class Windows {
   private readonly scene: Scene;
@@ -43,9 +51,9 @@ class Windows {
   }
 
   /** Counts a call, and answers it. */
-  count(nowMs: number): { readonly status: number; readonly headers: Record<string, string> } {
+  count(): { readonly status: number; readonly headers: Record<string, string> } {
     const { limit, windowMs, policy } = this.scene;
-    const instant = nowMs + this.phaseMs;
+    const instant = nowMs() + this.phaseMs;
     const current = Math.floor(instant / windowMs);
     if (current !== this.current) this.used = 0;
     this.current = current;
@@ -63,34 +71,40 @@ class Windows {
   }
 }
 
+/** To be called in fake time. */
 export async function play(scene: Scene, lengthMs: number): Promise<Outcome> {
-  const time = new VirtualTime();
   const whole = seeded(scene.seed * 7919);
   const random = (): number => whole(2 ** 30) / 2 ** 30;
   const windows = new Windows(scene, random() * scene.windowMs);
-  const shaper = new FakeShaper(time, scene.periodMs, 1);
-  const beginMs = time.nowMs();
+  const memory = memoryStore({ clock: systemClock });
+  const beginMs = nowMs();
   const statuses: number[] = [];
   const way = (): number => scene.wayMs[0] + random() * (scene.wayMs[1] - scene.wayMs[0]);
   const fetch = async (): Promise<Response> => {
-    await time.sleep(way());
-    const answer = windows.count(time.nowMs());
-    if (time.nowMs() - beginMs >= WARM_UP_MS) statuses.push(answer.status);
-    await time.sleep(scene.workMs + way());
+    await sleep(way());
+    const answer = windows.count();
+    if (nowMs() - beginMs >= WARM_UP_MS) statuses.push(answer.status);
+    await sleep(scene.workMs + way());
     return new Response(null, answer);
   };
   let isOver = false;
   const job = async (send: () => Promise<unknown>): Promise<void> => {
     while (!isOver) {
       await send();
-      await time.sleep(5 * random());
+      await sleep(5 * random());
     }
   };
   for (let one = 0; one < PROCESSES; one += 1) {
-    const send = pacedFetch(shaper, { fetch, clock: time.clock, random });
-    for (let other = 0; other < JOBS; other += 1) void job(() => send('https://partner.example/'));
+    const store = new FarStore(memory);
+    store.delayMs = scene.storeMs;
+    const pace = { name: 'partner', limit: 1, window: scene.periodMs };
+    const shaper = createShaper(pace, { store, onStoreError: 'deny' });
+    const send = pacedFetch(shaper, { fetch, random });
+    for (let other = 0; other < JOBS; other += 1) {
+      job(() => send('https://partner.example/')).catch(() => undefined);
+    }
   }
-  await time.run(WARM_UP_MS + lengthMs);
+  await vi.advanceTimersByTimeAsync(WARM_UP_MS + lengthMs);
   isOver = true;
   const allowed = statuses.filter((status) => status === 200).length;
   return {

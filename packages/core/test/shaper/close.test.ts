@@ -2,7 +2,7 @@
 
 import { fakeTime } from 'spillway-testkit';
 import { expect, it, vi } from 'vitest';
-import { pass, setUp, twoProcesses } from './set-up.js';
+import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
 
 fakeTime();
 
@@ -60,6 +60,44 @@ it('refuses a job whose slot is on its way, and gives the slot back', async () =
   await pass(100);
   await closing;
   expect(starts.codes).toEqual(['SPW_SHAPER_CLOSED']);
+  expect(await there.waitOf('acme')).toBe(0);
+});
+
+it('resolves when the slot of a job that was on its way is given back', async () => {
+  const { stores, here, there, starts } = twoProcesses();
+  stores[0].delayMs = 10;
+  starts.many(here, 3);
+  const closing = here.close();
+  let waitMs = -1;
+  void closing.then(async () => {
+    waitMs = await there.waitOf('acme');
+  });
+  await pass(200);
+  expect(waitMs).toBe(0);
+});
+
+it('starts nothing any more, while it waits for the store', async () => {
+  const store = new FarStore();
+  const settings = { store, localShare: 1, storeTimeout: '5s', logger: false } as const;
+  const { shaper, starts } = setUp({}, settings);
+  starts.many(shaper, 2);
+  await pass(10);
+  store.delayMs = 1_000;
+  void shaper.waitOf('acme');
+  const closing = shaper.close();
+  await pass(5_000);
+  await closing;
+  expect(starts.ms).toEqual([0]);
+});
+
+it('refuses a reservation that is on its way, and gives its slot back', async () => {
+  const { stores, here, there } = twoProcesses();
+  stores[0].delayMs = 10;
+  const reserving = here.reserve('acme');
+  const closing = here.close();
+  await pass(100);
+  await closing;
+  expect(await reserving).toMatchObject({ allowed: false, reason: 'closed' });
   expect(await there.waitOf('acme')).toBe(0);
 });
 

@@ -1,9 +1,9 @@
 /** A shaper whose store does not answer: each process keeps its share of the pace, and the return brings no burst. */
 
 import { isSpillwayError } from '@spillway/core';
-import { fakeTime } from 'spillway-testkit';
+import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
+import { FarStore, pass, Starts, setUp, twoProcesses } from './set-up.js';
 
 fakeTime();
 
@@ -30,6 +30,38 @@ describe('while the store does not answer', () => {
     expect(starts.ms.slice(0, 4)).toEqual([0, 250, 500, 750]);
     expect(starts.ms[4]).toBeGreaterThanOrEqual(1000);
     expect((starts.ms[5] as number) - (starts.ms[4] as number)).toBe(500);
+  });
+
+  it('processes that had nothing to do do not start together, but about at the whole pace', async () => {
+    const random = seeded(7);
+    const starts = new Starts();
+    for (let i = 0; i < 8; i += 1) {
+      const store = new FarStore();
+      store.down = true;
+      const settings = { store, localShare: 1 / 8, random: () => random.uniform(), ...quiet };
+      starts.many(setUp({}, settings).shaper, 5);
+    }
+    await pass(8_000);
+    // 4 per second, and one of each process.
+    const { ms } = starts;
+    for (const from of ms) {
+      expect(ms.filter((at) => at >= from && at < from + 100).length).toBeLessThanOrEqual(3);
+      expect(ms.filter((at) => at >= from && at < from + 2_000).length).toBeLessThanOrEqual(8);
+    }
+    expect(ms).toHaveLength(32);
+  });
+
+  it('the place of a process in that counts for maxWait', async () => {
+    const store = new FarStore();
+    store.down = true;
+    const settings = { store, localShare: 1 / 8, random: () => 0.999, ...quiet };
+    const { shaper, starts } = setUp({ maxWait: '1s' }, settings);
+    starts.many(shaper, 1);
+    await pass(0);
+    const wouldWaitMs = 1748.25;
+    expect(starts.errors).toMatchObject([{ error: { code: 'SPW_SHAPER_WAIT', wouldWaitMs } }]);
+    // What was refused took nothing.
+    expect(await shaper.waitOf('acme')).toBe(wouldWaitMs);
   });
 
   it('a pause holds in this process, and of what waits longer than maxWait some is refused', async () => {
@@ -99,6 +131,18 @@ describe('a pause that is known', () => {
     store.down = false;
     await pass(1_000);
     expect(starts.all).toHaveLength(2);
+  });
+
+  it('holds though the store, which could not be told, answers everything else', async () => {
+    const store = new FarStore();
+    const { shaper, starts } = setUp({}, { store, localShare: 1, ...quiet });
+    starts.many(shaper, 3);
+    await pass(10);
+    store.down = 'hold';
+    await expect(shaper.pause('acme', '5s')).rejects.toThrow(/SPW_STORE_UNAVAILABLE/);
+    await pass(10_000);
+    expect(starts.all).toHaveLength(3);
+    expect(starts.ms[1]).toBeGreaterThanOrEqual(5_010);
   });
 });
 

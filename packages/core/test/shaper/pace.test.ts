@@ -76,6 +76,20 @@ describe('schedule', () => {
     ]);
   });
 
+  it('gives the work a signal: the one of the job, or one that is never aborted', async () => {
+    const { shaper } = setUp();
+    // Compiles with `exactOptionalPropertyTypes`, as `fetch(url, { signal })` must.
+    const call = ({ signal }: { signal?: AbortSignal }) => signal;
+    const own = new AbortController();
+    const [given, none] = await Promise.all([
+      shaper.schedule('acme', (signal) => call({ signal }), { signal: own.signal }),
+      shaper.schedule('umbrella', (signal) => call({ signal })),
+    ]);
+    expect(given).toBe(own.signal);
+    expect(none).toBeInstanceOf(AbortSignal);
+    expect(none?.aborted).toBe(false);
+  });
+
   it('starts work of a higher priority first, whenever it came', async () => {
     const { shaper, starts } = setUp();
     starts.schedule(shaper, 'at once');
@@ -194,6 +208,8 @@ describe('mistakes', () => {
     await wrong(shaper.schedule('a', 'work' as never), /work must be/);
     await wrong(shaper.schedule('a', work, { priority: Number.NaN }), /priority must be/);
     await wrong(shaper.schedule('a', work, { signal: {} as never }), /signal must be/);
+    const endless = { aborted: false, addEventListener: () => undefined } as never;
+    await wrong(shaper.schedule('a', work, { signal: endless }), /signal must be/);
     await wrong(shaper.pause('a', '25h'), /duration must be/);
     expect(shaper.queueLength('a')).toBe(0);
     await shaper.close();

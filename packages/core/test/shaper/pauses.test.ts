@@ -46,6 +46,36 @@ describe('a pause', () => {
     ]);
   });
 
+  it('is heard later in other processes if it begins shortly before their start, the first time', async () => {
+    const { stores, here, there, starts } = twoProcesses({ limit: 10 });
+    for (const store of stores) store.delayMs = 1;
+    starts.many(there, 8);
+    await pass(180);
+    // Not heard: they have looked for the start at 200 ms already.
+    void here.pause('acme', 100);
+    await pass(40);
+    expect(starts.all).toHaveLength(3);
+    await pass(160);
+    const { length } = starts.all;
+    const nextMs = (starts.ms.at(-1) as number) + 100;
+    await pass(nextMs - 20 - starts.nowMs);
+    // Heard, because after a pause they look as late as they can.
+    void here.pause('acme', 500);
+    await pass(400);
+    expect(starts.all).toHaveLength(length);
+    await pass(2_000);
+    expect(starts.all).toHaveLength(8);
+  });
+
+  it('that nobody expects is looked for once, for all jobs that start within 50 ms', async () => {
+    const { stores, there, starts } = twoProcesses({ limit: 200 });
+    for (const store of stores) store.delayMs = 1;
+    starts.many(there, 200);
+    await pass(1_500);
+    expect(starts.all).toHaveLength(200);
+    expect(stores[1].count('look')).toBeLessThan(30);
+  });
+
   it('does not touch other keys', async () => {
     const { shaper, starts } = setUp();
     await shaper.pause('acme', '3s');
@@ -53,6 +83,31 @@ describe('a pause', () => {
     await pass(0);
     expect(starts.ms).toEqual([0]);
     expect(await shaper.waitOf('acme')).toBe(3000);
+  });
+
+  it('is told, by every process, apart from what waits in the queue', async () => {
+    const { here, there, starts } = twoProcesses({ burst: 3 });
+    starts.many(here, 20);
+    await pass(100);
+    expect(await there.pauseOf('acme')).toBe(0);
+    await here.pause('acme', '3s');
+    await pass(500);
+    expect(await there.pauseOf('acme')).toBe(2500);
+    expect(await here.pauseOf('acme')).toBe(2500);
+    expect(await there.pauseOf('umbrella')).toBe(0);
+    await pass(2_500);
+    expect(await there.pauseOf('acme')).toBe(0);
+    expect(await there.waitOf('acme')).toBeGreaterThan(0);
+    await expect(there.pauseOf('')).rejects.toThrow(/SPW_KEY_INVALID/);
+  });
+
+  it('is told where the store has not heard of it, or does not answer', async () => {
+    const store = new FarStore();
+    const { shaper } = setUp({}, { store, onStoreError: 'deny', breaker: false, logger: false });
+    store.down = true;
+    expect(await shaper.pauseOf('acme')).toBe(0);
+    await shaper.pause('acme', '1s').catch(() => undefined);
+    expect(await shaper.pauseOf('acme')).toBe(1000);
   });
 
   it('does not make maxWait count twice', async () => {

@@ -91,7 +91,7 @@ export class Starts {
 
 export function setUp(options: Partial<ShaperOptions> = {}, settings: ShaperSettings = {}) {
   const starts = new Starts();
-  const shaper = createShaper({ ...FOUR, ...options }, settings);
+  const shaper = createShaper({ ...FOUR, ...options }, { random: () => 0, ...settings });
   return { shaper, starts };
 }
 
@@ -100,7 +100,10 @@ export function twoProcesses(options: Partial<ShaperOptions> = {}, settings: Sha
   const memory = memoryStore({ clock: systemClock });
   const stores = [new FarStore(memory), new FarStore(memory)] as const;
   const [here, there] = stores.map((store) =>
-    createShaper({ ...FOUR, ...options }, { localShare: 1 / 2, logger: false, ...settings, store }),
+    createShaper(
+      { ...FOUR, ...options },
+      { localShare: 1 / 2, random: () => 0, logger: false, ...settings, store },
+    ),
   ) as [Shaper, Shaper];
   return { stores, here, there, starts: new Starts() };
 }

@@ -1,7 +1,9 @@
 /** The texts in which counts are stored: their formats, what is written and what is not, and texts of others. */
 
 import {
+  type Claim,
   type Lease,
+  makeClaimsRule,
   makeLeasesRule,
   makeRule,
   type Op,
@@ -19,6 +21,7 @@ const SECOND = 1_000_000;
 interface Extras {
   readonly lease?: Lease;
   readonly receipt?: Receipt;
+  readonly claim?: Claim;
 }
 
 function step(op: Op, rule: Rule, cost = 1, extras: Extras = {}): Step {
@@ -31,6 +34,9 @@ const fixed = makeRule('fixed-window', 10, 10 * SECOND);
 const sliding = makeRule('sliding-window-counter', 10, 10 * SECOND);
 const log = makeRule('sliding-window-log', 10, 10 * SECOND);
 const leases = makeLeasesRule(2, 60 * SECOND);
+const claims = makeClaimsRule(60 * SECOND, 90 * SECOND);
+const owner = 'a'.repeat(16);
+const claim = { id: 'id', owner, note: 'a: note' };
 const held = { lease: { id: 'a1', critical: false } };
 
 describe('a count as a text', () => {
@@ -41,12 +47,26 @@ describe('a count as a text', () => {
     ['a sliding window', step('take', sliding), '1767225600000000:1:0', NOW + 20 * SECOND],
     ['a log', step('take', log, 3), '1 1767225600000000:3', NOW + 10 * SECOND],
     ['a permit', step('take', leases, 1, held), '1[["a1",1767225660000000,0]]', NOW + 60 * SECOND],
+    [
+      'a claim that runs',
+      step('take', claims, 1, { claim }),
+      `1767225660000000r${owner}`,
+      NOW + 60 * SECOND,
+    ],
+    [
+      'a claim that is done',
+      step('done', claims, 1, { claim }),
+      `1767225690000000d${owner}a: note`,
+      NOW + 90 * SECOND,
+    ],
   ])('is %s', (_, take, text, expiresUs) => {
     expect(stepText(undefined, take, NOW, true)).toMatchObject({ text, expiresUs });
     // And it is read again as what it was.
     const look = { ...take, op: 'look' as const };
     const { answer } = stepText(undefined, take, NOW, true);
-    expect(stepText(text, look, NOW, true).answer).toEqual(answer);
+    const again = stepText(text, look, NOW, true).answer;
+    // Of a claim that is done nobody runs any more, not even its owner.
+    expect(again).toEqual({ ...answer, allowed: take.op === 'take' });
     // When it has expired it is the same as none.
     expect(shown(stepText(text, look, expiresUs, true).answer)).toEqual(
       shown(stepText(undefined, look, expiresUs, true).answer),
@@ -77,6 +97,16 @@ describe('a count as a text', () => {
     for (const rule of [bucket, fixed, sliding, log, leases]) {
       expect(stepText('anything', step('reset', rule), NOW, true).text).toBeUndefined();
     }
+    for (const op of ['put', 'reset'] as const) {
+      const running = `1767225660000000r${owner}`;
+      const ended = stepText(running, step(op, claims, 1, { claim }), NOW, true);
+      expect(ended).toMatchObject({ text: undefined, expiresUs: 0 });
+    }
+    expect(stepText('anything', step('reset', claims, 1, { claim }), NOW, true).text).toBe(
+      undefined,
+    );
+    // A reset that names no claim is about no text.
+    expect(stepText('anything', step('reset', claims), NOW, true).text).toBe('anything');
   });
 
   it('keeps the rest of what is given back in part', () => {
@@ -193,6 +223,23 @@ describe('a text that is not ours', () => {
         '1[[1,1,0]]',
         '1[',
         '1null',
+      ],
+    ],
+    [
+      claims,
+      [
+        '',
+        '1',
+        '1767225660000000',
+        `r${owner}`,
+        `1767225660000000x${owner}`,
+        '1767225660000000rshort',
+        `1767225660000000r${owner}note`,
+        `1767225660000000d${owner}é`,
+        `1767225660000000d${owner}a\nb`,
+        `1767225660000000d${owner}${'n'.repeat(257)}`,
+        `9999999999999999r${owner}`,
+        `-1r${owner}`,
       ],
     ],
   ];

@@ -3,8 +3,11 @@
 import type { Answer, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
-/** The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. */
-export const OPS: Readonly<Record<Op | 'shadow', number>> = {
+/**
+ * The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. `noPut`: a `put` that gives
+ * nothing back. It is answered as a look is, but never too late, as no `put` is.
+ */
+export const OPS: Readonly<Record<Op | 'shadow' | 'noPut', number>> = {
   take: 1,
   shadow: 2,
   record: 3,
@@ -12,6 +15,8 @@ export const OPS: Readonly<Record<Op | 'shadow', number>> = {
   put: 5,
   reset: 6,
   hold: 7,
+  done: 8,
+  noPut: 9,
 };
 
 /** How the steps of one algorithm are written into a call, how their answers are read, and the Lua between. */
@@ -22,16 +27,19 @@ export interface Codec<R extends Rule = Rule> {
   readonly lua: readonly string[];
   /** The function in it that makes what reads a step from the arguments. */
   readonly maker: string;
-  /** Whether each step names an id: ids are sent for every group, as they differ where all else is the same. */
-  readonly named: boolean;
+  /**
+   * The id that a step names, where steps name one: ids are sent for every group, as they differ where all else is the
+   * same.
+   */
+  idOf?(step: Step): string;
   /** Appends the numbers of a step, in the order in which its Lua reads them. `op` is one of {@link OPS}. */
   encode(rule: R, step: Step, op: number, args: string[]): void;
   /** Reads the rest of an answer. `state` is its first number, without the verdict. */
-  read(rule: R, allowed: boolean, state: number, reply: ReplyNumbers): Answer;
+  read(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
 }
 
-/** The numbers of a reply that follow the first of an answer. */
-export interface ReplyNumbers {
+/** The words of a reply that follow the first number of an answer. */
+export interface ReplyWords {
   /** The server's clock. */
   readonly nowUs: number;
   /**
@@ -46,12 +54,17 @@ export interface ReplyNumbers {
    * @throws SpillwayError `SPW_STORE_ERROR` if there is none
    */
   count(): number;
+  /**
+   * The parts of the next word, which is a text of this form.
+   *
+   * @throws SpillwayError `SPW_STORE_ERROR` if it is not
+   */
+  text(form: RegExp): readonly string[];
 }
 
 /** The units that a step takes or gives back. A `put` gives back no more than was granted. */
-export function unitsOf({ op, cost, receipt, lease }: Step): number {
-  if (op !== 'put') return cost;
-  if (lease) return cost;
+export function unitsOf({ op, cost, receipt, lease, claim }: Step): number {
+  if (op !== 'put' || lease || claim) return cost;
   return receipt ? givenBack(cost, receipt) : 0;
 }
 

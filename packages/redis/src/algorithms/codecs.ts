@@ -2,6 +2,7 @@
 
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/codec.js';
+import { claims } from './claims/codec.js';
 import type { Codec } from './codec.js';
 import { leases } from './leases/codec.js';
 import { log } from './log/codec.js';
@@ -14,6 +15,7 @@ const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: 
   window,
   log,
   leases,
+  claims,
 };
 
 /** The codec of a rule's algorithm. */

@@ -1,7 +1,7 @@
 /** Sends one script call for any number of groups. Each group gets its own answers, or its own error. */
 
 import type { Answer, Clock } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { isEnd, systemClock } from '@spillway/core/store';
 import { LATE, readReply } from '../codec/answers.js';
 import type { Script } from '../codec/script.js';
 import { Encoder } from '../codec/wire.js';
@@ -52,7 +52,8 @@ export class GroupCalls {
       // The groups of one call have the same slot.
       const slot = groups[0]?.slot ?? 0;
       const clock = transport.clockOf(slot);
-      const args = [testClock ? '0' : `${clock.at(deadlineUs)}`];
+      if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
+      const args = [`${clock.at(deadlineUs)}`];
       this.encoder.encode(groups, args);
       if (testClock) args.push(`${testClock.nowUs()}`);
       const call = { script: this.script, keys: keysOf(groups), args };
@@ -98,18 +99,18 @@ function inTime(groups: readonly Group[]): readonly Group[] {
 
 /**
  * The deadline of a call: the latest of its groups. A group with an earlier one may be charged late, but none is
- * refused too early. A group that only gives back has no deadline; a call of only such has none, which is 0.
+ * refused too early. A group that only ends something has no deadline; a call of only such has none: Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
-  let lastUs = 0;
+  let lastUs = -Infinity;
   for (const group of groups) {
-    if (group.deadlineUs > lastUs && !givesBack(group)) lastUs = group.deadlineUs;
+    if (group.deadlineUs > lastUs && !isWelcomeLate(group)) lastUs = group.deadlineUs;
   }
-  return lastUs;
+  return lastUs === -Infinity ? Infinity : lastUs;
 }
 
-function givesBack({ steps }: Group): boolean {
-  return steps.every(({ op }) => op === 'put');
+function isWelcomeLate({ steps }: Group): boolean {
+  return steps.every(isEnd);
 }
 
 function keysOf(groups: readonly Group[]): string[] {

@@ -1,7 +1,7 @@
 /** Reads the script's reply, a flat list, and makes answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
-import type { ReplyNumbers } from '../algorithms/codec.js';
+import type { ReplyWords } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 import { failedGroup, noReply } from '../failures.js';
 import { onlyLooks } from './wire.js';
@@ -37,7 +37,7 @@ export function readReply(
 const INTEGER = /^-?\d{1,16}$/;
 
 /** Reads a reply from front to back. */
-class ReplyReader implements ReplyNumbers {
+class ReplyReader implements ReplyWords {
   private readonly reply: readonly unknown[];
   readonly nowUs: number;
   private at = 0;
@@ -77,6 +77,14 @@ class ReplyReader implements ReplyNumbers {
     const value = this.number();
     if (value < 0) throw noReply();
     return value;
+  }
+
+  text(form: RegExp): readonly string[] {
+    const word = this.reply[this.at];
+    this.at += 1;
+    const parts = typeof word === 'string' ? form.exec(word) : null;
+    if (!parts) throw noReply();
+    return parts;
   }
 
   /** Clients may be set to give numbers as strings or bigints. */

@@ -11,8 +11,8 @@ import { encodeName } from '@spillway/core/store';
 import { DEFAULT_PREFIX } from './prefix.js';
 
 /**
- * Makes the name of the count of one key, under one limiter and code (see `countOf`; lower-case letters, digits and
- * dots).
+ * Makes the name of the count of one key, under one limiter and code (see `countOf`: lower-case letters, digits and
+ * dots, and perhaps `:` and an id, of which the name has a hash).
  */
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 

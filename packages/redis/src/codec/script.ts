@@ -40,13 +40,20 @@ export function testScript(): Script {
 }
 
 function assemble(clock: string): Script {
-  const codecs = allCodecs();
-  const algorithms = codecs.flatMap(({ lua }) => lua);
-  const makers = codecs.map(({ letter, maker }) => `${letter} = ${maker}`);
-  const table = `local makers = { ${makers.join(', ')} }\n`;
-  return scriptOf(
-    [clock, head, bucketTakes, queueTakes, shared, ...algorithms, table, main].join('\n'),
+  const texts = [clock, head, bucketTakes, queueTakes, shared, makerOfReaders(), main];
+  return scriptOf(texts.join('\n'));
+}
+
+/**
+ * The Lua function that makes the reader of one algorithm. The functions of an algorithm stand inside, because to make
+ * those of all algorithms in each call takes as long as a decision.
+ */
+function makerOfReaders(): string {
+  const branches = allCodecs().map(
+    ({ letter, lua, maker }) =>
+      `if letter == '${letter}' then\n${lua.join('\n')}\nreturn ${maker}()\nend\n`,
   );
+  return `local function make(letter)\n${branches.join('')}end\n`;
 }
 
 /** A text with its name. */

@@ -75,13 +75,16 @@ function encodeStep(step: Step, branch: number, args: string[]): void {
 }
 
 function isNamed({ rule }: Step): boolean {
-  return codecOf(rule).named;
+  return codecOf(rule).idOf !== undefined;
 }
 
 /** The ids of each group, in the order of its steps. */
 function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
   for (const { steps } of groups) {
-    for (const step of steps) if (isNamed(step)) args.push(step.lease?.id ?? '');
+    for (const step of steps) {
+      const id = codecOf(step.rule).idOf?.(step);
+      if (id !== undefined) args.push(id);
+    }
   }
 }
 
@@ -92,6 +95,6 @@ export function onlyLooks(step: Step): boolean {
 }
 
 function opOf(step: Step): number {
-  if (onlyLooks(step)) return OPS.look;
+  if (onlyLooks(step)) return step.op === 'put' ? OPS.noPut : OPS.look;
   return step.op === 'take' && !step.binding ? OPS.shadow : OPS[step.op];
 }

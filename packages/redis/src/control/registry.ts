@@ -35,7 +35,7 @@ export class Registry {
 
   /** The further steps that the resets among `steps` need, so that each forgets all counts of its limiter and key. */
   async otherResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
-    const resets = steps.filter(({ op }) => op === 'reset');
+    const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
       [...new Set(resets.map(({ limiter }) => limiter))],
       deadlineUs,
@@ -64,6 +64,11 @@ export class Registry {
       return new Map();
     }
   }
+}
+
+/** Whether a step resets all that is counted of a key. One that drops a claim does not. */
+export function resetsKey({ op, claim }: Step): boolean {
+  return op === 'reset' && claim === undefined;
 }
 
 function lineOf(error: unknown): string {

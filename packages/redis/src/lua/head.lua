@@ -4,12 +4,14 @@
 -- Gives: `call`, `format`, `match`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`.
 --
 -- KEYS: one for each step of each group.
--- ARGV: the deadline, after which nothing is taken (0: none). Then runs of groups that differ only in keys and leases:
+-- ARGV: the deadline, after which nothing is taken (0: none). Then runs of groups that differ only in keys and ids:
 -- how many groups, how many steps each has, and for each step the letter of its algorithm, its operation and its
 -- numbers. Of a group with several branches, the operation also tells the branch of the step: ten times its place among
--- them, from 1 on, is added. Then for each group the ids of the leases that its steps name, an empty text for none.
--- Reply: now. Then for each group the numbers of its steps (see `apply` in each algorithm), or one text that begins
--- with `!`: an error, or `!late` for a group that came after the deadline. A group that only gives back is never late.
+-- them, from 1 on, is added. Then for each group the ids that its steps name, of leases and claims; an empty text for
+-- none.
+-- Reply: now. Then for each group the words of its steps (see `apply` in each algorithm), or one text that begins
+-- with `!`: an error, or `!late` for a group that came after the deadline. A group that only ends something (PUT, DONE,
+-- NO_PUT) is never late.
 
 local call, format, match = redis.call, string.format, string.match
 local CORRUPT = 'the stored value is not one of this format'

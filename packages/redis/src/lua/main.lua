@@ -1,17 +1,16 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`, `PUT`
--- (shared.lua); `makers` (script.ts): for the letter of each algorithm the function that makes its reader. Returns the
--- reply.
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`,
+-- `PUT`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter. Returns
+-- the reply.
 
 local readers = {}
 
--- The function that reads a step of an algorithm from the arguments. Made when first needed: making all of them takes
--- as long as a decision.
+-- The function that reads a step of an algorithm from the arguments. Made when first needed.
 local function reader_of(letter)
   local reader = readers[letter]
   if not reader then
-    reader = makers[letter]()
+    reader = make(letter)
     readers[letter] = reader
   end
   return reader
@@ -28,7 +27,7 @@ end
 
 -- First judges every step on the state before the group, then applies all of them. A take is charged if it passes, the
 -- group passes, and it is common or in the branch that is charged. Several steps of one group can have the same key
--- only if they renew permits or give them back. Those are judged again, after the steps before them.
+-- only if they renew permits or claims, or end them. Those are judged again, after the steps before them.
 local function decide(steps, count, branches)
   local go, refused, charged, seen = true, branches > 0 and {}, nil, nil
   for i = 1, count do
@@ -63,7 +62,7 @@ end
 
 while keys_done < #KEYS do
   local groups, count = number(), number()
-  local steps, named, gives, branches = {}, {}, true, 0
+  local steps, named, ends, branches = {}, {}, true, 0
   for i = 1, count do
     arg_index = arg_index + 1
     local read = reader_of(ARGV[arg_index])
@@ -74,7 +73,7 @@ while keys_done < #KEYS do
       branches = max(branches, step.branch)
     end
     steps[i] = step
-    gives = gives and step.op == PUT
+    ends = ends and (step.op == PUT or step.op == DONE or step.op == NO_PUT)
     if step.named then
       named[#named + 1] = step
     end
@@ -87,7 +86,7 @@ while keys_done < #KEYS do
     end
     local start = reply_size
     local ok, fault = false, 'late'
-    if gives or not is_late then
+    if ends or not is_late then
       ok, fault = pcall(decide, steps, count, branches)
     end
     if not ok then

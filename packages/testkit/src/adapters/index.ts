@@ -17,5 +17,14 @@ export {
 } from './driver.js';
 export { closing, departures, lifecycle, responses } from './lifecycle.js';
 export { mistakes } from './mistakes.js';
+export { repeats, repeatsAfterDepartures, repeatsUncompressed } from './once.js';
+export {
+  askAt,
+  askFetch,
+  type OnceAnswer,
+  type OnceApp,
+  type OnceVisit,
+  type OnceWorld,
+} from './once-world.js';
 export { pipelining } from './pipelining.js';
 export { stores } from './stores.js';

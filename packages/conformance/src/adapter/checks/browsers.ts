@@ -15,8 +15,8 @@ export const browsers: readonly Sentence[] = [
 /** A page of another origin. */
 export const ORIGIN: Readonly<Record<string, string>> = { origin: 'https://page.example' };
 
-/** Claims that a page may read a reply and its headers. */
-export function isExposed(reply: Reply): void {
+/** Claims that a page may read a reply, the fields of limits, and those of some more names. */
+export function isExposed(reply: Reply, more: readonly string[] = []): void {
   const origin = field(reply, 'access-control-allow-origin');
   claim(
     origin === '*' || origin === ORIGIN['origin'],
@@ -24,7 +24,7 @@ export function isExposed(reply: Reply): void {
   );
   const exposed = field(reply, 'access-control-expose-headers') ?? '';
   const names = exposed.toLowerCase().split(/\s*,\s*/);
-  for (const name of ['ratelimit', 'ratelimit-policy', 'retry-after']) {
+  for (const name of ['ratelimit', 'ratelimit-policy', 'retry-after', ...more]) {
     claim(
       names.includes(name),
       () => `${reply.request} (${reply.status}): pages cannot read ${name}, only: ${exposed}`,

@@ -1,9 +1,10 @@
 /** Checks of load shedders: which requests get 503 while the service is full, and which do not. */
 
-import { claim, eventually, hasStatus, same } from '../claims.js';
+import { claim, eventually, hasStatus } from '../claims.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import type { Opened, Reply } from '../wire.js';
+import { isCharge } from './answers.js';
 import { isExposed, ORIGIN } from './browsers.js';
 import { type Sentence, times } from './sentence.js';
 
@@ -55,7 +56,7 @@ async function passesCritical(visit: Visit): Promise<void> {
   await caller.refused('/', FLEET, FULL);
   for (const index of times(6)) {
     const reply = await caller.passes('/charges', after(index + 1), { method: 'POST' }, 201);
-    same('POST /charges, body', reply.body, '{"charged":true}');
+    isCharge(reply);
   }
 }
 

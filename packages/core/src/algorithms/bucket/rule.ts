@@ -3,7 +3,7 @@
 import type { BucketRule, Machine } from '../../contract/rule.js';
 import { measureBucket } from './measure.js';
 import { bucketNumbers, policyOfBucket, sameNumbers } from './numbers.js';
-import { receiptOfBucket } from './receipt.js';
+import { receiptOfBucket, restOfBucket } from './receipt.js';
 import { bucketRefusals } from './refusal.js';
 import { BucketShelf } from './shelf.js';
 
@@ -21,6 +21,7 @@ const bucketMachine: Machine = {
   restUs: ({ tolUs }: BucketRule) => tolUs + 1,
   measure: measureBucket,
   receipt: receiptOfBucket,
+  rest: restOfBucket,
   merges: true,
   shelf: () => new BucketShelf(),
   refusals: bucketRefusals,

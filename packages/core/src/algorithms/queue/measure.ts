@@ -4,7 +4,7 @@ import { mulAddDiv } from '../../base/exact.js';
 import type { QueueAnswer } from '../../contract/answer.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { QueueRule } from '../../contract/rule.js';
-import { measureParts } from '../bucket/measure.js';
+import { measureParts, refillTime } from '../bucket/measure.js';
 
 /** `remaining` is what passes without waiting; `retryAfterMs` is until the cost passes, though it may have to wait. */
 export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
@@ -39,5 +39,17 @@ export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number)
  * ```
  */
 export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {
-  return measureParts(rule, answer, cost, 0).retryAfterMs;
+  if (cost > rule.burst) return Infinity;
+  const { tatUs, tatNum, nowUs } = answer;
+  // Needed after each charge of a shaper, which needs none of the other numbers.
+  let us = Math.max(nowUs, tatUs) - nowUs - rule.tolUs;
+  let num = (tatUs < nowUs ? 0 : tatNum) - rule.tolNum;
+  if (cost > 0) {
+    const refill = refillTime(rule, cost);
+    us += refill.us;
+    num += refill.num;
+  }
+  // Rounded up; the fraction is above -1 and below 2.
+  if (num > 0) us += num > rule.den ? 2 : 1;
+  return Math.max(0, us) / 1000;
 }

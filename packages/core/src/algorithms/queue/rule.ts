@@ -3,7 +3,7 @@
 import { mulDiv } from '../../base/exact.js';
 import type { Machine, QueueRule } from '../../contract/rule.js';
 import { bucketNumbers, policyOfBucket, sameNumbers } from '../bucket/numbers.js';
-import { receiptOfBucket } from '../bucket/receipt.js';
+import { receiptOfBucket, restOfBucket } from '../bucket/receipt.js';
 import { measureQueue } from './measure.js';
 import { QueueShelf } from './shelf.js';
 import { MAX_HOLD_US } from './step.js';
@@ -26,6 +26,7 @@ const queueMachine: Machine = {
   restUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
   measure: measureQueue,
   receipt: receiptOfBucket,
+  rest: restOfBucket,
   // Its refusals are not remembered: whoever gives back the last slot may end one at any moment.
   merges: true,
   shelf: () => new QueueShelf(),

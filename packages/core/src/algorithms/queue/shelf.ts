@@ -9,9 +9,13 @@ import { noQueue, type QueueState, restOf, stepQueue } from './step.js';
 
 type StoredQueue = QueueState & Expiring;
 
+const UNUSED: Readonly<QueueState> = noQueue();
+
 export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredQueue>();
+  /** What a step works on: looking and refusing must not change the stored state. One object for all steps. */
+  private readonly working = noQueue();
 
   get size(): number {
     return this.states.size;
@@ -34,9 +38,9 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     stored?: StoredQueue,
     other?: StoredQueue,
   ): QueueAnswer {
-    const state = noQueue();
-    // A copy, because looking and refusing must not change the stored state.
-    copy(stored ?? other ?? state, state);
+    const state = this.working;
+    copy(stored ?? other ?? UNUSED, state);
+    state.dirty = false;
     const answer = stepQueue(ask, state, nowUs, charge);
     if (state.dirty) this.keep(ask, stored, state, nowUs);
     return answer;
@@ -70,7 +74,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
 }
 
 /** Field by field: with a spread or Object.assign it would take several times as long. */
-function copy(from: QueueState, to: QueueState): void {
+function copy(from: Readonly<QueueState>, to: QueueState): void {
   to.us = from.us;
   to.num = from.num;
   to.den = from.den;

@@ -52,7 +52,8 @@ export function stepQueue(
 function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: boolean): boolean {
   const { op, rule, cost, holdUs = 0 } = ask;
   if (op === 'reset') {
-    Object.assign(state, { ...noQueue(), us: nowUs, dirty: true });
+    clear(state, nowUs);
+    state.dirty = true;
     return true;
   }
   const wasAhead = view(rule, state, nowUs);
@@ -64,14 +65,14 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
   if (cost === 0) return true;
 
   const latestUs = nowUs + rule.tolUs + rule.waitUs;
-  const refill = mulDiv(cost, rule.period, rule.den);
-  const after = plus(state, refill.whole, refill.rest, rule.den);
-  const passes = cost <= rule.burst && !isLater(after, latestUs, rule.tolNum);
+  const after = afterCharge(rule, state, cost);
+  const fits = !isLater(after, latestUs, rule.tolNum);
+  const passes = cost <= rule.burst && fits;
   if (op === 'take' && !(passes && charge))
     state.dirty = wasAhead; // a repaired state is stored all the same
   else if (op !== 'look') {
-    if (isLater(after, latestUs, rule.tolNum)) raise(state, latestUs, rule.tolNum);
-    else setTo(state, after.us, after.num);
+    if (fits) setTo(state, after.us, after.num);
+    else raise(state, latestUs, rule.tolNum);
     keep(rule, state);
   }
   return passes;
@@ -82,7 +83,7 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
  * Returns whether the clock has made it impossible.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
-  if (restOf(state) <= nowUs) Object.assign(state, { ...noQueue(), us: nowUs });
+  if (restOf(state) <= nowUs) clear(state, nowUs);
   if (state.den !== rule.den) {
     // Rounded up, so that a rule with other fractions never starts a unit too early.
     if (state.num > 0) setTo(state, state.us + 1, 0);
@@ -138,9 +139,12 @@ interface Instant {
   readonly num: number;
 }
 
-function plus({ us, num }: Instant, moreUs: number, moreNum: number, den: number): Instant {
-  const sum = num + moreNum;
-  return sum < den ? { us: us + moreUs, num: sum } : { us: us + moreUs + 1, num: sum - den };
+function afterCharge({ period, den }: QueueRule, { us, num }: Instant, cost: number): Instant {
+  const refill = mulDiv(cost, period, den);
+  const sum = num + refill.rest;
+  return sum < den
+    ? { us: us + refill.whole, num: sum }
+    : { us: us + refill.whole + 1, num: sum - den };
 }
 
 function isLater(instant: Instant, us: number, num: number): boolean {
@@ -149,6 +153,14 @@ function isLater(instant: Instant, us: number, num: number): boolean {
 
 function raise(state: QueueState, us: number, num: number): void {
   if (!isLater(state, us, num)) setTo(state, us, num);
+}
+
+/** Makes it the state of a key that was never used. Field by field: `Object.assign` takes ten times as long. */
+function clear(state: QueueState, nowUs: number): void {
+  setTo(state, nowUs, 0);
+  state.den = 1;
+  state.spanUs = 0;
+  state.pauseUs = 0;
 }
 
 function setTo(state: QueueState, us: number, num: number): void {

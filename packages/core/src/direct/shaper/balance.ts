@@ -1,8 +1,14 @@
 /** Whether there are slots for all jobs of a key, where a slot serves a job of the same or a smaller cost. */
 
+/** Slots less jobs of one cost. */
+interface Spare {
+  readonly cost: number;
+  count: number;
+}
+
 export class Balance {
-  /** By cost: slots less jobs. */
-  private readonly spare = new Map<number, number>();
+  /** The highest cost first; never a count of 0. */
+  private readonly spares: Spare[] = [];
 
   addSlot(cost: number): void {
     this.change(cost, 1);
@@ -20,36 +26,55 @@ export class Balance {
     this.change(cost, 1);
   }
 
-  /** The cost of a slot that is missing; 0 if none is. */
-  missing(): number {
+  /** The costs of slots that are missing, the highest first, but not more than `most` of them. */
+  missing(most: number): readonly number[] {
+    const costs: number[] = [];
     let spare = 0;
-    for (const [cost, count] of [...this.spare].sort(([a], [b]) => b - a)) {
+    for (const { cost, count } of this.spares) {
       spare += count;
-      if (spare < 0) return cost;
+      for (; spare < 0; spare += 1) {
+        if (costs.length === most) return costs;
+        costs.push(cost);
+      }
     }
-    return 0;
+    return costs;
   }
 
   /** Whether the jobs can do without a slot of this cost: another job of that cost could have it. */
   isSpare(cost: number): boolean {
-    return this.missingAfter(cost, -1) === 0;
-  }
-
-  /** Whether the other jobs have slots if one of this cost has started, on a slot that was removed. */
-  bearsStartOf(cost: number): boolean {
-    return this.missingAfter(cost, 1) === 0;
-  }
-
-  private missingAfter(cost: number, by: number): number {
-    this.change(cost, by);
-    const missing = this.missing();
-    this.change(cost, -by);
-    return missing;
+    let spare = 0;
+    let isTaken = false;
+    for (const one of this.spares) {
+      // Of a cost that is not in the list, it is taken before the next lower one.
+      if (!isTaken && one.cost <= cost) {
+        if (one.cost < cost && spare < 1) return false;
+        spare -= 1;
+        isTaken = true;
+      }
+      spare += one.count;
+      if (spare < 0) return false;
+    }
+    return isTaken || spare > 0;
   }
 
   private change(cost: number, by: number): void {
-    const count = (this.spare.get(cost) ?? 0) + by;
-    if (count === 0) this.spare.delete(cost);
-    else this.spare.set(cost, count);
+    const { spares } = this;
+    const at = this.placeOf(cost);
+    const spare = spares[at];
+    if (spare?.cost !== cost) spares.splice(at, 0, { cost, count: by });
+    else if (spare.count + by === 0) spares.splice(at, 1);
+    else spare.count += by;
+  }
+
+  /** Where a cost stands, or would. */
+  private placeOf(cost: number): number {
+    let from = 0;
+    let to = this.spares.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.spares[middle] as Spare).cost > cost) from = middle + 1;
+      else to = middle;
+    }
+    return from;
   }
 }

@@ -6,7 +6,8 @@ import { mustBe } from '../../base/errors.js';
 import type { NamesOf } from '../../base/option-names.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { ScheduleOptions } from '../../contract/shaper.js';
-import type { JobOptions, Signal } from './job.js';
+import type { Signal } from './aborted.js';
+import type { JobOptions } from './job.js';
 
 const JOB_OPTIONS: NamesOf<ScheduleOptions> = { cost: 1, signal: 1, priority: 1 };
 
@@ -27,5 +28,6 @@ export function jobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority
   const { priority = 0, signal } = options;
   if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
   checkHas('signal', 'addEventListener', signal);
+  checkHas('signal', 'removeEventListener', signal);
   return { priority, signal: signal as Signal | undefined };
 }

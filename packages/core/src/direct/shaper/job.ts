@@ -1,16 +1,11 @@
 /** One piece of work that waits for its start, is refused or aborted, or runs. */
 
 import type { HostSignal } from '../../contract/shaper.js';
+import { offAborted, onAborted, type Signal } from './aborted.js';
 
-/** What is used of an `AbortSignal`. */
-export interface Signal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: 'abort', listener: () => void): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
-}
+export type Work = (signal: HostSignal) => unknown;
 
-export type Work = (signal?: HostSignal) => unknown;
+declare const AbortController: new () => { readonly signal: HostSignal };
 
 export interface JobOptions {
   readonly cost: number;
@@ -49,7 +44,7 @@ export class Job {
       this.settle = resolve;
       this.reject = reject;
     });
-    signal?.addEventListener('abort', this.onAbort);
+    if (signal) onAborted(signal, this.onAbort);
   }
 
   /** False once it has started, was refused or aborted. */
@@ -65,8 +60,12 @@ export class Job {
   /** Runs the work; the promise resolves when it has ended, however. */
   async start(): Promise<void> {
     this.waits = false;
+    // Later in this turn of the event loop: a job may schedule the next one, and that one another.
+    await undefined;
+    if (this.signal?.aborted) return;
     try {
-      this.settle(await this.work(this.signal as HostSignal | undefined));
+      const signal = this.signal ?? new AbortController().signal;
+      this.settle(await this.work(signal as HostSignal));
     } catch (error) {
       this.reject(error);
     } finally {
@@ -82,6 +81,13 @@ export class Job {
 
   private end(): void {
     this.waits = false;
-    this.signal?.removeEventListener('abort', this.onAbort);
+    if (this.signal) offAborted(this.signal, this.onAbort);
   }
+}
+
+/** By priority, then first come. */
+export function goesBefore(job: Job, other: Job): boolean {
+  return (
+    job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
+  );
 }

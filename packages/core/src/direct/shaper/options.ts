@@ -1,7 +1,7 @@
 /** The options of a shaper, checked. */
 
 import { makeShaperRule } from '../../algorithms/queue/rule.js';
-import { checkOptions } from '../../base/check-shapes.js';
+import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import {
   checkBurst,
   checkLimit,
@@ -12,7 +12,9 @@ import {
 } from '../../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../../base/duration.js';
 import { mustBe, SpillwayError } from '../../base/errors.js';
+import { type HintOptions, randomOf } from '../../base/hint.js';
 import type { NamesOf } from '../../base/option-names.js';
+import type { Control } from '../../contract/control.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Store } from '../../contract/store.js';
 import { shortWindow } from '../../limits/limiter-notices.js';
@@ -43,7 +45,8 @@ export interface ShaperOptions {
 
 /** Where a shaper keeps its pace, and what it does when the store does not answer. */
 export interface ShaperSettings
-  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'> {
+  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'>,
+    Pick<HintOptions, 'random'> {
   /**
    * What to do when the store cannot answer: `local` (default) keeps `localShare` of the pace in this process, `deny`
    * refuses what has no start yet. What has one starts in both cases.
@@ -54,6 +57,11 @@ export interface ShaperSettings
    * Required with a store that answers later, because eight processes at the whole pace each are not a pace.
    */
   readonly localShare?: number | undefined;
+  /**
+   * Live settings: `limit` and `window` change the pace, and a blocked key is refused. What has a slot keeps it. Modes,
+   * shares, a live `burst` and allowed keys are not for shapers. Default: none.
+   */
+  readonly control?: Control | undefined;
 }
 
 const SHAPER_OPTIONS: NamesOf<ShaperOptions> = {
@@ -74,6 +82,8 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
   clock: 1,
   logger: 1,
   validate: 1,
+  random: 1,
+  control: 1,
 };
 
 /** The options as a shaper goes by them. */
@@ -81,6 +91,7 @@ interface ShaperNumbers {
   readonly name: string;
   readonly rule: QueueRule;
   readonly maxQueue: number;
+  readonly random: () => number;
 }
 
 /**
@@ -104,7 +115,8 @@ export function numbersOf(options: ShaperOptions, settings: ShaperSettings): Sha
   }
   const name = checkName(nameOf(options));
   if (typeof window === 'number') tellOfShortWindow(settings, name, window);
-  return { name, rule: makeShaperRule(limit, windowUs, burst, waitUs), maxQueue };
+  const rule = makeShaperRule(limit, windowUs, burst, waitUs);
+  return { name, rule, maxQueue, random: randomOf(settings) };
 }
 
 /** A pace below a second is usual, but then it is written as `'250ms'`. */
@@ -117,7 +129,8 @@ function checkSettings(settings: ShaperSettings): void {
   const first = ['its first argument', SHAPER_OPTIONS] as const;
   checkOptions(settings, 'the second argument of createShaper()', SHAPER_SETTINGS, first);
   checkClientOptions(settings);
-  const { store, onStoreError, localShare } = settings;
+  const { store, onStoreError, localShare, control } = settings;
+  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, control);
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';
   if (mayFail && localShare === undefined) {

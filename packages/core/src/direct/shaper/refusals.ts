@@ -22,6 +22,17 @@ export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
   );
 }
 
+export function blocked(name: string, endsInMs: number): SpillwayError {
+  const ends = Number.isFinite(endsInMs)
+    ? `for ${Math.ceil(endsInMs)} ms more`
+    : 'until further notice';
+  return new SpillwayError(
+    'SPW_SHAPER_BLOCKED',
+    `the key is blocked for shaper "${name}" by an operator, ${ends}`,
+    { wouldWaitMs: endsInMs },
+  );
+}
+
 export function noAnswer(name: string, cause: Error): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_UNAVAILABLE',

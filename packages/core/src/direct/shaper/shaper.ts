@@ -1,7 +1,6 @@
 /** A shaper: lets work start at a pace, by key, over all processes that share its store. */
 
 import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
-import { wallClockMs } from '../../base/clock.js';
 import type { Duration } from '../../base/duration.js';
 import { mustBe } from '../../base/errors.js';
 import type { QueueRule } from '../../contract/rule.js';
@@ -12,15 +11,17 @@ import type {
   Shaper,
   Unreserved,
 } from '../../contract/shaper.js';
-import { DirectClient, type Eventually } from '../direct-client.js';
+import { DirectClient } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
 import { costIn, jobOptions } from './job-options.js';
-import type { KeyQueueHost } from './key-queue.js';
+import type { KeyQueue, KeyQueueHost } from './key-queue.js';
+import { LivePace } from './live-pace.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
 import { Queues } from './queues.js';
-import { closed, full, noAnswer, unreserved, waitTooLong } from './refusals.js';
-import { type Heard, type Slot, Slots } from './slots.js';
+import { blocked, closed, full, noAnswer, waitTooLong } from './refusals.js';
+import { Reservations } from './reservations.js';
+import { type Heard, Slots } from './slots.js';
 
 /**
  * Makes a shaper: lets work start at a pace, by key, over all processes that share its store. 4 per second start every
@@ -30,18 +31,22 @@ import { type Heard, type Slot, Slots } from './slots.js';
  *   start by priority, then first come. A job that is aborted settles at once, and the next job has its slot.
  * - `reserve` tells when to start and leaves the rest to you; `reserveFirst` takes the first of several keys whose wait
  *   is at most `maxWait`. A refusal takes nothing.
- * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start.
+ * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start,
+ *   earlier where the store takes longer than 24 ms to answer.
  *
  * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
- * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
+ * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot. The work
+ * starts after the call of `schedule` has returned.
  *
  * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
- * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects.
+ * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects; while it lasts, the
+ * store is told again.
  *
  * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
  * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
- * (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL` and `SPW_SHAPER_CLOSED`, with
- * `SPW_STORE_UNAVAILABLE` if the store does not answer and `onStoreError` is `deny`, and with the reason of its signal.
+ * (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
+ * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store does not answer and `onStoreError` is `deny`, and with
+ * the reason of its signal.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
@@ -65,33 +70,47 @@ export function createShaper(options: ShaperOptions, settings: ShaperSettings = 
 
 class Paced implements Shaper, KeyQueueHost {
   readonly name: string;
-  readonly periodMs: number;
+  readonly burst: number;
   readonly rule: QueueRule;
   readonly slots: Slots;
   private readonly maxQueue: number;
+  private readonly pace: LivePace;
   private readonly queues: Queues;
+  private readonly reservations: Reservations;
   private readonly waiting = new Set<Job>();
   private readonly running = new Set<Promise<void>>();
   private jobs = 0;
   private closing: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
-    const { name, rule, maxQueue } = numbersOf(options, settings);
+    const { name, rule, maxQueue, random } = numbersOf(options, settings);
     const client = new DirectClient([name], settings);
     this.name = name;
+    this.burst = rule.burst;
     this.rule = rule;
     this.maxQueue = maxQueue;
-    this.periodMs = rule.windowUs / rule.limit / 1_000;
-    this.slots = new Slots(client, client.limit(name, rule));
-    this.queues = new Queues(this, client.store.clock);
+    const limit = client.limit(name, rule);
+    this.pace = new LivePace(name, rule, client, settings.control);
+    this.slots = new Slots(client, limit, this.pace, random());
+    const { clock } = client.store;
+    this.queues = new Queues(this, clock);
+    this.reservations = new Reservations(this.slots, this.queues, this.pace, clock);
+  }
+
+  get limit(): number {
+    return this.pace.now.rule.limit;
+  }
+
+  get windowMs(): number {
+    return this.pace.now.rule.windowUs / 1_000;
+  }
+
+  get periodMs(): number {
+    return this.windowMs / this.limit;
   }
 
   async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    const cost = costIn(options, this.rule);
-    if (this.closing) return unreserved(key, 'closed', Infinity);
-    const spare = this.queues.get(key)?.takeSpare(cost);
-    if (spare) return this.reservation(spare, this.slots.nowUs());
-    return this.slots.take(key, cost, (heard) => this.reserved(heard));
+    return this.reservations.take(key, costIn(options, this.rule));
   }
 
   async reserveFirst(
@@ -102,13 +121,12 @@ class Paced implements Shaper, KeyQueueHost {
     if (!Array.isArray(keys) || keys.length === 0) {
       throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
-    if (this.closing) return unreserved(keys[0] as string, 'closed', Infinity);
-    return this.slots.takeFirst([...new Set<string>(keys)], cost, (heard) => this.reserved(heard));
+    return this.reservations.takeFirst([...new Set<string>(keys)], cost);
   }
 
   async schedule<T>(
     key: string,
-    work: (signal?: HostSignal) => T | PromiseLike<T>,
+    work: (signal: HostSignal) => T | PromiseLike<T>,
     options: ScheduleOptions = {},
   ): Promise<T> {
     checkKey(key);
@@ -117,6 +135,8 @@ class Paced implements Shaper, KeyQueueHost {
     const { priority, signal } = jobOptions(options);
     if (signal?.aborted) throw signal.reason;
     if (this.closing) throw closed(this.name);
+    const blockedMs = this.pace.blockedMs(key);
+    if (blockedMs > 0) throw blocked(this.name, blockedMs);
     if (this.waiting.size >= this.maxQueue) throw full(this.name, this.maxQueue);
     const order = this.jobs++;
     const job = new Job(work as Work, { cost, priority, order, signal }, () => {
@@ -129,7 +149,16 @@ class Paced implements Shaper, KeyQueueHost {
   }
 
   async waitOf(key: string): Promise<number> {
-    return this.slots.look(key, ({ waitMs }) => waitMs);
+    const waitMs = await this.slots.look(key, (heard) => heard.waitMs);
+    // The store may not have heard of a pause that this process began.
+    return Math.max(waitMs, this.queues.get(key)?.pausedMs ?? 0);
+  }
+
+  async pauseOf(key: string): Promise<number> {
+    const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
+      pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
+    );
+    return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
   }
 
   queueLength(key: string): number {
@@ -137,12 +166,10 @@ class Paced implements Shaper, KeyQueueHost {
   }
 
   async pause(key: string, duration: Duration): Promise<void> {
+    checkKey(key);
     const us = durationBetween('duration', duration, '0ms', '24h');
-    this.queues.get(key)?.pauseUntil(this.slots.nowUs() + us);
-    return this.slots.hold(key, us, (heard) => {
-      this.queues.get(key)?.hear(heard);
-      if (heard.failure) throw noAnswer(this.name, heard.failure);
-    });
+    const { failure } = await this.queues.of(key).pause(us);
+    if (failure) throw noAnswer(this.name, failure);
   }
 
   close(): Promise<void> {
@@ -153,7 +180,11 @@ class Paced implements Shaper, KeyQueueHost {
   private async end(): Promise<void> {
     for (const job of this.waiting) job.refuse(closed(this.name));
     this.waiting.clear();
-    await this.queues.close();
+    this.reservations.close();
+    const { queues, slots } = this;
+    // Again, because what is on its way brings slots.
+    do await Promise.all([queues.close(), slots.underway.end()]);
+    while (slots.underway.isAny);
     await Promise.all(this.running);
   }
 
@@ -164,37 +195,13 @@ class Paced implements Shaper, KeyQueueHost {
     void run.then(() => this.running.delete(run));
   }
 
-  changed(): void {
-    this.queues.update(this.waiting.size > 0);
+  changed(queue: KeyQueue): void {
+    this.queues.update(queue, this.waiting.size > 0);
   }
 
   private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
     this.waiting.delete(job);
     if (isUnknown && failure) job.refuse(noAnswer(this.name, failure));
     else job.refuse(waitTooLong(this.name, waitMs));
-  }
-
-  private reserved(heard: Heard): Eventually<Reservation | Unreserved> {
-    const { key, slot, heardUs, isUnknown, waitMs } = heard;
-    const queue = this.queues.get(key);
-    queue?.hear(heard);
-    if (slot && queue?.localPace.forbids(slot)) {
-      const again = this.slots.take(key, slot.cost, (other) => this.reserved(other));
-      return again as Promise<Reservation | Unreserved>;
-    }
-    if (slot) return this.reservation(slot, heardUs);
-    return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
-  }
-
-  private reservation(slot: Slot, nowUs: number): Reservation {
-    const { key, at } = slot;
-    if (slot.isLocal) this.queues.of(key).localPace.count(slot);
-    const delayMs = Math.max(0, at.localUs - nowUs) / 1_000;
-    let isHeld = true;
-    const cancel = () => {
-      if (isHeld) this.queues.of(key).release(slot);
-      isHeld = false;
-    };
-    return { allowed: true, key, delayMs, startAt: wallClockMs() + delayMs, cancel };
   }
 }

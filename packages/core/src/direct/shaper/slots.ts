@@ -1,59 +1,37 @@
 /** The slots of a shaper: asked of the store, and given back to it. */
 
-import { delayOf } from '../../algorithms/queue/measure.js';
-import { receiptFrom } from '../../algorithms/receipt.js';
-import type { Answer, QueueAnswer } from '../../contract/answer.js';
-import type { QueueRule } from '../../contract/rule.js';
+import type { Answer } from '../../contract/answer.js';
 import type { Step } from '../../contract/store.js';
 import { StoreTimes } from '../../stores/store-time.js';
 import type { DirectClient, Eventually } from '../direct-client.js';
 import type { Limit } from '../limit.js';
-import { Moment } from './moment.js';
+import { type Heard, Hearing, putOf, type Slot } from './hearing.js';
+import type { LivePace } from './live-pace.js';
+import { LookAhead } from './look-ahead.js';
+import { Underway } from './underway.js';
 
-/** When work of a key may start, once. */
-export interface Slot {
-  readonly key: string;
-  /** The most units that the work may cost. */
-  readonly cost: number;
-  readonly at: Moment;
-  /** Whether the stand-in granted it, because the store did not answer. */
-  readonly isLocal: boolean;
-  /** What it was taken by. */
-  readonly step: Step;
-  readonly answer: Answer;
-}
-
-/** What an answer tells about a key. */
-export interface Heard {
-  readonly key: string;
-  /** When it was asked, by our clock: what it tells is no older. */
-  readonly askedUs: number;
-  /** When its answer was read, by our clock. */
-  readonly heardUs: number;
-  /** Why the store did not answer: policy has. */
-  readonly failure: Error | undefined;
-  /** Whether nobody knows anything of the key: the store failed, and policy is to refuse. */
-  readonly isUnknown: boolean;
-  readonly pausedUntil: Moment | undefined;
-  /** Of a take that was granted. */
-  readonly slot: Slot | undefined;
-  /** How long it would be until the cost may start; Infinity if nobody knows. */
-  readonly waitMs: number;
-}
+export type { Heard, Slot };
 
 /** What came of giving a slot back. `kept`: others wait for later ones. `unknown`: the store did not answer. */
 type GivenBack = 'done' | 'kept' | 'unknown';
 
 export class Slots {
+  readonly ahead: LookAhead = new LookAhead();
+  /** Calls that the store has not answered. */
+  readonly underway: Underway = new Underway();
   private readonly client: DirectClient;
   private readonly limit: Limit;
-  /** How far the clocks that decide are from ours. */
-  private readonly times: StoreTimes;
+  private readonly pace: LivePace;
+  private readonly hearing: Hearing;
 
-  constructor(client: DirectClient, limit: Limit) {
+  /** @param phase see {@link Hearing} */
+  constructor(client: DirectClient, limit: Limit, pace: LivePace, phase: number) {
+    const { store } = client;
     this.client = client;
     this.limit = limit;
-    this.times = new StoreTimes(client.store.store);
+    this.pace = pace;
+    const times = store.hasOurTime ? undefined : new StoreTimes(store.store);
+    this.hearing = new Hearing(times, phase);
   }
 
   nowUs(): number {
@@ -62,7 +40,7 @@ export class Slots {
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
   take<Value>(key: string, cost: number, then: (heard: Heard) => Value): Eventually<Value> {
-    return this.ask(this.limit.step('take', key, cost), then);
+    return this.ask(this.step('take', key, cost), then);
   }
 
   /**
@@ -77,11 +55,8 @@ export class Slots {
     then: (heard: Heard) => Value,
   ): Eventually<Value> {
     const askedUs = this.nowUs();
-    const steps = keys.map((key, at) => ({
-      ...this.limit.step('take', key, cost),
-      branch: at + 1,
-    }));
-    return this.client.ask(steps, (answers) => {
+    const steps = keys.map((key, at) => ({ ...this.step('take', key, cost), branch: at + 1 }));
+    const told = this.client.ask(steps, (answers) => {
       const heardUs = this.nowUs();
       const charged = (answers[0]?.branch ?? 0) - 1;
       const heard = answers.map((answer, at) =>
@@ -90,11 +65,12 @@ export class Slots {
       const shortest = heard.reduce((best, one) => (one.waitMs < best.waitMs ? one : best));
       return then(heard[charged] ?? shortest);
     });
+    return this.underway.add(told);
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
   look<Value>(key: string, then: (heard: Heard) => Value): Eventually<Value> {
-    return this.ask(this.limit.step('look', key), then);
+    return this.ask(this.step('look', key, 1), then);
   }
 
   /**
@@ -103,68 +79,50 @@ export class Slots {
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
   hold<Value>(key: string, holdUs: number, then: (heard: Heard) => Value): Eventually<Value> {
-    return this.ask({ ...this.limit.step('hold', key, 0), holdUs }, then);
+    return this.ask({ ...this.step('hold', key, 0), holdUs }, then);
   }
 
   giveBack(slot: Slot): Eventually<GivenBack> {
-    return this.client.giveBack([putOf(slot)], ([answer]) => {
+    const given = this.client.giveBack([putOf(slot)], ([answer]): GivenBack => {
       const { allowed, failure } = answer as Answer;
       if (failure && !slot.isLocal) return 'unknown';
       return allowed ? 'done' : 'kept';
     });
+    return this.underway.add(given);
+  }
+
+  private step(op: Step['op'], key: string, cost: number): Step {
+    const step = this.limit.step(op, key, cost);
+    const { rule, onStoreError } = this.pace.now;
+    return rule === step.rule ? step : { ...step, rule, onStoreError };
   }
 
   private ask<Value>(step: Step, then: (heard: Heard) => Value): Eventually<Value> {
+    const { store } = this.client;
+    const answer = store.askNow(step);
+    if (answer) {
+      // A store in our memory and by our clock has just read it.
+      const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
+      return then(this.heard(step, answer, nowUs, nowUs, true));
+    }
     const askedUs = this.nowUs();
-    const answer = this.client.store.askNow(step);
-    if (answer) return then(this.heard(step, answer, askedUs, askedUs));
-    return this.client.ask([step], ([later]) =>
-      then(this.heard(step, later as Answer, askedUs, this.nowUs())),
+    const told = this.client.ask([step], ([later]) =>
+      then(this.heard(step, later as Answer, askedUs, this.nowUs(), true)),
     );
+    return this.underway.add(told);
   }
 
   private heard(
     step: Step,
-    given: Answer,
+    answer: Answer,
     askedUs: number,
     heardUs: number,
-    isTaken = true,
+    isTaken: boolean,
   ): Heard {
-    const answer = given as QueueAnswer;
-    const { key, cost } = step;
-    const { failure, nowUs, pausedUntilUs } = answer;
-    if (failure && step.onStoreError === 'deny') return unknown(key, askedUs, heardUs, failure);
-    // The stand-in goes by our clock.
-    const time = failure ? undefined : this.times.of(step);
-    time?.learn(nowUs, heardUs);
-    const isGranted = step.op === 'take' && answer.allowed && isTaken;
-    // Of what was granted, the wait of the last unit; else that of so many more.
-    const waitMs = delayOf(ruleOf(step, answer), answer, isGranted ? 0 : cost);
-    const at = isGranted ? new Moment(nowUs + Math.round(waitMs * 1_000), time) : undefined;
-    return {
-      key,
-      askedUs,
-      heardUs,
-      failure,
-      isUnknown: false,
-      pausedUntil: pausedUntilUs > 0 ? new Moment(pausedUntilUs, time) : undefined,
-      slot: at && { key, cost, at, isLocal: failure !== undefined, step, answer },
-      waitMs,
-    };
+    const heard = this.hearing.of(step, answer, askedUs, heardUs, isTaken);
+    if (!heard.isUnknown)
+      this.ahead.hear(heardUs - askedUs, heard.pausedUntil?.localUs ?? -Infinity);
+    if (heard.tooFar) void this.giveBack(heard.tooFar);
+    return heard;
   }
-}
-
-function unknown(key: string, askedUs: number, heardUs: number, failure: Error): Heard {
-  const nothing = { pausedUntil: undefined, slot: undefined, waitMs: Infinity };
-  return { key, askedUs, heardUs, failure, isUnknown: true, ...nothing };
-}
-
-/** The rule by which the answer was made. */
-function ruleOf({ rule, onStoreError }: Step, { failure }: Answer): QueueRule {
-  return (failure && typeof onStoreError === 'object' ? onStoreError : rule) as QueueRule;
-}
-
-/** The step that gives a slot back. */
-function putOf({ step: { branch: _, ...step }, answer }: Slot): Step {
-  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }

@@ -31,7 +31,8 @@ export class SpareSlots {
       const given = await this.slots.giveBack(slot);
       if (given === 'done') continue;
       if (given === 'kept') line.addSlot(slot); // for the next job that comes here
-      break;
+      if (given === 'unknown' || line.last === slot) break;
+      // A later one has come meanwhile.
     }
     this.isBusy = false;
     this.done();

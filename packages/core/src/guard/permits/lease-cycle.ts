@@ -14,6 +14,9 @@ export const MOST_STEPS = 512;
 /** Fewer after an outage, when requests have waited long enough. */
 const MOST_AFTER_OUTAGE = 256;
 
+/** A claim that is done is told again for so many leases: nobody else may run it, as long as it is free. */
+const DONE_LEASES = 10;
+
 /** After so long without an answer a release is taken for lost. */
 export const GIVE_BACK_US = 1_000_000;
 
@@ -23,6 +26,9 @@ const OVERDUE_US = 1_000_000;
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
+  /** Of claims: what ends them, and whom to tell when they are lost. */
+  private readonly lasts = new WeakMap<Step, Step>();
+  private readonly losers = new WeakMap<Step, () => void>();
   private cancel: (() => void) | undefined;
   /** Of the last turn. */
   private nowUs = 0;
@@ -55,13 +61,19 @@ export class LeaseCycle {
     this.roster.hold(step, this.nowUs);
   }
 
-  release(step: Step): void {
+  release(step: Step, last?: Step): void {
     this.roster.release(step);
+    if (step.claim && last) this.lasts.set(step, last);
+  }
+
+  whenLost(step: Step, lost: () => void): void {
+    this.losers.set(step, lost);
   }
 
   noteLost(release: Step): void {
     if (this.lost.size === 0) this.roundUs = this.clock.nowUs();
-    this.lost.add(release, this.clock.nowUs() + this.leaseUs);
+    const leases = release.op === 'done' ? DONE_LEASES : 1;
+    this.lost.add(release, this.clock.nowUs() + leases * this.leaseUs);
     this.run();
   }
 
@@ -79,11 +91,12 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /** Stops; the releases that are left to send. */
-  end(): readonly Step[] {
+  /** Stops; the releases that are left to send, with those of what is held if `givesBack`. */
+  end(givesBack: boolean): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
-    return [...this.lost.takeAll(), ...this.roster.releaseAll().map(releaseOf)];
+    const held = this.roster.releaseAll();
+    return [...this.lost.takeAll(), ...(givesBack ? held.map(releaseOf) : [])];
   }
 
   /** Some hosts end a timer with the request that set it: what is long overdue is done by the next request. */
@@ -141,7 +154,10 @@ export class LeaseCycle {
     const calls: Promise<unknown>[] = [];
     for (const step of due) {
       const answers = this.client.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
-      if (!isLater(answers)) continue;
+      if (!isLater(answers)) {
+        if (step.claim) this.renewed(step, answers[0]);
+        continue;
+      }
       const call = answers.then(([answer]) => this.renewed(step, answer));
       this.track(call);
       calls.push(call);
@@ -151,8 +167,17 @@ export class LeaseCycle {
 
   /** A renewal may be run after the release of its permit, and take it once more: then it is given back once more. */
   private renewed(step: Step, answer: Answer | undefined): unknown {
-    if (!this.roster.has(step)) return this.giveBack(releaseOf(step));
-    return this.roster.noteRenewal(step, hasFailed(answer));
+    const hasFailedNow = hasFailed(answer);
+    if (!this.roster.has(step)) {
+      // Of a claim that was abandoned nobody knows the end.
+      const last = step.claim ? this.lasts.get(step) : releaseOf(step);
+      return last && this.giveBack(last);
+    }
+    if (step.claim && answer && !hasFailedNow && !answer.allowed) {
+      this.roster.release(step);
+      return this.losers.get(step)?.();
+    }
+    return this.roster.noteRenewal(step, hasFailedNow);
   }
 
   private resend(releases: readonly Step[]): Promise<unknown>[] {

@@ -10,9 +10,9 @@ import { GIVE_BACK_US, hasFailed, LeaseCycle, MOST_STEPS, releaseOf } from './le
 /** How long {@link Permits.close} waits for the store. */
 const CLOSE_US = 5_000_000;
 
-/** A permit is named by the step that took it. */
+/** A permit is named by the step that took it. So is a claim, which is held and renewed in the same way. */
 export class Permits {
-  /** By the length of their leases: as many as limiters have. */
+  /** By the length of their leases, as many as limiters have; those of claims by its negative. */
   private readonly cycles = new Map<number, LeaseCycle>();
   private readonly underWay = new Set<Promise<unknown>>();
   private readonly client: StoreClient;
@@ -25,10 +25,20 @@ export class Permits {
     this.cycleOf(step).hold(step);
   }
 
-  /** The step that gives a permit back; from now on it is not renewed. */
-  release(step: Step): Step {
-    this.cycles.get(lengthOf(step))?.release(step);
-    return releaseOf(step);
+  /** Calls back if a renewal finds that another owner has the claim of a step that is held. */
+  whenLost(step: Step, lost: () => void): void {
+    this.cycleOf(step).whenLost(step, lost);
+  }
+
+  /** From now on a claim is not renewed, and nothing is sent. */
+  abandon(step: Step): void {
+    this.cycles.get(keyOf(step))?.release(step);
+  }
+
+  /** The step that gives a permit back, or ends a claim; from now on it is not renewed. */
+  release(step: Step, last: Step = releaseOf(step)): Step {
+    this.cycles.get(keyOf(step))?.release(step, last);
+    return last;
   }
 
   /**
@@ -64,13 +74,16 @@ export class Permits {
   /** Permits held now. */
   get size(): number {
     let size = 0;
-    for (const cycle of this.cycles.values()) size += cycle.size;
+    for (const [key, cycle] of this.cycles) if (key > 0) size += cycle.size;
     return size;
   }
 
-  /** Gives all permits back; done when the store has answered, at the latest after 5 s. */
+  /**
+   * Gives all permits back, and leaves claims to their leases, for handlers may still run; done when the store has
+   * answered, at the latest after 5 s.
+   */
   async close(): Promise<void> {
-    const releases = [...this.cycles.values()].flatMap((cycle) => cycle.end());
+    const releases = [...this.cycles].flatMap(([key, cycle]) => cycle.end(key > 0));
     this.cycles.clear();
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;
@@ -95,21 +108,23 @@ export class Permits {
 
   private noteLost(releases: readonly Step[], answers: readonly Answer[]): void {
     for (const [i, step] of releases.entries()) {
-      if (step.lease && hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
+      if ((step.lease || step.claim) && hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
     }
   }
 
   private cycleOf(step: Step): LeaseCycle {
-    const leaseUs = lengthOf(step);
-    let cycle = this.cycles.get(leaseUs);
+    const key = keyOf(step);
+    let cycle = this.cycles.get(key);
     if (!cycle) {
-      cycle = new LeaseCycle(this.client, leaseUs, (call) => this.track(call));
-      this.cycles.set(leaseUs, cycle);
+      cycle = new LeaseCycle(this.client, Math.abs(key), (call) => this.track(call));
+      this.cycles.set(key, cycle);
     }
     return cycle;
   }
 }
 
-function lengthOf({ rule }: Step): number {
+/** Of the cycle that a step belongs to. */
+function keyOf({ rule }: Step): number {
+  if (rule.machine === 'claims') return -rule.leaseUs;
   return rule.machine === 'leases' ? rule.leaseUs : Infinity;
 }

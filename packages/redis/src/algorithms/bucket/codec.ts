@@ -2,7 +2,7 @@
 
 import type { Answer, Step } from '@spillway/core';
 import { type BucketNumbers, type BucketRule, mulDiv, refillTime } from '@spillway/core/store';
-import { type Codec, OPS, type ReplyNumbers, unitsOf } from '../codec.js';
+import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
 /** More than any bucket holds: a larger number would give nothing more back. */
@@ -12,7 +12,6 @@ export const bucket: Codec<BucketRule> = {
   letter: 'g',
   lua: [lua],
   maker: 'bucket',
-  named: false,
 
   encode(rule: BucketRule, step: Step, op: number, args: string[]): void {
     const cost = unitsOf(step);
@@ -22,7 +21,7 @@ export const bucket: Codec<BucketRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${step.receipt?.num ?? 0}`);
   },
 
-  read({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+  read({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const num = den > 1 ? reply.count() : 0;
     const tatUs = state === 0 ? 0 : nowUs + state - 1;

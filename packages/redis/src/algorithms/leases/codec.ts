@@ -2,20 +2,20 @@
 
 import type { Answer, Step } from '@spillway/core';
 import type { LeasesRule } from '@spillway/core/store';
-import type { Codec, ReplyNumbers } from '../codec.js';
+import type { Codec, ReplyWords } from '../codec.js';
 import lua from './leases.lua';
 
 export const leases: Codec<LeasesRule> = {
   letter: 'p',
   lua: [lua],
   maker: 'leases',
-  named: true,
+  idOf: ({ lease }: Step) => lease?.id ?? '',
 
   encode({ limit, open, leaseUs }: LeasesRule, step: Step, _: number, args: string[]): void {
     args.push(step.lease?.critical ? '1' : '0', `${limit}`, `${open}`, `${leaseUs}`);
   },
 
-  read(_: LeasesRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+  read(_: LeasesRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     return { allowed, nowUs: reply.nowUs, used: state, critical: reply.count() };
   },
 };

@@ -2,7 +2,7 @@
 
 import type { Answer, Step } from '@spillway/core';
 import type { LogRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, type ReplyNumbers, unitsOf } from '../codec.js';
+import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './log.lua';
 import logPut from './log-put.lua';
 
@@ -10,7 +10,6 @@ export const log: Codec<LogRule> = {
   letter: 'l',
   lua: [logPut, lua],
   maker: 'log',
-  named: false,
 
   encode({ limit, windowUs }: LogRule, step: Step, op: number, args: string[]): void {
     const cost = step.op === 'put' ? step.cost : costWithin(limit, step.cost);
@@ -19,7 +18,7 @@ export const log: Codec<LogRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${unitsOf(step)}`);
   },
 
-  read(_: LogRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+  read(_: LogRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const freesUs = reply.number();
     return { allowed, nowUs: reply.nowUs, used: state, freesUs, lastUs: reply.number() };
   },

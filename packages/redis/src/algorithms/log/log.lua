@@ -296,6 +296,9 @@ local function log()
       op = op, judge = judge, apply = apply, passes = false,
       cost = cost, limit = limit, window = length, at = at, give = give,
       used = 0, last = 0, cut = false,
+      -- What `read` finds. Named here, so that the table need not grow.
+      tail = false, chunked = false, index = false, first = false, open = 0, entries = 0, all = 0, from = 0, gone = 0,
+      chunk = 0, skip = 0,
     }
   end
 end

@@ -3,14 +3,13 @@
 import type { Answer, Step } from '@spillway/core';
 import { type QueueRule, refillTime } from '@spillway/core/store';
 import { trueRefillTime } from '../bucket/codec.js';
-import { type Codec, OPS, type ReplyNumbers, unitsOf } from '../codec.js';
+import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './queue.lua';
 
 export const queue: Codec<QueueRule> = {
   letter: 'q',
   lua: [lua],
   maker: 'queue',
-  named: false,
 
   encode(rule: QueueRule, step: Step, op: number, args: string[]): void {
     const cost = unitsOf(step);
@@ -27,7 +26,7 @@ export const queue: Codec<QueueRule> = {
     if (op === OPS.record) args.push(isOver ? '1' : '0');
   },
 
-  read({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+  read({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const pauseUs = reply.count();
     const tatNum = den > 1 ? reply.count() : 0;

@@ -13,7 +13,7 @@ local is_plain = true
 while is_plain and not is_late and keys_done < #KEYS
     and ARGV[arg_index + 2] == '1' and ARGV[arg_index + 3] == 'q' and ARGV[arg_index + 4] < '3' do
   local groups, inc = tonumber(ARGV[arg_index + 1]), tonumber(ARGV[arg_index + 5])
-  local reach, den = tonumber(ARGV[arg_index + 6]), tonumber(ARGV[arg_index + 8])
+  local reach, lead, den = tonumber(ARGV[arg_index + 6]), tonumber(ARGV[arg_index + 7]), tonumber(ARGV[arg_index + 8])
   local args, inc_num, reach_num, own_span = 8, 0, 0, reach
   if den > 1 then
     args, inc_num, reach_num = 11, tonumber(ARGV[arg_index + 9]), tonumber(ARGV[arg_index + 10])
@@ -21,6 +21,8 @@ while is_plain and not is_late and keys_done < #KEYS
   end
   -- What follows the instant in most texts: it is compared, and written again, without being read.
   local own_tail = own_span == reach and ':' .. ARGV[arg_index + 6] or format(':%d', own_span)
+  local own_pause = own_tail .. ':'
+  local pause_at = #own_pause + 1 -- where a pause stands in these texts
   local latest = now + reach -- where a charge may bring the instant
   local done = 0
 
@@ -37,15 +39,18 @@ while is_plain and not is_late and keys_done < #KEYS
         us = us < now and now or us
         is_plain = us <= now + span and us % 1 == 0
       else
-        local part, over
-        local ahead, till = match(tail, '^:(%d+):(%d+)$')
-        if not ahead then
+        local over
+        -- Only digits make a number of so many; then nothing follows the pause.
+        local till = sub(tail, pause_at)
+        pause = #till == 16 and sub(tail, 1, pause_at - 1) == own_pause and tonumber(till) or nil
+        if not pause then
+          local ahead, part
           ahead, till, part, over = match(tail, '^:(%d+):?(%d*):?(%d*):?(%d*)$')
+          span, pause, num = tonumber(ahead) or 0, tonumber(till) or 0, tonumber(part) or 0
         end
-        span, pause, num = tonumber(ahead) or 0, tonumber(till) or 0, tonumber(part) or 0
-        is_plain = us > now and us < (pause > now and pause or now) + span and us % 1 == 0
+        is_plain = us > now and us < (pause > now and pause or now) + span and us % 1 == 0 and pause % 1 == 0
           and (num == 0 or over == ARGV[arg_index + 8])
-          and (pause <= now or (us > pause + tonumber(ARGV[arg_index + 7]) and pause <= now + 86400000000))
+          and (pause <= now or (us > pause + lead and pause <= now + 86400000000))
       end
     end
 

@@ -2,14 +2,13 @@
 
 import type { Answer, Step } from '@spillway/core';
 import type { WindowRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, type ReplyNumbers, unitsOf } from '../codec.js';
+import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
 export const window: Codec<WindowRule> = {
   letter: 'w',
   lua: [lua],
   maker: 'window',
-  named: false,
 
   encode({ limit, windowUs, sliding }: WindowRule, step: Step, op: number, args: string[]): void {
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
@@ -17,7 +16,7 @@ export const window: Codec<WindowRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
   },
 
-  read({ sliding }: WindowRule, allowed: boolean, state: number, reply: ReplyNumbers): Answer {
+  read({ sliding }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
     return { allowed, nowUs, startUs, current: state, previous: sliding ? reply.count() : 0 };

@@ -1,0 +1,160 @@
+/** Adapters that are wrong in one way each about idempotency keys. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Admission } from '@spillway/core';
+import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
+import { type AdapterMutant, mutant } from './adapter-mutant.js';
+import { right } from './demo-service.js';
+
+const REPEATS = 'gives a repeat the answer';
+
+/** An exchange that does one thing otherwise. */
+function exchanging(
+  name: string,
+  caughtBy: string,
+  change: (exchange: NodeExchange, req: IncomingMessage, res: ServerResponse) => void,
+): AdapterMutant {
+  const exchange = (req: IncomingMessage, res: ServerResponse): NodeExchange => {
+    const made = new NodeExchange(req, res, false);
+    change(made, req, res);
+    return made;
+  };
+  return mutant(name, caughtBy, { exchange });
+}
+
+/** An adapter that gives another answer than the one that was kept. */
+function replies(name: string, change: (answer: KeptAnswer) => KeptAnswer): AdapterMutant {
+  return exchanging(name, REPEATS, (exchange) => {
+    const { repeat } = exchange;
+    exchange.repeat = (answer) => repeat.call(exchange, change(answer));
+  });
+}
+
+/** An adapter that records in another way. */
+function records(
+  name: string,
+  caughtBy: string,
+  change: (recorder: Recorder, res: ServerResponse) => Partial<Recorder>,
+): AdapterMutant {
+  return exchanging(name, caughtBy, (exchange, _req, res) => {
+    const { recorder } = exchange;
+    exchange.recorder = () => {
+      const made = recorder.call(exchange);
+      return Object.assign(made, change(made, res));
+    };
+  });
+}
+
+/** An adapter that shows something else of an answer. */
+function watches(
+  name: string,
+  caughtBy: string,
+  change: (watcher: AnswerWatcher, res: ServerResponse) => Partial<AnswerWatcher>,
+): AdapterMutant {
+  return records(name, caughtBy, (recorder, res) => {
+    const watch = recorder.watchAnswer.bind(recorder);
+    return {
+      watchAnswer: (watcher) =>
+        watch({
+          head: (...args) => watcher.head(...args),
+          chunk: (bytes) => watcher.chunk(bytes),
+          end: () => watcher.end(),
+          ...change(watcher, res),
+        }),
+    };
+  });
+}
+
+const without = ({ fields, ...answer }: KeptAnswer, name: string): KeptAnswer => ({
+  ...answer,
+  fields: fields.filter(([key]) => key !== name),
+});
+
+/** Makes the key of a request that was refused useless. */
+function spendsRefused(): AdapterMutant {
+  const spent = new Set<string | undefined>();
+  const exchange = (req: IncomingMessage, res: ServerResponse): NodeExchange => {
+    const made = new NodeExchange(req, res, false);
+    const { refuse } = made;
+    made.refuse = (admission: Admission) => {
+      if (admission.status === 429) spent.add(String(req.headers['idempotency-key']));
+      refuse.call(made, admission);
+    };
+    return made;
+  };
+  return mutant('takes the key of a request that it refuses', 'gives up the key', {
+    exchange,
+    onceKey: (key) => (spent.has(key) ? '' : key),
+  });
+}
+
+export const onceMutants: readonly AdapterMutant[] = [
+  replies('does not mark a repeat', (answer) => without(answer, 'Idempotency-Replayed')),
+  replies('loses the type of a repeat', (answer) => without(answer, 'Content-Type')),
+  replies('answers 200 to a repeat', (answer) => ({ ...answer, status: 200 })),
+  replies('sends a repeat without its body', (answer) => ({ ...answer, body: new Uint8Array() })),
+  mutant('does not let pages see that it is a repeat', REPEATS, {
+    exposes: (res) => {
+      right.exposes(res);
+      res.setHeader('Access-Control-Expose-Headers', 'RateLimit, RateLimit-Policy, Retry-After');
+    },
+  }),
+  mutant('charges a repeat', REPEATS, {
+    store: (store) => ({
+      sync: false,
+      ...(store.values && { values: store.values }),
+      apply: async (steps) => {
+        const answers = await store.apply(steps);
+        const isHeld = steps.some(({ claim }, at) => claim && !answers[at]?.allowed);
+        const rates = steps.filter(({ limiter }) => limiter === 'per-address');
+        if (isHeld) await store.apply(rates.map((step) => ({ ...step, op: 'record' })));
+        return answers;
+      },
+    }),
+  }),
+  exchanging('tells no time to come back', 'answers 409', (exchange) => {
+    const { setField } = exchange;
+    exchange.setField = (name, value) => {
+      if (name !== 'Retry-After') setField.call(exchange, name, value);
+    };
+  }),
+  records('compares no bodies', 'answers 422', () => ({
+    watchBody: () => undefined,
+    readBody: async () => 'unknown',
+  })),
+  mutant('takes any text for a key', 'answers 400', {
+    onceKey: (key) => key && `k${Buffer.from(key).toString('hex').slice(0, 200)}`,
+  }),
+  mutant('takes all requests without a key for one', 'runs what has no key', {
+    onceKey: (key) => key ?? 'none',
+  }),
+  mutant('lets all callers share their keys', 'lets no caller meet', { scope: () => 'everybody' }),
+  spendsRefused(),
+  watches('lets a handler that failed run again', 'keeps the 500', (watcher) => ({
+    head: (status, field) => watcher.head(status === 500 ? 503 : status, field),
+  })),
+  watches('keeps the beginning of what is too long', 'tells a repeat', (watcher) => ({
+    chunk: (bytes) => watcher.chunk(bytes.subarray(0, 100)),
+  })),
+  watches('keeps only the last piece of a stream', 'gives a repeat the whole', (watcher) => {
+    let last: Uint8Array | undefined;
+    return {
+      chunk: (bytes) => {
+        last = bytes;
+        return true;
+      },
+      end: () => {
+        if (last) watcher.chunk(last);
+        return watcher.end();
+      },
+    };
+  }),
+  watches(
+    'keeps nothing once the client is gone',
+    'keeps the answer to a client',
+    (watcher, res) => ({
+      end: () => (res.destroyed ? undefined : watcher.end()),
+    }),
+  ),
+];

@@ -1,0 +1,68 @@
+/** The claims of a store in memory. */
+
+import { type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
+import type { ClaimsAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { ClaimsRule } from '../../contract/rule.js';
+import type { Shelf } from '../../contract/shelf.js';
+import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
+import { type ClaimState, FREE, stepClaim } from './step.js';
+
+type StoredClaim = ClaimState & Expiring;
+
+/** A longer name is kept as two fingerprints. One is too short here: who met another's claim would get its answer. */
+const LONGEST_NAME = 128;
+
+export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
+  readonly grows = false;
+  readonly alone = true;
+  private readonly states = new KeyedStates<StoredClaim>();
+  private seeds: readonly [Fingerprint, Fingerprint] | undefined;
+
+  get size(): number {
+    return this.states.size;
+  }
+
+  find(ask: Ask<ClaimsRule>): StoredClaim | undefined {
+    return this.states.get(ask.limiter, ask.rule.code, this.nameOf(ask));
+  }
+
+  step(
+    ask: Ask<ClaimsRule>,
+    nowUs: number,
+    charge: boolean,
+    _mayGrow: boolean,
+    stored?: StoredClaim,
+  ): ClaimsAnswer {
+    const { answer, dirty } = stepClaim(ask, stored ?? FREE, nowUs, charge);
+    if (dirty) this.keep(ask, answer);
+    return answer;
+  }
+
+  restsAt(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
+    return endsUs;
+  }
+
+  reclaim(nowUs: number): void {
+    this.states.reclaim(nowUs, () => undefined);
+  }
+
+  private keep(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
+    const { limiter, rule } = ask;
+    const name = this.nameOf(ask);
+    if (state === 'free') this.states.delete(limiter, rule.code, name);
+    else {
+      const kept = { state, owner, endsUs, note, expiresUs: endsUs };
+      this.states.set(limiter, rule.code, name, kept);
+    }
+  }
+
+  /** The length keeps (a, b c) and (a b, c) apart. */
+  private nameOf({ key, claim }: Ask<ClaimsRule>): string {
+    const name = `${key.length} ${key}${claim?.id ?? ''}`;
+    if (name.length <= LONGEST_NAME) return name;
+    this.seeds ??= [randomSeed(), randomSeed()];
+    const [one, other] = this.seeds;
+    return shortened(name, one) + shortened(name, other);
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Claims: pure functions from a state to the next one (see docs/algorithms.md;
+ * packages/redis/src/algorithms/claims/claims.lua does the same in Lua).
+ */
+
+import { SpillwayError } from '../../base/errors.js';
+import type { ClaimsAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { ClaimsRule } from '../../contract/rule.js';
+import { MAX_LEASE_US } from '../leases/step.js';
+
+/** The longest time that a claim is kept: 400 days. One that ends later was done before the clock went back. */
+export const MAX_KEEP_US: number = 400 * 86_400_000_000;
+
+/** Of one id: whether it is claimed, by whom, and until when. */
+export type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note'>;
+
+/** The state of an id that was never claimed. */
+export const FREE: ClaimState = { state: 'free', owner: '', endsUs: 0, note: '' };
+
+interface Stepped {
+  /** With the state after the step, as the rule sees it. */
+  readonly answer: ClaimsAnswer;
+  /** True if the caller must store that state. */
+  readonly dirty: boolean;
+}
+
+/**
+ * Does to a claim what `ask` asks; see {@link stepBucket} for `charge`.
+ *
+ * @throws SpillwayError `SPW_GROUP_INVALID` if it names no claim and is no `reset`
+ */
+export function stepClaim(
+  ask: Ask<ClaimsRule>,
+  stored: ClaimState,
+  nowUs: number,
+  charge: boolean,
+): Stepped {
+  const { op, rule, claim } = ask;
+  const told = (allowed: boolean, seen: ClaimState, dirty: boolean): Stepped => {
+    const { state, owner, endsUs, note } = seen;
+    return { answer: { allowed, nowUs, state, owner, endsUs, note }, dirty };
+  };
+  if (op === 'reset') return told(true, FREE, claim !== undefined);
+  if (!claim) throw new SpillwayError('SPW_GROUP_INVALID', `${op} without a claim`);
+  const { owner, note = '' } = claim;
+  const seen = view(rule, stored, nowUs);
+  const isFree = seen.state === 'free';
+  const isOwn = !isFree && seen.owner === owner;
+  const isOpen = isFree || (isOwn && seen.state === 'running');
+  if (op === 'put') {
+    return isOpen && isOwn ? told(true, FREE, true) : told(false, seen, false);
+  }
+  if (op === 'done') {
+    if (!isOpen) return told(isOwn, seen, false);
+    return told(true, { state: 'done', owner, endsUs: nowUs + rule.keepUs, note }, true);
+  }
+  if (isOpen && (op === 'record' || (op === 'take' && charge))) {
+    const endsUs = nowUs + rule.leaseUs;
+    return told(true, { state: 'running', owner, endsUs, note: '' }, true);
+  }
+  const isRepaired = !isFree && seen.endsUs !== stored.endsUs;
+  return told(isOpen, seen, op === 'take' && isRepaired);
+}
+
+/** What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock. */
+function view(rule: ClaimsRule, stored: ClaimState, nowUs: number): ClaimState {
+  if (stored.endsUs <= nowUs) return FREE;
+  const runs = stored.state === 'running';
+  const isPossible = stored.endsUs <= nowUs + (runs ? MAX_LEASE_US : MAX_KEEP_US);
+  return isPossible ? stored : { ...stored, endsUs: nowUs + (runs ? rule.leaseUs : rule.keepUs) };
+}

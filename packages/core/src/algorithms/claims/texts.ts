@@ -1,0 +1,53 @@
+/**
+ * A claim as a text, the same as in Redis: its end, then `r` if it runs or `d` if it is done, its owner, and its note:
+ * `1767225660000000raaaaaaaaaaaaaaaa`.
+ */
+
+import type { ClaimsAnswer } from '../../contract/answer.js';
+import type { Ask } from '../../contract/ask.js';
+import type { ClaimsRule } from '../../contract/rule.js';
+import type { Step } from '../../contract/store.js';
+import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
+import { type ClaimState, FREE, stepClaim } from './step.js';
+
+const FORM = /^(\d{1,16})(?:r([\w-]{16})|d([\w-]{16})([\x20-\x7e]{0,256}))$/;
+
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+export function readClaim(text: string | undefined): StoredCount {
+  return new StoredClaim(text === undefined ? FREE : claimOf(text));
+}
+
+function claimOf(text: string): ClaimState {
+  const [, end, runner, doer, note = ''] = FORM.exec(text) ?? [];
+  const endsUs = wholeNumber(Number(end));
+  if (runner) return { state: 'running', owner: runner, endsUs, note: '' };
+  if (doer) return { state: 'done', owner: doer, endsUs, note };
+  throw unknownFormat();
+}
+
+class StoredClaim implements StoredCount {
+  changed = false;
+  private state: ClaimState;
+
+  constructor(state: ClaimState) {
+    this.state = state;
+  }
+
+  get expiresUs(): number {
+    return this.state.endsUs;
+  }
+
+  step(step: Step, nowUs: number, charge: boolean): ClaimsAnswer {
+    const { answer, dirty } = stepClaim(step as Ask<ClaimsRule>, this.state, nowUs, charge);
+    if (dirty) {
+      this.state = answer;
+      this.changed = true;
+    }
+    return answer;
+  }
+
+  text(): string {
+    const { state, owner, endsUs, note } = this.state;
+    return `${endsUs}${state === 'done' ? 'd' : 'r'}${owner}${note}`;
+  }
+}

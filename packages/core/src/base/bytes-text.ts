@@ -1,0 +1,74 @@
+/** Bytes as a text, for databases that keep texts. */
+
+import { SpillwayError } from './errors.js';
+
+declare class TextDecoder {
+  constructor(label: string, options: { fatal: boolean; ignoreBOM: boolean });
+  decode(bytes: Uint8Array): string;
+}
+declare class TextEncoder {
+  encode(text: string): Uint8Array;
+}
+declare function btoa(binary: string): string;
+declare function atob(base64: string): string;
+
+/** A function cannot be given many more arguments at once. */
+const CHUNK = 8_192;
+
+/**
+ * `t` and the text itself, if the bytes are UTF-8 and have no NUL, which some databases refuse; else `b` and base64. So
+ * most bodies are a third shorter than in base64, and are made in a fraction of the time. The letter also keeps clients
+ * from taking a text for a number or for JSON.
+ *
+ * @example
+ * ```ts run
+ * import { bytesOfText, textOfBytes } from '@spillway/core/store';
+ *
+ * textOfBytes(new Uint8Array([104, 105])); // 'thi'
+ * textOfBytes(new Uint8Array([104, 255])); // 'baP8='
+ * bytesOfText('thi'); // new Uint8Array([104, 105])
+ * ```
+ */
+export function textOfBytes(bytes: Uint8Array): string {
+  const text = utf8(bytes);
+  if (text !== undefined && !text.includes('\0')) return `t${text}`;
+  let binary = '';
+  for (let at = 0; at < bytes.length; at += CHUNK) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  }
+  return `b${btoa(binary)}`;
+}
+
+/**
+ * The bytes of which {@link textOfBytes} has made `text`.
+ *
+ * @throws SpillwayError `SPW_STORE_ERROR` if it is none of its texts
+ */
+export function bytesOfText(text: string): Uint8Array {
+  if (text.startsWith('t')) return new TextEncoder().encode(text.slice(1));
+  if (!text.startsWith('b')) throw noBytes();
+  let binary: string;
+  try {
+    binary = atob(text.slice(1));
+  } catch {
+    throw noBytes();
+  }
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = binary.charCodeAt(at);
+  return bytes;
+}
+
+function utf8(bytes: Uint8Array): string | undefined {
+  try {
+    // A byte order mark is a part of what is kept.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function noBytes(): SpillwayError {
+  return new SpillwayError('SPW_STORE_ERROR', 'the stored value is not one of this format', {
+    kind: 'script',
+  });
+}

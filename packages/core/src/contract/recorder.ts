@@ -1,0 +1,59 @@
+/** How a limiter that keeps answers sees a request and its response: what an exchange can do for it. */
+
+import type { Field } from './field.js';
+
+/** An answer as it is given to repeats. */
+export interface KeptAnswer {
+  readonly status: number;
+  readonly fields: readonly Field[];
+  readonly body: Uint8Array;
+}
+
+/** Sees the bytes of a request's body. */
+export interface BodyWatcher {
+  /** The next bytes, as the client sent them. They may change after the call. */
+  chunk(bytes: Uint8Array): void;
+  /** Every byte was seen. Not called if the body is not read to its end, or if some bytes cannot be seen. */
+  end(): void;
+}
+
+/** Sees the answer that a handler gives. */
+export interface AnswerWatcher {
+  /**
+   * The head of the answer, as the handler has made it, before anything else. If the handler fails before the head was
+   * sent, another head comes.
+   *
+   * @param field the value of a field; undefined if there is none
+   */
+  head(status: number, field: (name: string) => string | undefined): void;
+  /** The next bytes of the body, which may change after the call. Answers whether more are of any use. */
+  chunk(bytes: Uint8Array): boolean;
+  /**
+   * The handler has finished, and every byte was seen. If a promise comes back, the response must not end before it
+   * settles. It never rejects.
+   */
+  end(): Promise<void> | undefined;
+}
+
+/** How much of a body is read, and how long. */
+export interface BodyLimits {
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+}
+
+/** `whole`: every byte was seen. `unknown`: somebody else has read the body, or its client is gone. */
+export type BodyEnd = 'whole' | 'too-large' | 'late' | 'unknown';
+
+/** Sees the body of one request, and the answer of its handler. */
+export interface Recorder {
+  /** The query of the request as it was sent, without `?`; empty if there is none. */
+  readonly query: string;
+  /** What a parser before the guard has made of the body; undefined if none has run. */
+  parsedBody(): unknown;
+  /** Shows the body as it passes to the handler, and reads nothing by itself. */
+  watchBody(watcher: BodyWatcher): void;
+  /** Reads the body of a request that no handler gets. Never rejects. */
+  readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd>;
+  /** Shows the answer of the handler, before compression where that is possible. */
+  watchAnswer(watcher: AnswerWatcher): void;
+}

@@ -1,0 +1,108 @@
+/** The answer that a fetch handler gives, seen as its body is sent. */
+
+import type { AnswerWatcher } from '../contract/recorder.js';
+import {
+  type WebController,
+  type WebReader,
+  type WebResponse,
+  type WebSignal,
+  type WebSource,
+  webClasses,
+} from './web.js';
+
+/** The response to send in place of `response`, and when it may be sent. */
+interface WatchedResponse<Res> {
+  readonly response: Res;
+  /** Of a response without a body: it must not be sent before. */
+  readonly kept: Promise<void> | undefined;
+}
+
+/** Shows `response` to `watcher`; `sendsBody` is false for HEAD. What is no response, or was read, is not shown. */
+export function watchAnswer<Res extends WebResponse>(
+  response: Res,
+  watcher: AnswerWatcher,
+  signal: WebSignal | null | undefined,
+  sendsBody: boolean,
+): WatchedResponse<Res> {
+  if (!response?.headers) return { response, kept: undefined };
+  const { status, headers, body } = response;
+  const head = (): void => watcher.head(status, (name) => headers.get(name) ?? undefined);
+  if (!body || !sendsBody) {
+    head();
+    return { response, kept: watcher.end() };
+  }
+  try {
+    const { Response, ReadableStream } = webClasses();
+    const source = new AnswerBody(body, watcher, signal);
+    head();
+    const stream = new ReadableStream(source, { highWaterMark: 0 }); // reads nothing ahead
+    return { response: new Response(stream, response) as Res, kept: undefined };
+  } catch {
+    return { response, kept: undefined }; // read already, or locked: it cannot be sent either
+  }
+}
+
+/** A body that is shown to its end, also when its client has gone away: what is left of it is then read here. */
+class AnswerBody implements WebSource {
+  private readonly reader: WebReader;
+  private readonly watcher: AnswerWatcher;
+  private readonly signal: WebSignal | null | undefined;
+  private isWanted = true;
+  private isLeft = false;
+
+  constructor(body: object, watcher: AnswerWatcher, signal: WebSignal | null | undefined) {
+    this.reader = (body as { getReader(): WebReader }).getReader();
+    this.watcher = watcher;
+    this.signal = signal;
+    if (signal?.aborted) void this.readRest();
+    else signal?.addEventListener('abort', this.abort);
+  }
+
+  async pull(controller: WebController): Promise<void> {
+    try {
+      const value = await this.read();
+      if (value !== undefined) {
+        controller.enqueue(value);
+        return;
+      }
+      await this.end();
+      controller.close();
+    } catch (error) {
+      controller.error(error);
+    }
+  }
+
+  cancel(): Promise<void> {
+    return this.readRest();
+  }
+
+  private readonly abort = (): void => void this.readRest();
+
+  private async readRest(): Promise<void> {
+    if (this.isLeft) return;
+    this.isLeft = true;
+    try {
+      while (this.isWanted) {
+        if ((await this.read()) !== undefined) continue;
+        await this.end();
+        return;
+      }
+      await this.reader.cancel(undefined);
+    } catch {
+      // A body that fails is not kept.
+    }
+  }
+
+  /** The next piece; undefined at the end. */
+  private async read(): Promise<unknown> {
+    const { done, value } = await this.reader.read();
+    if (done) return undefined;
+    this.isWanted = this.watcher.chunk(value as Uint8Array);
+    return value;
+  }
+
+  private end(): Promise<void> | undefined {
+    this.signal?.removeEventListener('abort', this.abort);
+    return this.watcher.end();
+  }
+}

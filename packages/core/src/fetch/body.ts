@@ -1,0 +1,156 @@
+/** The body of a fetch request: seen as a handler reads it, or read to its end where no handler gets it. */
+
+import { after } from '../base/host.js';
+import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
+import {
+  type WebController,
+  type WebReader,
+  type WebRequest,
+  type WebSource,
+  webClasses,
+} from './web.js';
+
+type Read = () => Promise<unknown>;
+
+/** A request with what it has beside {@link WebRequest}; all but the first is there in every runtime. */
+interface ReadableRequest extends WebRequest {
+  readonly body?: object | null;
+  readonly bodyUsed?: boolean;
+  readonly [method: string]: unknown;
+}
+
+/** The ways to read a body at once. Not all runtimes have `bytes`. */
+const WHOLE = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'];
+
+/**
+ * Shows the bytes of a body when its handler reads it, by whatever method. The request stays the same object: only its
+ * own methods, and its `body`, are replaced. What reads a clone of it, or hands it on as a whole, is not seen.
+ */
+export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
+  const source = request as ReadableRequest;
+  if (source.bodyUsed) return;
+  const { body } = source;
+  if (!body) {
+    watcher.end();
+    return;
+  }
+  const whole = source.arrayBuffer as () => Promise<ArrayBuffer>;
+  for (const name of WHOLE) {
+    if (typeof source[name] !== 'function') continue;
+    const read: Read = async () => {
+      const bytes = new Uint8Array(await Reflect.apply(whole, request, []));
+      watcher.chunk(bytes);
+      watcher.end();
+      return name === 'arrayBuffer' ? bytes.buffer : readAs(name, bytes, source);
+    };
+    Object.defineProperty(request, name, { value: read, configurable: true, writable: true });
+  }
+  let stream: object | undefined;
+  const streamOf = (): object => {
+    const { ReadableStream } = webClasses();
+    stream ??= new ReadableStream(new WatchedBody(body, watcher), { highWaterMark: 0 });
+    return stream;
+  };
+  Object.defineProperty(request, 'body', { get: streamOf, configurable: true });
+}
+
+/** Bytes that were read, as the method `name` of a request gives them. */
+function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promise<unknown> {
+  const { Response } = webClasses();
+  const type = headers.get('content-type');
+  const init = { status: 200, headers: type ? { 'Content-Type': type } : {} };
+  const response = new Response(bytes, init) as unknown as { readonly [method: string]: Read };
+  return (response[name] as Read).call(response);
+}
+
+/** A body that is read piece by piece; touched only when the first piece is asked for. */
+class WatchedBody implements WebSource {
+  private reader: WebReader | undefined;
+  private readonly body: object;
+  private readonly watcher: BodyWatcher;
+
+  constructor(body: object, watcher: BodyWatcher) {
+    this.body = body;
+    this.watcher = watcher;
+  }
+
+  async pull(controller: WebController): Promise<void> {
+    this.reader ??= readerOf(this.body);
+    try {
+      const { done, value } = await this.reader.read();
+      if (!done) {
+        this.watcher.chunk(value as Uint8Array);
+        controller.enqueue(value);
+        return;
+      }
+      this.watcher.end();
+      controller.close();
+    } catch (error) {
+      controller.error(error);
+    }
+  }
+
+  async cancel(reason: unknown): Promise<void> {
+    this.reader ??= readerOf(this.body);
+    await this.reader.cancel(reason);
+  }
+}
+
+/** Reads a body to its end. What is left of one that is too large, or late, is given up. */
+export async function readBody(
+  request: WebRequest,
+  watcher: BodyWatcher,
+  { maxBytes, timeoutMs }: BodyLimits,
+): Promise<BodyEnd> {
+  const { body, bodyUsed } = request as ReadableRequest;
+  if (bodyUsed) return 'unknown';
+  if (!body) {
+    watcher.end();
+    return 'whole';
+  }
+  let reader: WebReader;
+  try {
+    reader = readerOf(body);
+  } catch {
+    return 'unknown'; // somebody else is reading it
+  }
+  let end: BodyEnd | undefined;
+  const cancel = after(timeoutMs, () => {
+    end = 'late';
+    giveUp(reader);
+  });
+  try {
+    end = (await readAll(reader, watcher, maxBytes)) ? (end ?? 'whole') : 'too-large';
+  } catch {
+    end ??= 'unknown';
+  }
+  cancel();
+  if (end === 'whole') watcher.end();
+  else giveUp(reader);
+  return end;
+}
+
+/** Whether the body has ended within `maxBytes`. */
+async function readAll(
+  reader: WebReader,
+  watcher: BodyWatcher,
+  maxBytes: number,
+): Promise<boolean> {
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return true;
+    const bytes = value as Uint8Array;
+    length += bytes.length;
+    if (length > maxBytes) return false;
+    watcher.chunk(bytes);
+  }
+}
+
+function giveUp(reader: WebReader): void {
+  reader.cancel(undefined).catch(() => undefined);
+}
+
+function readerOf(body: object): WebReader {
+  return (body as { getReader(): WebReader }).getReader();
+}

@@ -1,0 +1,100 @@
+/** The body of a request of node:http: seen as it passes to a handler, or read to its end where no handler gets it. */
+
+import { after } from '../base/host.js';
+import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
+
+declare const Buffer: { from(text: string, encoding?: string): Uint8Array };
+
+type Listener = (...args: never[]) => void;
+
+/** What is needed of `IncomingMessage`, and of its like of HTTP/2, to see its body. */
+export interface NodeBody {
+  readonly headers: { readonly [name: string]: unknown };
+  readonly readableEncoding?: string | null;
+  /** Whether anybody has read any of it. */
+  readonly readableDidRead?: boolean;
+  readonly destroyed?: boolean;
+  /** Of HTTP/2. */
+  readonly stream?: { readonly endAfterHeaders?: boolean };
+  emit(event: string, ...args: unknown[]): boolean;
+  unshift(...args: unknown[]): unknown;
+  on(event: string, listener: Listener): unknown;
+  removeListener(event: string, listener: Listener): unknown;
+  pause(): unknown;
+}
+
+/**
+ * Shows the bytes of a body as they pass to whoever reads it. Every way of reading (`data`, `pipe`, iteration, `read`)
+ * emits `data` for each piece and then `end`.
+ */
+export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
+  if (hasNoBody(req)) {
+    watcher.end();
+    return;
+  }
+  if (req.readableDidRead) return;
+  const { emit, unshift } = req;
+  // What a reader has put back comes again: the bytes are not known any more.
+  let isKnown = true;
+  req.unshift = (...args) => {
+    isKnown = false;
+    return Reflect.apply(unshift, req, args);
+  };
+  req.emit = (event, ...args) => {
+    if (isKnown && event === 'data') watcher.chunk(bytesOf(args[0], req.readableEncoding));
+    else if (isKnown && event === 'end') watcher.end();
+    return Reflect.apply(emit, req, [event, ...args]);
+  };
+}
+
+/** Reads a body to its end. What is left of one that is too large, or late, stays unread. */
+export function readBody(
+  req: NodeBody,
+  watcher: BodyWatcher,
+  { maxBytes, timeoutMs }: BodyLimits,
+): Promise<BodyEnd> {
+  if (hasNoBody(req)) {
+    watcher.end();
+    return Promise.resolve('whole');
+  }
+  if (req.readableDidRead || req.destroyed) return Promise.resolve('unknown');
+  if (Number(req.headers['content-length']) > maxBytes) return Promise.resolve('too-large');
+  return new Promise((resolve) => {
+    let length = 0;
+    const settle = (end: BodyEnd): void => {
+      cancel();
+      for (const [event, listener] of Object.entries(listeners))
+        req.removeListener(event, listener);
+      if (end !== 'whole') req.pause();
+      else watcher.end();
+      resolve(end);
+    };
+    const listeners = {
+      data: (chunk: unknown) => {
+        const bytes = bytesOf(chunk, req.readableEncoding);
+        length += bytes.length;
+        if (length > maxBytes) settle('too-large');
+        else watcher.chunk(bytes);
+      },
+      end: () => settle('whole'),
+      close: () => settle('unknown'),
+      error: () => settle('unknown'),
+    };
+    const cancel = after(timeoutMs, () => settle('late'));
+    for (const [event, listener] of Object.entries(listeners)) req.on(event, listener as Listener);
+  });
+}
+
+/** Whether the head says that no body follows. */
+function hasNoBody({ headers, stream }: NodeBody): boolean {
+  if (stream?.endAfterHeaders !== undefined) return stream.endAfterHeaders;
+  if (headers['transfer-encoding'] !== undefined) return false;
+  return headers['content-length'] === undefined || headers['content-length'] === '0';
+}
+
+/** The bytes of what a stream was given or gives: text in some encoding, or bytes. */
+export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk;
+  const named = typeof encoding === 'string' ? encoding : 'utf8';
+  return Buffer.from(String(chunk), named);
+}

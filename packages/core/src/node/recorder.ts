@@ -1,0 +1,50 @@
+/** Sees the body of a request of node:http, and the answer of its handler. */
+
+import type {
+  AnswerWatcher,
+  BodyEnd,
+  BodyLimits,
+  BodyWatcher,
+  Recorder,
+} from '../contract/recorder.js';
+import { queryOf } from '../net/target.js';
+import { type NodeAnswer, watchAnswer } from './answer.js';
+import { type NodeBody, readBody, watchBody } from './body.js';
+
+export class NodeRecorder implements Recorder {
+  private readonly req: NodeBody & { readonly url?: string };
+  private readonly res: NodeAnswer & { shouldKeepAlive?: boolean };
+
+  private readonly parsed: () => unknown;
+
+  /** @param parsed what a parser has made of the body, wherever the framework keeps it */
+  constructor(req: object, res: object, parsed: () => unknown) {
+    this.req = req as NodeRecorder['req'];
+    this.res = res as NodeRecorder['res'];
+    this.parsed = parsed;
+  }
+
+  get query(): string {
+    return queryOf(this.req.url ?? '/');
+  }
+
+  /** Of a body that nobody has read, what is there was not made of it. */
+  parsedBody(): unknown {
+    return this.req.readableDidRead ? this.parsed() : undefined;
+  }
+
+  watchBody(watcher: BodyWatcher): void {
+    watchBody(this.req, watcher);
+  }
+
+  async readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd> {
+    const end = await readBody(this.req, watcher, limits);
+    // What is left of it would be taken for the next request.
+    if (end === 'too-large' || end === 'late') this.res.shouldKeepAlive = false;
+    return end;
+  }
+
+  watchAnswer(watcher: AnswerWatcher): void {
+    watchAnswer(this.res, watcher);
+  }
+}

@@ -1,0 +1,212 @@
+/** Idempotency keys: a request that a client repeats with the same key runs once, and is answered as the first time. */
+
+import { makeClaimsRule } from '../algorithms/claims/rule.js';
+import { decide } from '../algorithms/decide.js';
+import { SpillwayError } from '../base/errors.js';
+import { hints } from '../base/hint.js';
+import { isThenable } from '../base/host.js';
+import type { Answer, ClaimsAnswer } from '../contract/answer.js';
+import type { Decision } from '../contract/decision.js';
+import type { KeepContext, Keeping, KeptExchange, Settled } from '../contract/keeping.js';
+import type {
+  LimiterTurn,
+  Question,
+  RequestOutcome,
+  StepContext,
+  StepsBack,
+  StoredLimiter,
+} from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import type { Rule } from '../contract/rule.js';
+import { skippedDecision } from '../contract/skipped.js';
+import type { Claim, Step } from '../contract/store.js';
+import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
+import { checkMode } from '../limits/limiter-options.js';
+import { type ClaimSignal, rememberClaim } from './claim-of.js';
+import { takeFingerprint, valueDigest } from './fingerprint.js';
+import { keyIn } from './key.js';
+import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
+import { newOwner } from './owner.js';
+import { repeat } from './repeat.js';
+import { Run } from './run.js';
+import { Waiting } from './waiting.js';
+
+/**
+ * Lets a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) run once for each caller and
+ * key. A repeat gets the answer of the first: the same status, body and fields, with `Idempotency-Replayed: true`; it
+ * charges nothing, and no handler runs. While the first is running, a repeat gets 409, or waits. The key with another
+ * request gets 422. Stripe describes the same beside its limiters (B. Leach, "Designing robust and predictable APIs
+ * with idempotency", 2017).
+ *
+ * Put it into the list of a guard, behind your authentication: a request that a limit refuses leaves no claim behind.
+ * It needs the guard of an adapter; `createGuard` alone sees no responses. Services that share a store each give it a
+ * name of their own.
+ *
+ * What it cannot know: if the process dies between the effect of a handler and the record of its answer, the key is
+ * free again after one lease, and a repeat runs. `claimOf` gives handlers a token with which their database can tell.
+ * If the store cannot answer, a request with a key is refused with 503, unless `onStoreError` is `allow`.
+ *
+ * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { idempotency, rateLimit } from '@spillway/core';
+ * import { nodeGuard } from '@spillway/core/node';
+ * import type { IncomingMessage } from 'node:http';
+ *
+ * type Known = IncomingMessage & { account?: string };
+ * const account = ({ raw }: { raw: Known }) => raw.account; // what your authentication has found
+ * const guard = nodeGuard<Known>([
+ *   idempotency({ scope: account }),
+ *   rateLimit({ name: 'api', limit: 100, window: '1m', key: account }),
+ * ]);
+ * ```
+ */
+export function idempotency<Raw = unknown>(options: IdempotencyOptions<Raw>): StoredLimiter<Raw> {
+  return new Idempotency(options);
+}
+
+class Idempotency<Raw> implements StoredLimiter<Raw> {
+  readonly kind = 'stored';
+  readonly name: string;
+  readonly named = true;
+  readonly mode: Per<Raw, Mode>;
+  readonly rule: Rule;
+  readonly onStoreError: 'deny' | 'allow';
+  readonly keeping: Keeping<Raw>;
+  private readonly settings: Settings<Raw>;
+  private readonly options: IdempotencyOptions<Raw>;
+  private readonly hint: () => number;
+  private readonly waiting: Waiting;
+  private readonly runs = new WeakMap<Step, Run<Raw>>();
+  /** The digests of what `fingerprint` has chosen. */
+  private readonly chosen = new WeakMap<Claim, string>();
+
+  constructor(options: IdempotencyOptions<Raw>) {
+    const settings = settingsOf(options);
+    this.options = options;
+    this.settings = settings;
+    this.name = settings.name;
+    this.mode = checkMode(options.mode);
+    this.rule = makeClaimsRule(settings.leaseUs, settings.keepUs);
+    this.onStoreError = settings.onStoreError;
+    this.hint = hints(options);
+    this.waiting = new Waiting(settings.waitUs);
+    this.keeping = {
+      settle: (turn, exchange, context) => this.settle(turn, exchange, context),
+      begin: (turn, exchange, context) => this.begin(turn, exchange, context),
+    };
+  }
+
+  step(
+    request: LimitRequest<Raw>,
+    binding: boolean,
+    context: StepContext,
+  ): Question | Promise<Question> {
+    const { header, methods, required } = this.settings;
+    if (!methods.has(request.method)) return skippedDecision(this.name);
+    const value = request.header(header);
+    if (value === undefined && !required) return skippedDecision(this.name);
+    const id = value === undefined ? undefined : keyIn(value);
+    if (id === undefined) return this.refuse('key-invalid', binding);
+    const asking = { limiter: this.name, request, context };
+    const scope = read(asking, 'scope', this.options.scope);
+    const parts = read<Raw, unknown>(asking, 'fingerprint', this.options.fingerprint);
+    if (!isThenable(scope) && !isThenable(parts)) {
+      return this.stepOf(asking, binding, id, scope, parts);
+    }
+    return Promise.all([scope, parts]).then((own) => this.stepOf(asking, binding, id, ...own));
+  }
+
+  decide(step: Step, answer: Answer): Decision {
+    const decision = decide(this.name, step, answer, undefined, 'running');
+    if (answer.failure || answer.allowed) return decision;
+    if ((answer as ClaimsAnswer).state === 'running') {
+      return { ...decision, retryAfterMs: this.hint() };
+    }
+    const outcome = step.binding ? 'repeated' : 'would-repeat';
+    return { ...decision, outcome, reason: null, retryAfterMs: 0 };
+  }
+
+  finish({ step }: LimiterTurn<Raw>, outcome: RequestOutcome): StepsBack {
+    if (!step) return undefined;
+    const run = this.runs.get(step);
+    // No handler has run.
+    return run ? run.finish(outcome) : [{ ...step, op: 'put' }];
+  }
+
+  private stepOf(
+    asking: CallbackContext<Raw> & { readonly context: StepContext },
+    binding: boolean,
+    id: string,
+    scope: string | undefined,
+    parts: unknown,
+  ): Question {
+    const key = asKey(scope);
+    if (key === undefined) {
+      const error = new SpillwayError(
+        'SPW_SCOPE_INVALID',
+        'scope named no caller for a request with an idempotency key: it must give a text of 1 to 8,192 units',
+      );
+      asking.context.fault({ limiter: this.name, source: 'scope', error });
+      return this.refuse('store-error', binding);
+    }
+    const claim = { id, owner: newOwner() };
+    const digest = valueDigest(parts);
+    if (digest !== undefined) this.chosen.set(claim, digest);
+    return {
+      op: 'take',
+      limiter: asking.context.countedAs ?? this.name,
+      key,
+      rule: this.rule,
+      cost: 1,
+      binding,
+      claim,
+      onStoreError: this.onStoreError,
+    };
+  }
+
+  /** What is decided without the store. */
+  private refuse(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
+    const isKey = reason === 'key-invalid';
+    const passes = !isKey && this.onStoreError === 'allow';
+    const refused = binding ? 'denied' : 'would-deny';
+    return {
+      ...skippedDecision(this.name),
+      allowed: passes || !binding,
+      outcome: isKey ? refused : 'error',
+      reason: passes ? null : reason,
+      retryAfterMs: isKey ? Infinity : Number.NaN,
+    };
+  }
+
+  private settle(
+    turn: LimiterTurn<Raw>,
+    exchange: KeptExchange,
+    context: KeepContext,
+  ): Settled | 'again' | Promise<Settled | 'again'> {
+    const step = turn.step as Step;
+    const own = this.chosen.get(step.claim as Claim);
+    if (turn.decision.outcome === 'repeated') {
+      return repeat(turn, exchange, context, this.settings, own);
+    }
+    const running = { decision: turn.decision };
+    if (this.settings.waitUs === 0) return running;
+    return this.waiting
+      .wait(step, exchange, context)
+      .then((isOver) => (isOver ? 'again' : running));
+  }
+
+  private begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void {
+    const step = turn.step as Step;
+    const { id, owner } = step.claim as Claim;
+    const own = this.chosen.get(step.claim as Claim);
+    const { recorder, holder } = exchange;
+    const fingerprint = takeFingerprint(turn.request, recorder, own);
+    const run = new Run(turn, exchange, context, this.settings, fingerprint);
+    this.runs.set(step, run);
+    this.waiting.note(step, run.over);
+    recorder.watchAnswer(run);
+    rememberClaim(holder, { token: owner, key: id, signal: run.signal as ClaimSignal });
+  }
+}

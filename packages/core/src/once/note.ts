@@ -1,0 +1,30 @@
+/** What is kept with a claim that is done, in one line: whether its answer was kept, and what the request was. */
+
+/** What a body's digest is made of: its bytes, what a parser made of them, or parts that the app chose. */
+export type BodyKind = 'r' | 'p' | 'o';
+
+export interface Note {
+  /** Whether a value was written for it. */
+  readonly isKept: boolean;
+  /** See `headDigest`. */
+  readonly head: string;
+  /** Undefined where the body was not seen to its end. */
+  readonly body: { readonly kind: BodyKind; readonly digest: string } | undefined;
+  /** What `Content-Length` said; empty if nothing. */
+  readonly length: string;
+}
+
+const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|-) (\d{0,15})$/;
+
+/** As in `1k <head> r<body> 17`. */
+export function noteText({ isKept, head, body, length }: Note): string {
+  return `1${isKept ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
+}
+
+/** Undefined for a text that is none of ours, or of a later version. */
+export function noteIn(text: string): Note | undefined {
+  const [, kept, head, kind, digest, length = ''] = FORM.exec(text) ?? [];
+  if (kept === undefined || head === undefined) return undefined;
+  const body = digest === undefined ? undefined : { kind: kind as BodyKind, digest };
+  return { isKept: kept === 'k', head, body, length };
+}

@@ -1,0 +1,189 @@
+/** The options of `idempotency`, and what they come to. */
+
+import { checkFlag, checkList, checkOptions } from '../base/check-shapes.js';
+import {
+  checkCallback,
+  checkName,
+  durationBetween,
+  integerBetween,
+  oneOf,
+} from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
+import { mustBe } from '../base/errors.js';
+import type { HintOptions } from '../base/hint.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { Field } from '../contract/field.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import { isKeepable } from './answers.js';
+
+/** What `keepIf` is told of an answer. */
+export interface FinalAnswer {
+  readonly status: number;
+  /** The fields that would be kept. */
+  readonly fields: readonly Field[];
+}
+
+type MayBeLater<T> = T | PromiseLike<T>;
+
+export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
+  /**
+   * Who sends the request: the caller whom you have authenticated, never what a request claims. No key of one caller
+   * meets another's. It may be async. A request for which it gives no text of 1 to 8,192 units, fails or is late, is
+   * refused with 503, unless `onStoreError` is `allow`: nothing could be promised about it.
+   */
+  readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
+  /** Identifies it in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default `'once'`. */
+  readonly name?: string | undefined;
+  /** The field that has the key. Default `'Idempotency-Key'`. */
+  readonly header?: string | undefined;
+  /** The methods of requests that it concerns, upper case. Default `['POST', 'PATCH']`. */
+  readonly methods?: readonly string[] | undefined;
+  /** Whether a request of these methods without a key is refused (400). Default false: it runs as often as it comes. */
+  readonly required?: boolean | undefined;
+  /**
+   * How long a claim is held without a sign of life, 1 s to 24 h: after a crash the key is free again so much later. A
+   * running process renews it. Default `'30s'`.
+   */
+  readonly lease?: Duration | undefined;
+  /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten leases. */
+  readonly maxRun?: Duration | undefined;
+  /** How long an answer is kept, 1 s to 400 days. Default `'24h'`. Tell your clients. */
+  readonly keep?: Duration | undefined;
+  /** Whether bodies are kept. Without one, a repeat gets a 409 that says that the request was done. Default true. */
+  readonly keepBody?: boolean | undefined;
+  /** Whether a response ends only when its answer is kept, so that whoever has read it meets it again. Default no. */
+  readonly keepFirst?: boolean | undefined;
+  /**
+   * Whether an answer is kept that would be: `false` gives the key up, so that the request runs again. Use it for
+   * answers of which you know that nothing was done. Must answer at once.
+   */
+  readonly keepIf?:
+    | ((answer: FinalAnswer, request: LimitRequest<Raw>) => boolean | undefined)
+    | undefined;
+  /** The most bytes of a body that is kept, 0 to 1,000,000. Default 65,536. */
+  readonly maxBody?: number | undefined;
+  /** Names of further fields to keep. `Set-Cookie` and fields of one response only cannot be kept. */
+  readonly fields?: readonly string[] | undefined;
+  /**
+   * What is compared in place of the body, such as a few of its members. Method, path, query and media type are always
+   * compared. It is called when the request comes, and may be async. Where it fails or gives undefined, the body is
+   * compared.
+   */
+  readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
+  /** The status where a key was used for another request. Default 422. */
+  readonly mismatchStatus?: 409 | 422 | undefined;
+  /** How long a repeat waits for a request that is running, up to `'60s'`. Default 0: it gets a 409 at once. */
+  readonly wait?: Duration | undefined;
+  /** `enforce` (default), `shadow` (counts what would be repeated, and runs everything) or `off`. */
+  readonly mode?: Per<Raw, Mode> | undefined;
+  /**
+   * What becomes of a request with a key when the store cannot answer: `deny` (default) refuses it with 503; `allow`
+   * lets it run, perhaps a second time.
+   */
+  readonly onStoreError?: 'deny' | 'allow' | undefined;
+}
+
+const NAMES: NamesOf<IdempotencyOptions> = {
+  scope: 1,
+  name: 1,
+  header: 1,
+  methods: 1,
+  required: 1,
+  lease: 1,
+  maxRun: 1,
+  keep: 1,
+  keepBody: 1,
+  keepFirst: 1,
+  keepIf: 1,
+  maxBody: 1,
+  fields: 1,
+  fingerprint: 1,
+  mismatchStatus: 1,
+  wait: 1,
+  mode: 1,
+  onStoreError: 1,
+  retryAfter: 1,
+  random: 1,
+};
+
+/** The options with their defaults, in units of the code. */
+export interface Settings<Raw> {
+  readonly name: string;
+  readonly header: string;
+  readonly methods: ReadonlySet<string>;
+  readonly required: boolean;
+  readonly leaseUs: number;
+  readonly maxRunMs: number;
+  readonly keepUs: number;
+  readonly keepBody: boolean;
+  readonly keepFirst: boolean;
+  readonly keepIf: IdempotencyOptions<Raw>['keepIf'];
+  readonly maxBody: number;
+  readonly fields: readonly string[];
+  readonly mismatchStatus: number;
+  readonly waitUs: number;
+  readonly onStoreError: 'deny' | 'allow';
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
+export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
+  checkOptions(options, 'idempotency()', NAMES);
+  const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;
+  if (typeof scope !== 'function') {
+    throw mustBe('scope', 'a function that names the caller', scope, 'SPW_SCOPE_INVALID');
+  }
+  if (typeof header !== 'string' || !TOKEN.test(header))
+    throw mustBe('header', 'a field name', header);
+  checkFlag('required', required);
+  checkFlag('keepBody', keepBody);
+  checkFlag('keepFirst', keepFirst);
+  checkCallback('keepIf', options.keepIf);
+  checkCallback('fingerprint', options.fingerprint);
+  const leaseUs = durationBetween('lease', options.lease ?? '30s', '1s', '24h');
+  const leaseMs = leaseUs / 1000;
+  const maxRun = options.maxRun ?? Math.min(10 * leaseMs, 86_400_000);
+  return {
+    name: checkName(options.name ?? 'once'),
+    header: header.toLowerCase(),
+    methods: methodsOf(options),
+    required: required ?? false,
+    leaseUs,
+    maxRunMs: durationBetween('maxRun', maxRun, leaseMs, '24h') / 1000,
+    keepUs: durationBetween('keep', options.keep ?? '24h', '1s', '400d'),
+    keepBody: keepBody ?? true,
+    keepFirst: keepFirst ?? false,
+    keepIf: options.keepIf,
+    maxBody: integerBetween('maxBody', options.maxBody ?? 65_536, 0, 1_000_000),
+    fields: fieldsOf(options),
+    mismatchStatus: mismatchOf(options),
+    waitUs: durationBetween('wait', options.wait ?? 0, 0, '60s'),
+    onStoreError: oneOf('onStoreError', options.onStoreError, ['deny', 'allow']) ?? 'deny',
+  };
+}
+
+function methodsOf<Raw>({ methods = ['POST', 'PATCH'] }: IdempotencyOptions<Raw>): Set<string> {
+  checkList('methods', methods, 'methods');
+  for (const method of methods) {
+    if (typeof method === 'string' && TOKEN.test(method) && method === method.toUpperCase())
+      continue;
+    throw mustBe('each of methods', 'a method in upper case', method);
+  }
+  return new Set(methods);
+}
+
+function fieldsOf<Raw>({ fields = [] }: IdempotencyOptions<Raw>): readonly string[] {
+  checkList('fields', fields, 'field names');
+  for (const name of fields) {
+    if (!isKeepable(name))
+      throw mustBe('each of fields', 'the name of a field that can be kept', name);
+  }
+  return fields;
+}
+
+function mismatchOf<Raw>({ mismatchStatus = 422 }: IdempotencyOptions<Raw>): number {
+  if (mismatchStatus === 409 || mismatchStatus === 422) return mismatchStatus;
+  throw mustBe('mismatchStatus', '409 or 422', mismatchStatus);
+}

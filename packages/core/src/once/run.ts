@@ -1,0 +1,168 @@
+/** One run of a handler under a claim: what it answers, and what becomes of the claim then. */
+
+import { afterIdly, isThenable } from '../base/host.js';
+import type { KeepContext, KeptExchange } from '../contract/keeping.js';
+import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
+import type { AnswerWatcher } from '../contract/recorder.js';
+import type { Step } from '../contract/store.js';
+import { isFinal, keptFields } from './answers.js';
+import { Collected } from './collected.js';
+import type { PendingFingerprint } from './fingerprint.js';
+import { inTime } from './in-time.js';
+import { noteText } from './note.js';
+import type { Settings } from './options.js';
+import { type AnswerRecord, encodeRecord } from './record.js';
+
+/** Where nobody waits: as long as a release may take. */
+const WRITE_MS = 1_000;
+
+/** By so much a value outlives its claim, which is marked after it was written. */
+const LONGER_US = 60_000_000;
+const MAX_TTL_US = 400 * 86_400_000_000;
+
+declare class AbortController {
+  readonly signal: { readonly aborted: boolean };
+  abort(): void;
+}
+
+export class Run<Raw> implements AnswerWatcher {
+  /** Settles when the answer was kept, or will not be. */
+  readonly over: Promise<void>;
+  private readonly controller = new AbortController();
+  private readonly collected = new Collected();
+  /** The step that ends the claim, once the answer is known. */
+  private last: Step | Promise<Step> | undefined;
+  private isSent = false;
+  /** Whether the client left before the handler had answered: then the claim ends without its request. */
+  private isDetached = false;
+  private tellOver: () => void = () => undefined;
+  private readonly cancel: () => void;
+  private readonly turn: LimiterTurn<Raw>;
+  private readonly step: Step;
+  private readonly exchange: KeptExchange;
+  private readonly context: KeepContext;
+  private readonly settings: Settings<Raw>;
+  private readonly fingerprint: PendingFingerprint;
+
+  constructor(
+    turn: LimiterTurn<Raw>,
+    exchange: KeptExchange,
+    context: KeepContext,
+    settings: Settings<Raw>,
+    fingerprint: PendingFingerprint,
+  ) {
+    this.turn = turn;
+    this.step = turn.step as Step;
+    this.exchange = exchange;
+    this.context = context;
+    this.settings = settings;
+    this.fingerprint = fingerprint;
+    this.over = new Promise((resolve) => {
+      this.tellOver = resolve;
+    });
+    this.cancel = afterIdly(settings.maxRunMs, () => this.expire());
+    context.whenLost(this.step, () => this.controller.abort());
+  }
+
+  get signal(): { readonly aborted: boolean } {
+    return this.controller.signal;
+  }
+
+  head(status: number, field: (name: string) => string | undefined): void {
+    const { fields, keepBody, maxBody } = this.settings;
+    this.collected.begin(status, keptFields(field, fields), keepBody ? maxBody : 0);
+  }
+
+  chunk(bytes: Uint8Array): boolean {
+    return this.collected.add(bytes);
+  }
+
+  end(): Promise<void> | undefined {
+    if (this.last) return undefined;
+    const isFirst = this.settings.keepFirst;
+    this.conclude(this.collected.record() ?? { status: 500, fields: [], body: undefined });
+    if (!isFirst && !this.isDetached) return undefined;
+    const sent = this.send();
+    return isFirst ? sent : undefined;
+  }
+
+  /** The response is over: the steps that end the claim; none if its handler still runs, or they were sent. */
+  finish({ status, aborted }: ResponseEnd): StepsBack {
+    if (this.isSent) return undefined;
+    if (!this.last && aborted) {
+      this.isDetached = true;
+      return undefined;
+    }
+    // It has ended in a way that could not be seen, or failed: what was to be done may be done.
+    if (!this.last) this.conclude(this.collected.bodiless() ?? failed(status));
+    this.isSent = true;
+    const last = this.last as Step | Promise<Step>;
+    return isThenable(last) ? last.then((step) => [step]) : [last];
+  }
+
+  private expire(): void {
+    if (this.last) return;
+    const known = this.collected.bodiless();
+    if (known) {
+      this.conclude(known);
+      void this.send();
+      return;
+    }
+    this.isDetached = true; // if the handler answers after all, the claim is ended then
+    this.context.abandon(this.step);
+    this.controller.abort();
+  }
+
+  private async send(): Promise<void> {
+    this.isSent = true;
+    const last = await (this.last as Step | Promise<Step>);
+    await this.context.end(this.step, last);
+  }
+
+  private conclude(record: AnswerRecord): void {
+    this.cancel();
+    this.last = this.isToBeKept(record)
+      ? this.keep(record)
+      : ({ ...this.step, op: 'put' } satisfies Step);
+    if (isThenable(this.last)) void this.last.then(this.tellOver);
+    else this.tellOver();
+  }
+
+  private isToBeKept({ status, fields }: AnswerRecord): boolean {
+    if (this.exchange.isAnswered() || !isFinal(status)) return false;
+    if (this.controller.signal.aborted && !this.isDetached) return false;
+    try {
+      return this.settings.keepIf?.({ status, fields }, this.turn.request) !== false;
+    } catch (error) {
+      this.context.fault({ limiter: this.settings.name, source: 'keepIf', error });
+      return true;
+    }
+  }
+
+  /** Writes the answer, and then marks the claim as done, whether it could be written or not. */
+  private keep(record: AnswerRecord): Step | Promise<Step> {
+    const { limiter, key, claim } = this.step;
+    const bytes = encodeRecord(record);
+    const ttlUs = Math.min(this.settings.keepUs + LONGER_US, MAX_TTL_US);
+    const name = { limiter, key, id: claim?.owner ?? '' };
+    const written = inTime(WRITE_MS, (deadlineUs) =>
+      this.context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
+    );
+    return isThenable(written) ? written.then((outcome) => this.done(outcome)) : this.done(written);
+  }
+
+  private done(written: object): Step {
+    const { step, settings, context } = this;
+    const isKept = 'value' in written;
+    if ('error' in written) {
+      context.fault({ limiter: settings.name, source: 'store', error: written.error });
+    }
+    const note = noteText({ isKept, ...this.fingerprint.read() });
+    return { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
+  }
+}
+
+/** What was answered where nobody saw it: a handler that failed, or a response that went another way. */
+function failed(status = 500): AnswerRecord {
+  return { status, fields: [], body: undefined };
+}

@@ -1,0 +1,32 @@
+/** An exchange as a limiter sees it that keeps answers. */
+
+import type { KeptExchange } from '../contract/keeping.js';
+import type { Recorder } from '../contract/recorder.js';
+import { admissionsOf } from './admissions.js';
+import type { Exchange } from './exchange.js';
+
+/** Made for each request of a guard with such a limiter; the recorder only for those that need it. */
+export class SeenExchange implements KeptExchange {
+  readonly holder: object;
+  private readonly exchange: Exchange;
+  private made: Recorder | undefined;
+
+  constructor(exchange: Exchange, holder: object) {
+    this.exchange = exchange;
+    this.holder = holder;
+    this.made = undefined;
+  }
+
+  get recorder(): Recorder {
+    this.made ??= this.exchange.recorder?.() as Recorder;
+    return this.made;
+  }
+
+  isGone(): boolean {
+    return this.exchange.isGone();
+  }
+
+  isAnswered(): boolean {
+    return admissionsOf(this.holder).some(({ allowed }) => !allowed);
+  }
+}

@@ -1,0 +1,50 @@
+/** The values of a store over a database: each is a text, its end before it. */
+
+import { bytesOfText, textOfBytes } from '../base/bytes-text.js';
+import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
+import type { ApplyOptions } from '../contract/apply-options.js';
+import { checkValue, type ValueName, type Values, valueCode } from '../contract/values.js';
+import type { StateBackend } from './backend.js';
+import { transact } from './transaction.js';
+
+/** The end, in microseconds since the epoch; behind it stands what `textOfBytes` has made. */
+const END = /^(\d{1,16}):/;
+
+export class StateValues implements Values {
+  private readonly backend: StateBackend;
+  private readonly naming: EncodeNameOptions;
+
+  constructor(backend: StateBackend, naming: EncodeNameOptions) {
+    this.backend = backend;
+    this.naming = naming;
+  }
+
+  async set(
+    name: ValueName,
+    bytes: Uint8Array,
+    ttlUs: number,
+    options: ApplyOptions = {},
+  ): Promise<void> {
+    checkValue(bytes, ttlUs);
+    const stored = this.nameOf(name);
+    const text = textOfBytes(bytes);
+    await transact(this.backend, [stored], options, (_, nowUs) => {
+      const expiresUs = nowUs + ttlUs;
+      const changes = new Map([[stored, { text: `${expiresUs}:${text}`, expiresUs }]]);
+      return { result: undefined, changes };
+    });
+  }
+
+  async get(name: ValueName, options: ApplyOptions = {}): Promise<Uint8Array | undefined> {
+    return transact(this.backend, [this.nameOf(name)], options, ([text = ''], nowUs) => {
+      const [mark = '', end = 0] = END.exec(text) ?? [];
+      // Read in here, so that a text of somebody else's is an error of the call, and not of its caller.
+      const result = Number(end) > nowUs ? bytesOfText(text.slice(mark.length)) : undefined;
+      return { result, changes: new Map() };
+    });
+  }
+
+  private nameOf({ limiter, key, id }: ValueName): string {
+    return encodeName(limiter, key, valueCode(id), this.naming);
+  }
+}

@@ -1,0 +1,83 @@
+/** One transaction of a backend: late, undecided and broken ones are errors of the call, and change nothing. */
+
+import { systemClock } from '../base/clock.js';
+import { SpillwayError, show } from '../base/errors.js';
+import type { ApplyOptions } from '../contract/apply-options.js';
+import type { StateBackend, StateChanges } from './backend.js';
+
+/** Decides with what is stored under the names, at the time of the database. May throw, and may be called again. */
+type Work<Result> = (
+  texts: readonly (string | undefined)[],
+  nowUs: number,
+) => { readonly result: Result; readonly changes: StateChanges };
+
+/**
+ * Runs `work` in one transaction, and resolves to the result of its last call.
+ *
+ * @param names each of them once, in ascending order
+ * @throws SpillwayError `SPW_STORE_TIMEOUT` if the deadline passes before the transaction begins or decides,
+ *   `SPW_STORE_ERROR` if the backend breaks its promises; what `work` throws
+ */
+export async function transact<Result>(
+  backend: StateBackend,
+  names: readonly string[],
+  { deadlineUs = Infinity }: ApplyOptions,
+  work: Work<Result>,
+): Promise<Result> {
+  const checkTime = () => {
+    if (deadlineUs !== Infinity && systemClock.nowUs() > deadlineUs) throw tooLate();
+  };
+  checkTime();
+  let last = (): Result => {
+    throw undecided();
+  };
+  await backend.transact(names, (texts, nowUs) => {
+    // Not thrown in here: this error is about the call, and backends may wrap what is thrown in a transaction.
+    try {
+      checkTime();
+      checkReading(names.length, texts, nowUs);
+      const { result, changes } = work(texts, nowUs);
+      last = () => result;
+      return changes;
+    } catch (error) {
+      last = () => {
+        throw error;
+      };
+      return new Map();
+    }
+  });
+  return last();
+}
+
+function checkReading(count: number, texts: unknown, nowUs: number): void {
+  if (!Array.isArray(texts) || texts.length !== count) {
+    throw broken(`a list of ${count} texts, got ${show(texts)}`);
+  }
+  for (const text of texts) {
+    if (text !== undefined && typeof text !== 'string') {
+      throw broken(`a text or undefined for each name, got ${show(text)}`);
+    }
+  }
+  if (!Number.isSafeInteger(nowUs) || nowUs < 0) {
+    throw broken(`the time in whole microseconds as a number, got ${show(nowUs)}`);
+  }
+}
+
+/** The backend has given `decide` something else than it must. */
+function broken(wanted: string): SpillwayError {
+  return new SpillwayError('SPW_STORE_ERROR', `the backend must give decide ${wanted}`);
+}
+
+function undecided(): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_ERROR',
+    'the backend has ended the transaction without a decision: transact must call decide',
+  );
+}
+
+function tooLate(): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_TIMEOUT',
+    'the deadline passed before the database could decide',
+  );
+}

@@ -1,0 +1,222 @@
+/** How claims end when things break: crashes, lost calls, lost leases, clients and handlers that never end. */
+
+import { concurrencyLimit } from '@spillway/core';
+import { Gate } from '@spillway/core/adapter';
+import { fakeTime, request } from 'spillway-testkit';
+import { describe, expect, it, vi } from 'vitest';
+import { Call, setUp } from './gate-set-up.js';
+
+const LEASE_MS = 30_000;
+
+describe('the claim of a request', () => {
+  fakeTime();
+
+  it('is renewed as long as its handler runs', async () => {
+    const { send, store } = setUp();
+    const first = await send();
+    for (let i = 0; i < 8; i += 1) {
+      await vi.advanceTimersByTimeAsync(LEASE_MS);
+      expect((await send()).refusal?.status).toBe(409);
+    }
+    expect(store.count('record')).toBeGreaterThan(16);
+    first.end('done');
+    await first.close();
+    expect((await send()).text).toBe('done');
+  });
+
+  it('is free after one lease where its process died', async () => {
+    const { store, send } = setUp();
+    await send();
+    // Nothing of the first process is heard any more.
+    const dead = store.apply.bind(store);
+    store.apply = () => Promise.reject(new Error('dead'));
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    store.apply = dead;
+    const other = setUp({}, store);
+    expect((await other.send()).passage).toBe('pass');
+  });
+
+  it('that another has now is lost: its handler is told, and its answer overwrites nothing', async () => {
+    const { store, send } = setUp();
+    const slow = await send();
+    expect(slow.claim?.signal.aborted).toBe(false);
+    store.fails = (op) => op === 'record';
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    store.fails = () => false;
+    const other = setUp({}, store);
+    const quick = await other.send();
+    expect(quick.passage).toBe('pass');
+    expect(quick.claim?.token).not.toBe(slow.claim?.token);
+    quick.end('quick');
+    await quick.close();
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 2);
+    expect(slow.claim?.signal.aborted).toBe(true);
+    slow.end('slow');
+    await slow.close();
+    expect((await send()).text).toBe('quick');
+  });
+
+  it('that another has, and that nobody could tell, overwrites nothing either', async () => {
+    const { store, send } = setUp();
+    const slow = await send();
+    store.fails = (op) => op === 'record';
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    const quick = await setUp({}, store).send();
+    slow.end('slow');
+    await slow.close();
+    expect((await send()).text).toBe('409');
+    quick.end('quick');
+    await quick.close();
+    expect((await send()).text).toBe('quick');
+  });
+
+  it('is marked as done again, if that did not reach the store', async () => {
+    const { store, send } = setUp({}, undefined, { breaker: false });
+    const first = await send();
+    store.fails = (op) => op === 'done';
+    first.end('done');
+    await first.close();
+    expect((await send()).text).toBe('409');
+    store.fails = () => false;
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 2);
+    expect((await send()).text).toBe('done');
+    expect(store.count('done')).toBe(2);
+  });
+
+  it('is marked as done once though the reply was lost', async () => {
+    const { store, send } = setUp({}, undefined, { breaker: false });
+    const first = await send();
+    store.losesReply = (op) => op === 'done';
+    first.end('done');
+    await first.close();
+    store.losesReply = () => false;
+    expect((await send()).text).toBe('done');
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect((await send()).text).toBe('done');
+  });
+
+  it('is marked as done after an outage that was longer than its lease', async () => {
+    const { store, send } = setUp({}, undefined, { breaker: false });
+    const first = await send();
+    store.fails = () => true;
+    first.end('done');
+    await first.close();
+    await vi.advanceTimersByTimeAsync(3 * LEASE_MS);
+    store.fails = () => false;
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect((await send()).text).toBe('done');
+  });
+
+  it('is given back if the reply to its question was lost', async () => {
+    const { store, send } = setUp({}, undefined, { breaker: false });
+    store.losesReply = (op) => op === 'take';
+    expect((await send()).text).toBe('503');
+    store.losesReply = () => false;
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await send()).passage).toBe('pass');
+  });
+
+  it('is recorded where it was let run without the store', async () => {
+    const { store, send } = setUp({ onStoreError: 'allow' }, undefined, { breaker: false });
+    store.fails = () => true;
+    const first = await send();
+    expect(first.passage).toBe('pass');
+    store.fails = () => false;
+    first.end('done');
+    await first.close();
+    expect((await send()).text).toBe('done');
+  });
+
+  it('is left to its lease when the process closes while the handler runs', async () => {
+    const { gate, store, send } = setUp();
+    await send();
+    await gate.close();
+    expect(store.count('put')).toBe(0);
+    expect((await setUp({}, store).send()).refusal?.status).toBe(409);
+  });
+
+  it('ends if the client was gone before the handler could run', async () => {
+    const { store, gate, send } = setUp();
+    const call = new Call();
+    call.hasLeft = true;
+    const headers = { 'idempotency-key': 'key-1' };
+    expect(await gate.enter(request({ method: 'POST', headers }), call, call)).toBe('gone');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(store.count('put')).toBe(1);
+    expect((await send()).passage).toBe('pass');
+  });
+
+  it('is not counted as a permit', async () => {
+    const { gate, send } = setUp();
+    await send();
+    expect(gate.inProgress).toBe(0);
+  });
+});
+
+describe('a client that leaves first', () => {
+  fakeTime();
+
+  it('gives permits back at once, and the claim when the handler has answered', async () => {
+    const { store } = setUp();
+    const { idempotency } = await import('@spillway/core');
+    const limiters = [
+      idempotency({ scope: () => 'ada' }),
+      concurrencyLimit({ name: 'many', limit: 1, key: 'all' }),
+    ];
+    const gate = new Gate(limiters, { store, logger: false });
+    const call = new Call();
+    const headers = { 'idempotency-key': 'key-1' };
+    await gate.enter(request({ method: 'POST', headers }), call, call);
+    await call.close(true);
+    expect(gate.inProgress).toBe(0);
+    expect(store.count('done')).toBe(0);
+    await vi.advanceTimersByTimeAsync(2 * LEASE_MS); // still renewed
+    const repeat = new Call();
+    await gate.enter(request({ method: 'POST', headers }), repeat, repeat);
+    expect(repeat.refusal?.status).toBe(409);
+    call.end('late');
+    await vi.advanceTimersByTimeAsync(1);
+    const after = new Call();
+    await gate.enter(request({ method: 'POST', headers }), after, after);
+    expect(after.text).toBe('late');
+  });
+
+  it('leaves the claim for ten leases at most, if its handler never answers', async () => {
+    const { send } = setUp();
+    const first = await send();
+    await first.close(true);
+    await vi.advanceTimersByTimeAsync(9.5 * LEASE_MS);
+    expect((await send()).text).toBe('409');
+    await vi.advanceTimersByTimeAsync(2 * LEASE_MS);
+    expect(first.claim?.signal.aborted).toBe(true);
+    expect((await send()).passage).toBe('pass');
+  });
+
+  it('finds a request done whose answer had begun and never ended', async () => {
+    const { send } = setUp({ maxRun: '60s' });
+    const first = await send();
+    first.begin(201);
+    await first.close(true);
+    await vi.advanceTimersByTimeAsync(61_000);
+    const again = await send();
+    expect(again.refusal?.binding?.reason).toBe('not-kept');
+  });
+
+  it('is answered by a handler that answers after that, if nobody else has run', async () => {
+    const { send } = setUp({ maxRun: '30s' });
+    const first = await send();
+    await vi.advanceTimersByTimeAsync(2.5 * LEASE_MS);
+    first.end('very late');
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await send()).text).toBe('very late');
+  });
+});
+
+describe('an answer that nobody saw', () => {
+  it('is done, and not kept', async () => {
+    const { send } = setUp();
+    const first = await send();
+    await first.close();
+    expect((await send()).refusal?.binding).toMatchObject({ reason: 'not-kept' });
+  });
+});

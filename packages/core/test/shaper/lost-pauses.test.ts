@@ -1,0 +1,78 @@
+/** A pause of which the store could not be told: it is told again while the pause lasts. */
+
+import { fakeTime } from 'spillway-testkit';
+import { expect, it } from 'vitest';
+import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
+
+fakeTime();
+
+const quiet = { logger: false } as const;
+
+it('others hear of it when the store is back', async () => {
+  const { stores, here, there, starts } = twoProcesses();
+  stores[0].down = true;
+  await expect(here.pause('acme', '3s')).rejects.toThrow(/SPW_STORE_UNAVAILABLE/);
+  await pass(500);
+  stores[0].down = false;
+  await pass(200);
+  expect(await there.waitOf('acme')).toBeGreaterThanOrEqual(2_300);
+  expect(await there.waitOf('acme')).toBeLessThanOrEqual(2_500);
+  starts.many(there, 2);
+  await pass(5_000);
+  expect(starts.ms[0]).toBeGreaterThanOrEqual(3_000);
+  expect(starts.ms[0]).toBeLessThanOrEqual(3_200);
+});
+
+it('is told again until the store has heard it, and not more often', async () => {
+  const store = new FarStore();
+  const { shaper } = setUp({}, { store, localShare: 1, breaker: false, ...quiet });
+  store.down = true;
+  await shaper.pause('acme', '3s').catch(() => undefined);
+  await pass(1_000);
+  const asked = store.count('hold');
+  expect(asked).toBeGreaterThan(5);
+  expect(asked).toBeLessThan(15);
+  store.down = false;
+  await pass(1_000);
+  expect(store.count('hold')).toBe(asked + 1);
+});
+
+it('is not told any more when it is over', async () => {
+  const store = new FarStore();
+  const { shaper } = setUp({}, { store, localShare: 1, breaker: false, ...quiet });
+  store.down = 'hold';
+  await shaper.pause('acme', '1s').catch(() => undefined);
+  await pass(1_000);
+  const asked = store.count('hold');
+  store.down = false;
+  await pass(1_000);
+  expect(store.count('hold')).toBe(asked);
+  expect(await shaper.waitOf('acme')).toBe(0);
+});
+
+it('holds here for jobs that come later, whatever the store says', async () => {
+  const store = new FarStore();
+  store.down = 'hold';
+  const { shaper, starts } = setUp({}, { store, onStoreError: 'deny', breaker: false, ...quiet });
+  await shaper.pause('acme', '1s').catch(() => undefined);
+  expect(await shaper.waitOf('acme')).toBe(1_000);
+  starts.many(shaper, 2);
+  await pass(3_000);
+  expect(starts.ms).toHaveLength(2);
+  expect(starts.ms[0]).toBeGreaterThanOrEqual(1_000);
+});
+
+it('close tells it once more, and never again', async () => {
+  const store = new FarStore();
+  const { shaper } = setUp({}, { store, localShare: 1, ...quiet });
+  store.down = 'hold';
+  await shaper.pause('acme', '10s').catch(() => undefined);
+  store.down = false;
+  store.delayMs = 5;
+  const closing = shaper.close();
+  await pass(20);
+  await closing;
+  expect(store.count('hold')).toBe(2);
+  await pass(5_000);
+  expect(store.count('hold')).toBe(2);
+});

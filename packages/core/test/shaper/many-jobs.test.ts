@@ -1,0 +1,62 @@
+/** Thousands of jobs of one key: what each costs does not grow with how many wait. */
+
+import { fakeTime } from 'spillway-testkit';
+import { expect, it } from 'vitest';
+import { FarStore, pass, setUp } from './set-up.js';
+
+fakeTime();
+
+const JOBS = 10_000;
+
+it('jobs that must leave a slot to others are passed over at once', async () => {
+  const { shaper, starts } = setUp({ limit: 100_000, burst: 10, maxQueue: JOBS });
+  // The small jobs go first, but the first slots are for the large ones.
+  for (let i = 0; i < JOBS / 2; i += 1) starts.schedule(shaper, `${i}`, { cost: 10 });
+  for (let i = JOBS / 2; i < JOBS; i += 1) starts.schedule(shaper, `${i}`, { priority: 1 });
+  await pass(1_000);
+  expect(starts.names).toEqual(Array.from({ length: JOBS }, (_, i) => `${i}`));
+});
+
+it('jobs that lost their slots in a pause have new ones when it is over', async () => {
+  const store = new FarStore();
+  store.delayMs = 5;
+  const { shaper, starts } = setUp({ limit: 500, maxQueue: JOBS }, { store, localShare: 1 });
+  starts.many(shaper, 500);
+  await pass(100);
+  void shaper.pause('acme', 500);
+  await pass(5_000);
+  expect(starts.all).toHaveLength(500);
+  const after = starts.ms.filter((ms) => ms > 200);
+  expect(after.length).toBeGreaterThan(400);
+  // At the whole pace from the end of the pause to the last job, though an answer takes as long as five slots.
+  expect(after[0]).toBeGreaterThanOrEqual(605);
+  expect(after.at(-1)).toBeLessThanOrEqual(605 + after.length * 2 + 20);
+});
+
+it('a store that refuses is not asked for all slots that are missing', async () => {
+  const store = new FarStore();
+  store.delayMs = 5;
+  const settings = { store, localShare: 1 };
+  const { shaper, starts } = setUp({ limit: 10, maxWait: '10s', maxQueue: JOBS }, settings);
+  starts.many(shaper, 100);
+  await pass(100);
+  void shaper.pause('acme', '9s');
+  await pass(30_000);
+  expect(starts.all).toHaveLength(100);
+  // One for each job, and for each that lost its slot one more, and one in vain.
+  expect(store.count('take')).toBeLessThan(100 + 2 * 99);
+});
+
+it('a job may schedule the next one, with a large burst, as often as it likes', async () => {
+  const { shaper } = setUp({ limit: 100_000, burst: 50_000 });
+  const errors: unknown[] = [];
+  let count = 0;
+  const next = (): void => {
+    count += 1;
+    if (count < 2 * JOBS) shaper.schedule('acme', next).catch((error) => errors.push(error));
+  };
+  next();
+  await pass(1_000);
+  expect(errors).toEqual([]);
+  expect(count).toBe(2 * JOBS);
+});

@@ -1,0 +1,102 @@
+/** Idempotency keys on Fastify. */
+
+import { Readable } from 'node:stream';
+import compress from '@fastify/compress';
+import { claimOf, idempotency, rateLimit, spillway } from '@spillway/fastify';
+import type { FastifyReply } from 'fastify';
+import { askAt, type OnceWorld, repeats, repeatsAfterDepartures } from 'spillway-testkit/adapters';
+import { describe, expect, it } from 'vitest';
+import { makeApp, serve } from './service.js';
+
+const world: OnceWorld = {
+  idempotency: idempotency as OnceWorld['idempotency'],
+  rateLimit: rateLimit as OnceWorld['rateLimit'],
+  compressions: ['before', 'behind'],
+  parsers: [true, false],
+  async serve({ limiters, compression, parses, handle }) {
+    const app = makeApp();
+    if (compression === 'before') await app.register(compress, { threshold: 0 });
+    // Fastify reads a body between these two.
+    app.register(spillway, { limiters, hook: parses ? 'preHandler' : 'onRequest' });
+    if (compression === 'behind') await app.register(compress, { threshold: 0 });
+    app.post('/*', async (request, reply) => {
+      const path = request.url;
+      const read = async () => request.body;
+      const answer = await handle({ path, claim: claimOf(request), read });
+      const { status = 200, headers = {}, body, json } = answer;
+      reply.code(status).headers(headers);
+      return reply.send(json ?? (body instanceof Uint8Array ? Buffer.from(body) : body));
+    });
+    return askAt((await serve(app)).port);
+  },
+};
+
+repeats(world);
+repeatsAfterDepartures(world);
+
+describe('an answer', () => {
+  it.each<[string, (reply: FastifyReply) => unknown]>([
+    ['is returned', () => ({ a: 1 })],
+    ['is a text', (reply) => reply.send('text')],
+    ['is a stream that is returned', () => Readable.from([Buffer.from('a'), Buffer.from('b')])],
+    ['is a Response', () => new Response('web', { status: 202, headers: { 'x-own': '1' } })],
+    [
+      'is hijacked',
+      (reply) => {
+        reply.hijack();
+        reply.raw.writeHead(202, { 'content-type': 'text/own' });
+        reply.raw.write('by ');
+        reply.raw.end('hand');
+      },
+    ],
+    ['goes through a serializer', (reply) => reply.serializer(() => 'serialized').send({ a: 1 })],
+    ['is 404 of the app', (reply) => reply.callNotFound()],
+  ])('is kept that %s, past the hooks of the app', async (_, answer) => {
+    const app = makeApp();
+    app.register(spillway, { limiters: idempotency({ scope: () => 'ada' }) });
+    app.addHook('onRequest', async (_request, reply) => void reply.header('x-early', 'yes'));
+    app.addHook('onSend', async (_request, _reply, payload) =>
+      typeof payload === 'string' ? `<${payload}>` : payload,
+    );
+    let runs = 0;
+    app.post('/charges', async (_request, reply) => {
+      runs += 1;
+      return answer(reply);
+    });
+    const { ask } = askAt((await serve(app)).port);
+    const first = await ask();
+    const again = await ask();
+    expect([again.status, String(again.bytes), runs]).toEqual([
+      first.status,
+      String(first.bytes),
+      1,
+    ]);
+    expect(again.headers['content-type']).toBe(first.headers['content-type']);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+  });
+
+  it('is repeated with the fields that hooks before the guard have set, and ends for onResponse', async () => {
+    const app = makeApp();
+    const ended: unknown[] = [];
+    app.addHook('onRequest', async (_request, reply) => void reply.header('x-early', 'yes'));
+    app.addHook('onResponse', async (_request, reply) => void ended.push(reply.statusCode));
+    app.register(spillway, { limiters: idempotency({ scope: () => 'ada' }) });
+    app.post('/charges', async (_request, reply) => reply.code(201).send({ a: 1 }));
+    const { ask } = askAt((await serve(app)).port);
+    await ask();
+    expect((await ask()).headers['x-early']).toBe('yes');
+    expect(ended).toEqual([201, 201]);
+  });
+
+  it('is repeated without a connection too', async () => {
+    const app = makeApp();
+    app.register(spillway, { limiters: idempotency({ scope: () => 'ada' }) });
+    app.post('/charges', async (_request, reply) => reply.code(201).send({ a: 1 }));
+    const ask = () =>
+      app.inject({ method: 'POST', url: '/charges', headers: { 'idempotency-key': 'k' } });
+    const first = await ask();
+    const again = await ask();
+    expect([first.body, again.body, again.statusCode]).toEqual(['{"a":1}', '{"a":1}', 201]);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+  });
+});

@@ -1,0 +1,79 @@
+/**
+ * The answer that handlers have given by the context, seen when they are done: before middleware in front of the guard
+ * changes it, as compression does, and also when the client is gone, to whom Koa writes nothing.
+ */
+
+import type { AnswerWatcher } from '@spillway/core/adapter';
+import type { Context } from 'koa';
+
+/** Runs the handlers, and shows their answer to `watcher`. What they throw is thrown. */
+export async function watchAnswer(
+  ctx: Context,
+  watcher: AnswerWatcher,
+  next: () => Promise<unknown>,
+): Promise<unknown> {
+  let result: unknown;
+  try {
+    result = await next();
+  } catch (error) {
+    // Else it is seen when the error handler has answered.
+    if (!ctx.writable) await tell(ctx, watcher, statusOf(error), undefined);
+    throw error;
+  }
+  if (ctx.respond === false || ctx.headerSent) return result;
+  const body = bytesOf(ctx);
+  if (body) await tell(ctx, watcher, ctx.status, body);
+  else if (!ctx.writable) await drain(ctx, watcher);
+  return result;
+}
+
+/** The body that Koa will send as a whole; undefined if it is to be seen as it is sent. */
+function bytesOf({ method, status, body }: Context): Uint8Array | undefined {
+  if (method === 'HEAD' || status === 205 || status === 304) return undefined;
+  if (status === 204) return new Uint8Array();
+  if (body === null || body === undefined) return undefined; // middleware in front may have one
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return body;
+  return isJson(body) ? Buffer.from(JSON.stringify(body)) : undefined;
+}
+
+/** Whether Koa makes JSON of it: not of streams, blobs and responses. */
+function isJson(body: object): boolean {
+  const shape = Object.prototype.toString.call(body);
+  if (/^\[object (ReadableStream|Blob|Response)]$/.test(shape)) return false;
+  return typeof (body as { readonly pipe?: unknown }).pipe !== 'function';
+}
+
+/** Nobody reads it any more. */
+async function drain(ctx: Context, watcher: AnswerWatcher): Promise<void> {
+  const { body } = ctx as { body?: AsyncIterable<Uint8Array | string> | null };
+  watcher.head(ctx.status, (name) => fieldOf(ctx, name));
+  if (typeof body?.[Symbol.asyncIterator] === 'function') {
+    for await (const chunk of body) watcher.chunk(Buffer.from(chunk as Uint8Array));
+  }
+  await watcher.end();
+}
+
+async function tell(
+  ctx: Context,
+  watcher: AnswerWatcher,
+  status: number,
+  body: Uint8Array | undefined,
+): Promise<void> {
+  watcher.head(status, (name) => (body ? fieldOf(ctx, name) : undefined));
+  if (body) watcher.chunk(body);
+  await watcher.end();
+}
+
+function fieldOf({ res }: Context, name: string): string | undefined {
+  const value = res.getHeader(name);
+  if (value === undefined) return undefined;
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
+/** As Koa finds it. */
+function statusOf(error: unknown): number {
+  const { status, statusCode } = (error ?? {}) as Record<string, unknown>;
+  const own = status ?? statusCode;
+  return typeof own === 'number' && own >= 400 && own <= 599 ? own : 500;
+}

@@ -1,0 +1,142 @@
+/** Idempotency keys on both majors of Koa. */
+
+import { PassThrough, Readable } from 'node:stream';
+import { claimOf, idempotency, rateLimit, spillway } from '@spillway/koa';
+import type { Context, Middleware } from 'koa';
+import compress from 'koa-compress';
+import {
+  askAt,
+  type OnceWorld,
+  repeats,
+  repeatsAfterDepartures,
+  repeatsUncompressed,
+} from 'spillway-testkit/adapters';
+import { describe, expect, it } from 'vitest';
+import { KOA, serve } from './service.js';
+
+type Factory = (typeof KOA)[number]['Koa'];
+
+/** Reads JSON as the usual parsers do. */
+const parse: Middleware = async (ctx, next) => {
+  const request = ctx.request as { body?: unknown };
+  if (request.body === undefined) {
+    let text = '';
+    for await (const chunk of ctx.req) text += String(chunk);
+    request.body = JSON.parse(text || 'null');
+  }
+  await next();
+};
+
+function worldOf(Koa: Factory): OnceWorld {
+  return {
+    idempotency: idempotency as OnceWorld['idempotency'],
+    rateLimit: rateLimit as OnceWorld['rateLimit'],
+    compressions: ['before', 'behind'],
+    parsers: [true, false],
+    async serve({ limiters, compression, parses, handle }) {
+      const app = new Koa();
+      app.silent = true;
+      if (compression === 'before') app.use(compress());
+      if (parses) app.use(parse);
+      app.use(spillway(limiters));
+      if (compression === 'behind') app.use(compress());
+      app.use(parse);
+      app.use(async (ctx) => {
+        const read = async () => (ctx.request as { body?: unknown }).body;
+        const answer = await handle({ path: ctx.path, claim: claimOf(ctx), read });
+        const { status, headers = {}, body, json } = answer;
+        if (status !== undefined) ctx.status = status;
+        ctx.set(headers);
+        if (status !== 204)
+          ctx.body = json ?? (body instanceof Uint8Array ? Buffer.from(body) : body);
+      });
+      return askAt((await serve(app)).port);
+    },
+  };
+}
+
+describe.each(KOA)('Koa $major', ({ Koa }) => {
+  const world = worldOf(Koa);
+  repeats(world);
+  repeatsUncompressed(world);
+  repeatsAfterDepartures(world);
+
+  it.each<[string, (ctx: Context) => unknown]>([
+    ['no body, which is 404', () => undefined],
+    ['a status alone', (ctx) => Object.assign(ctx, { status: 202 })],
+    ['null', (ctx) => Object.assign(ctx, { body: null })],
+    ['a number', (ctx) => Object.assign(ctx, { body: 5 })],
+    ['a list', (ctx) => Object.assign(ctx, { body: [1, 2] })],
+    [
+      'a stream that is begun',
+      (ctx) => {
+        const stream = new PassThrough();
+        stream.write('a');
+        setImmediate(() => stream.end('b'));
+        ctx.body = stream;
+      },
+    ],
+    ['an HTTP error', (ctx) => ctx.throw(402, 'no money')],
+    [
+      'an error with fields of its own',
+      (ctx) => ctx.throw(402, 'no', { headers: { location: '/pay' } }),
+    ],
+    [
+      'a response that is written by hand',
+      (ctx) => {
+        ctx.respond = false;
+        ctx.res.writeHead(202, { 'Content-Type': 'text/own' });
+        ctx.res.end('by hand');
+      },
+    ],
+    [
+      'a body of middleware behind the guard',
+      async (ctx) => {
+        await Promise.resolve();
+        ctx.body = Readable.from([Buffer.from('late')]);
+      },
+    ],
+  ])('keeps %s', async (_, answer) => {
+    const app = new Koa();
+    app.silent = true;
+    let runs = 0;
+    app.use(spillway(idempotency({ scope: () => 'ada' })));
+    app.use((ctx) => {
+      runs += 1;
+      return answer(ctx) as undefined;
+    });
+    const { ask } = askAt((await serve(app)).port);
+    const first = await ask();
+    const again = await ask();
+    expect([again.status, String(again.bytes), runs]).toEqual([
+      first.status,
+      String(first.bytes),
+      1,
+    ]);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    for (const name of ['content-type', 'location']) {
+      expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);
+    }
+  });
+
+  it('asks no own answer to a refusal about a repeat, and shows the repeat to middleware in front', async () => {
+    const app = new Koa();
+    const seen: unknown[] = [];
+    app.use(async (ctx, next) => {
+      await next();
+      seen.push([ctx.status, String(ctx.body)]);
+    });
+    const onRefused = () => seen.push('asked');
+    app.use(spillway(idempotency({ scope: () => 'ada' }), { onRefused }));
+    app.use((ctx) => {
+      ctx.body = 'hello';
+    });
+    const { ask } = askAt((await serve(app)).port);
+    await ask();
+    expect(String((await ask()).bytes)).toBe('hello');
+    expect(seen).toEqual([
+      [200, 'hello'],
+      [200, 'hello'],
+    ]);
+  });
+});

@@ -1,0 +1,207 @@
+/** Idempotency keys in Nest, on both platforms. */
+
+import { Readable } from 'node:stream';
+import fastifyCompress from '@fastify/compress';
+import { Controller, HttpException, Post, Req, Res, StreamableFile } from '@nestjs/common';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import {
+  claimOf,
+  Idempotent,
+  idempotency,
+  rateLimit,
+  SpillwayModule,
+  type SpillwayOptions,
+} from '@spillway/nestjs';
+import compression from 'compression';
+import { type Observable, of } from 'rxjs';
+import {
+  askAt,
+  type OnceAnswer,
+  type OnceApp,
+  type OnceWorld,
+  repeats,
+  repeatsAfterDepartures,
+  repeatsUncompressed,
+} from 'spillway-testkit/adapters';
+import { describe, expect, it } from 'vitest';
+import { create, type MakeAdapter, PLATFORMS, serve } from './service.js';
+
+interface Place {
+  readonly adapter: MakeAdapter;
+  readonly isFastify: boolean;
+}
+
+const PLACES: readonly (readonly [string, Place])[] = PLATFORMS.map(([name, { adapter }]) => [
+  name,
+  { adapter, isFastify: name === 'Fastify' },
+]);
+
+function worldOf({ adapter, isFastify }: Place): OnceWorld {
+  return {
+    idempotency: idempotency as OnceWorld['idempotency'],
+    rateLimit: rateLimit as OnceWorld['rateLimit'],
+    compressions: ['before'],
+    parsers: [true], // Nest's guards stand behind it
+    async serve({ limiters, compression: place, handle }) {
+      const options = { limiters: limiters as SpillwayOptions['limiters'] };
+      const imports = [SpillwayModule.forRoot(options)];
+      const metadata = { imports, controllers: [controllerOf(handle)] };
+      const { port } = await serve(adapter, metadata, async (app) => {
+        if (place && isFastify) await app.getHttpAdapter().getInstance().register(fastifyCompress);
+        else if (place) app.use(compression());
+      });
+      return askAt(port);
+    },
+  };
+}
+
+interface PlatformReply {
+  status(status: number): PlatformReply;
+  header(name: string, value: string): PlatformReply;
+  send(body?: unknown): unknown;
+}
+
+function controllerOf(handle: OnceApp['handle']): new () => object {
+  class Charges {
+    async charge(request: Request & { body?: unknown }, reply: PlatformReply): Promise<unknown> {
+      const read = async () => request.body;
+      const answer: OnceAnswer = await handle({ path: request.url, claim: claimOf(request), read });
+      reply.status(answer.status ?? 200);
+      for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value);
+      const { body, json } = answer;
+      if (json) return json;
+      const type = answer.headers?.['content-type'] ?? 'application/octet-stream';
+      if (body instanceof Readable) return new StreamableFile(body, { type });
+      if (body instanceof Uint8Array) return new StreamableFile(body, { type });
+      return body;
+    }
+  }
+  Controller()(Charges);
+  const descriptor = Object.getOwnPropertyDescriptor(Charges.prototype, 'charge');
+  Post(['charges', 'refunds'])(Charges.prototype, 'charge', descriptor as PropertyDescriptor);
+  Req()(Charges.prototype, 'charge', 0);
+  Res({ passthrough: true })(Charges.prototype, 'charge', 1);
+  return Charges;
+}
+
+let runs = 0;
+const scope = () => 'ada';
+
+@Controller()
+class Answers {
+  @Post('promise')
+  @Idempotent({ scope })
+  async promise(): Promise<object> {
+    runs += 1;
+    return { a: 1 };
+  }
+
+  @Post('observable')
+  @Idempotent({ scope })
+  observable(): Observable<object> {
+    runs += 1;
+    return of({ a: 1 });
+  }
+
+  @Post('exception')
+  @Idempotent({ scope })
+  exception(): never {
+    runs += 1;
+    throw new HttpException('no money', 402);
+  }
+
+  @Post('by-hand')
+  @Idempotent({ scope })
+  byHand(reply: PlatformReply): void {
+    runs += 1;
+    reply.status(202).header('location', '/1').send('by hand');
+  }
+
+  @Post('nothing')
+  @Idempotent({ scope })
+  nothing(): void {
+    runs += 1;
+  }
+}
+
+@Controller()
+class Longer {
+  @Post('longer')
+  @Idempotent({ scope, lease: '1m' })
+  longer(): string {
+    return 'longer';
+  }
+}
+
+Res()(Answers.prototype, 'byHand', 0);
+
+describe.each(PLACES)('Nest on %s', (_, place) => {
+  const world = worldOf(place);
+  repeats(world);
+  if (!place.isFastify) repeatsUncompressed(world);
+  repeatsAfterDepartures(world);
+
+  it.each(['promise', 'observable', 'exception', 'by-hand', 'nothing'])(
+    'keeps the answer of a decorated method: %s',
+    async (path) => {
+      runs = 0;
+      const metadata = { imports: [SpillwayModule.forRoot()], controllers: [Answers] };
+      const { port } = await serve(place.adapter, metadata);
+      const { ask } = askAt(port);
+      const first = await ask({ path: `/${path}` });
+      const again = await ask({ path: `/${path}` });
+      expect([again.status, String(again.bytes), runs]).toEqual([
+        first.status,
+        String(first.bytes),
+        1,
+      ]);
+      expect(again.headers['idempotency-replayed']).toBe('true');
+      for (const name of ['content-type', 'location']) {
+        expect([name, again.headers[name]]).toEqual([name, first.headers[name]]);
+      }
+    },
+  );
+
+  it('answers 422 to the key of one method at another', async () => {
+    const metadata = { imports: [SpillwayModule.forRoot()], controllers: [Answers] };
+    const { ask } = askAt((await serve(place.adapter, metadata)).port);
+    await ask({ path: '/promise' });
+    expect((await ask({ path: '/observable' })).status).toBe(422);
+  });
+
+  it('overrides the one of the module by its name', async () => {
+    const limiters = [idempotency({ scope: () => undefined })];
+    const metadata = { imports: [SpillwayModule.forRoot({ limiters })], controllers: [Longer] };
+    const { ask } = askAt((await serve(place.adapter, metadata)).port);
+    expect((await ask({ path: '/longer' })).status).toBe(201);
+    expect((await ask({ path: '/longer' })).headers['idempotency-replayed']).toBe('true');
+  });
+});
+
+describe('@Idempotent', () => {
+  it('throws where it stands for wrong options, and for a second one of its name', () => {
+    expect(() => Idempotent({} as never)).toThrow('SPW_SCOPE_INVALID');
+    expect(() => {
+      class Twice {
+        @Idempotent({ scope })
+        @Idempotent({ scope, lease: '1m' })
+        charge(): void {}
+      }
+      return Twice;
+    }).toThrow('SPW_NAME_CONFLICT');
+  });
+
+  it('throws on a method that is no HTTP route when the app is made', async () => {
+    @WebSocketGateway()
+    class Charges {
+      @SubscribeMessage('charge')
+      @Idempotent({ scope })
+      charge(): void {}
+    }
+    const metadata = { imports: [SpillwayModule.forRoot()], providers: [Charges] };
+    const app = await create(PLATFORMS[0][1].adapter, metadata);
+    app.useWebSocketAdapter(new WsAdapter(app));
+    await expect(app.init()).rejects.toThrow('SPW_CAPTURE_MISSING');
+  });
+});

@@ -1,0 +1,87 @@
+-- Claims (see docs/algorithms.md; packages/core/src/algorithms/claims/step.ts does the same).
+--
+-- Takes: `now`, `lifetime`, `call`, `format`, `match`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number` and the
+-- operations (shared.lua). Gives: `claims`.
+--
+-- Stored, format 1: a string, the end in microseconds, then `r` if it runs or `d` if it is done, the owner (16
+-- characters), and the note. The id of a step is its owner, and for DONE the note behind it.
+
+local function claims()
+  local MAX_LEASE, MAX_KEEP = 86400000000, 34560000000000
+  local FREE, RUNNING, KEPT = 0, 1, 2
+  local sub = string.sub
+
+  -- What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock.
+  local function view(step, text)
+    local ends, letter, rest = match(text, '^(%d+)([rd])(.*)$')
+    local size = #(rest or '')
+    -- What is no owner or no note here would spoil the reply, and with it the answers to other groups.
+    if size < 16 or size > (letter == 'r' and 16 or 272) or match(rest, '[^ -~]') or match(sub(rest, 1, 16), '[^%w_-]') then
+      error(CORRUPT)
+    end
+    ends = tonumber(ends)
+    if ends <= now then
+      return
+    end
+    local runs = letter == 'r'
+    if ends > now + (runs and MAX_LEASE or MAX_KEEP) then
+      ends, step.cut = now + (runs and step.lease or step.keep), true
+    end
+    step.state, step.ends, step.owner, step.note = runs and RUNNING or KEPT, ends, sub(rest, 1, 16), sub(rest, 17)
+  end
+
+  local function judge(step, key)
+    local op = step.op
+    step.state, step.ends, step.owner, step.note, step.cut = FREE, 0, '', '', false
+    local text = op ~= RESET and call('GET', key)
+    if text then
+      view(step, text)
+    end
+    local own = step.state ~= FREE and step.owner == sub(step.id, 1, 16)
+    if op == RESET then
+      return true
+    elseif op == PUT then
+      return own and step.state == RUNNING
+    end
+    return step.state == FREE or (own and (step.state == RUNNING or op == DONE))
+  end
+
+  local function write(step, key)
+    local letter = step.state == RUNNING and 'r' or 'd'
+    call('SET', key, format('%d', step.ends) .. letter .. step.owner .. step.note, 'PX', lifetime(step.ends - now))
+  end
+
+  local function apply(step, key, go)
+    local op, passes = step.op, step.passes
+    if op == RESET or (op == PUT and passes) then
+      call('DEL', key)
+      step.state = FREE
+    elseif op == DONE then
+      if passes and step.state ~= KEPT then
+        step.state, step.ends, step.owner, step.note = KEPT, now + step.keep, sub(step.id, 1, 16), sub(step.id, 17)
+        write(step, key)
+      end
+    elseif passes and (op == RECORD or (op <= SHADOW and go)) then
+      step.state, step.ends, step.owner, step.note = RUNNING, now + step.lease, sub(step.id, 1, 16), ''
+      write(step, key)
+    elseif step.cut and op <= SHADOW then
+      write(step, key)
+    end
+    reply_size = reply_size + 1
+    reply[reply_size] = step.state * 2 + (passes and 1 or 0)
+    if step.state ~= FREE then
+      reply[reply_size + 1] = step.ends - now
+      -- A letter before it, so that no client takes it for a number or for JSON.
+      reply[reply_size + 2] = 'k' .. step.owner .. step.note
+      reply_size = reply_size + 2
+    end
+  end
+
+  return function(op)
+    local lease, keep = number(), number()
+    return {
+      op = op, judge = judge, apply = apply, passes = false, lease = lease, keep = keep,
+      named = true, again = false, id = '', state = FREE, ends = 0, owner = '', note = '', cut = false,
+    }
+  end
+end

@@ -1,0 +1,78 @@
+/// <reference path="../lua.d.ts" />
+/** The values of the store in Redis: each is a text under a name beside its claim's, and expires by itself. */
+
+import type { Clock } from '@spillway/core';
+import {
+  type ApplyOptions,
+  bytesOfText,
+  checkValue,
+  textOfBytes,
+  type ValueName,
+  type Values,
+  valueCode,
+} from '@spillway/core/store';
+import type { KeyNamer } from '../codec/keys.js';
+import { scriptOf } from '../codec/script.js';
+import { noReply } from '../failures.js';
+import getting from '../lua/value-get.lua';
+import setting from '../lua/value-set.lua';
+import type { Transport } from './transport.js';
+
+/** By a test's clock a value ends as its text says; Redis drops it after ten real minutes. */
+const TEST_MS = 600_000;
+
+export class RedisValues implements Values {
+  private readonly setting = scriptOf(setting);
+  private readonly getting = scriptOf(getting);
+  private readonly transport: Transport;
+  private readonly nameOf: KeyNamer;
+  private readonly testClock: Clock | undefined;
+
+  constructor(transport: Transport, nameOf: KeyNamer, testClock?: Clock) {
+    this.transport = transport;
+    this.nameOf = nameOf;
+    this.testClock = testClock;
+  }
+
+  /** @throws SpillwayError `SPW_VALUE_INVALID`, `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
+  async set(
+    name: ValueName,
+    bytes: Uint8Array,
+    ttlUs: number,
+    options?: ApplyOptions,
+  ): Promise<void> {
+    checkValue(bytes, ttlUs);
+    const { testClock } = this;
+    const text = textOfBytes(bytes);
+    const args = testClock
+      ? [`${testClock.nowUs() + ttlUs}:${text}`, `${TEST_MS}`]
+      : [text, `${Math.ceil(ttlUs / 1000)}`];
+    const reply = await this.run(this.setting, name, args, options);
+    if (Number(reply) !== 1) throw noReply();
+  }
+
+  /** @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
+  async get(name: ValueName, options?: ApplyOptions): Promise<Uint8Array | undefined> {
+    const reply = await this.run(this.getting, name, [], options);
+    if (reply === null || reply === undefined) return undefined;
+    if (typeof reply !== 'string') throw noReply();
+    const text = this.testClock ? unexpired(reply, this.testClock.nowUs()) : reply;
+    return text === undefined ? undefined : bytesOfText(text);
+  }
+
+  private run(
+    script: typeof this.setting,
+    { limiter, key, id }: ValueName,
+    args: string[],
+    options: ApplyOptions | undefined,
+  ): Promise<unknown> {
+    const deadlineUs = options?.deadlineUs ?? Infinity;
+    const names = [this.nameOf(limiter, key, valueCode(id))];
+    return this.transport.run(script, names, args, { deadlineUs });
+  }
+}
+
+function unexpired(reply: string, nowUs: number): string | undefined {
+  const at = reply.indexOf(':');
+  return Number(reply.slice(0, at)) > nowUs ? reply.slice(at + 1) : undefined;
+}

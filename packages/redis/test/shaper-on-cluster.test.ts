@@ -1,0 +1,92 @@
+/** A shaper on a Redis Cluster, whose keys lie on several servers. */
+
+import { createShaper, type Shaper } from '@spillway/core';
+import slotOf from 'cluster-key-slot';
+import { Cluster, type Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { redisStore } from '../src/index.js';
+
+/** Of a name that is no limiter's: only the key says where it lies. */
+const placeOf = (key: string) => slotOf(`spw:{${key}}carriers`);
+const KEYS = ['north', 'south', 'east'];
+
+describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {
+  let servers: RedisServer[] = [];
+  let nodes: Redis[] = [];
+  let client: Cluster;
+  let shaper: Shaper;
+
+  beforeAll(async () => {
+    ({ servers, nodes } = await startCluster());
+    client = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
+    const parts = new Set(KEYS.map((key) => Math.floor((placeOf(key) * servers.length) / 16_384)));
+    expect(parts.size).toBeGreaterThan(1);
+  });
+  afterAll(async () => {
+    for (const each of [client, ...nodes]) each?.disconnect();
+    for (const server of servers) await server.kill();
+  });
+  beforeEach(async () => {
+    for (const node of nodes) await node.flushall();
+    // Two starts of a key may be promised: one now, one in an hour.
+    shaper = createShaper(
+      { name: 'carriers', limit: 1, window: '1h', maxWait: '61m' },
+      { store: redisStore(client), onStoreError: 'deny', storeTimeout: '5s' },
+    );
+  });
+  afterEach(() => shaper.close());
+
+  /** How long each key would be waited for, in hours. */
+  async function waits(): Promise<number[]> {
+    const ms = await Promise.all(KEYS.map((key) => shaper.waitOf(key)));
+    return ms.map((wait) => Math.round(wait / 3_600_000));
+  }
+
+  it('takes the first key whose wait is not too long, and nothing of the others', async () => {
+    const taken: (string | false)[] = [];
+    for (let i = 0; i < 7; i += 1) {
+      const reserved = await shaper.reserveFirst(KEYS);
+      taken.push(reserved.allowed && reserved.key);
+    }
+    expect(taken).toEqual(['north', 'north', 'south', 'south', 'east', 'east', false]);
+    expect(await waits()).toEqual([2, 2, 2]);
+  });
+
+  it('tells the shortest wait if all are too long, and takes nothing', async () => {
+    for (const key of KEYS) await shaper.reserve(key);
+    await shaper.reserve('north');
+    await shaper.pause('south', '3h');
+    await shaper.reserve('east');
+    await shaper.reserve('east');
+    const before = await waits();
+    const refused = await shaper.reserveFirst(KEYS);
+    expect(refused).toMatchObject({ allowed: false, reason: 'wait' });
+    expect(refused.allowed || Math.round(refused.wouldWaitMs / 3_600_000)).toBe(2);
+    expect(await waits()).toEqual(before);
+  });
+
+  it('by many at once promises no more than the longest waits allow, and loses nothing', async () => {
+    const asked = Array.from({ length: 30 }, (_, i) =>
+      shaper.reserveFirst(i % 2 === 0 ? KEYS : [...KEYS].reverse()),
+    );
+    const all = await Promise.all(asked);
+    const taken = all.filter(({ allowed }) => allowed).map(({ key }) => key);
+    // Whoever met the moment of another that was put back was refused too early: ask again.
+    for (let i = 0; i < 6; i += 1) {
+      const again = await shaper.reserveFirst(KEYS);
+      if (again.allowed) taken.push(again.key);
+    }
+    expect(taken.sort()).toEqual(['east', 'east', 'north', 'north', 'south', 'south']);
+    expect(await waits()).toEqual([2, 2, 2]);
+  });
+
+  it('gives back the slot of the key that was taken', async () => {
+    await shaper.reserve('north');
+    await shaper.reserve('north');
+    const reserved = await shaper.reserveFirst(KEYS);
+    expect(reserved).toMatchObject({ allowed: true, key: 'south', delayMs: 0 });
+    if (reserved.allowed) reserved.cancel();
+    await expect.poll(waits).toEqual([2, 0, 0]);
+  });
+});
