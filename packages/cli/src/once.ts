@@ -13,17 +13,17 @@ import { claimJson, claimTable } from './once-output.js';
 import { print } from './output.js';
 import { UsageError } from './usage-error.js';
 
-export interface ClaimOptions extends CommonOptions, AnywayOption {
+interface ClaimOptions extends CommonOptions, AnywayOption {
   readonly limiter: string;
   readonly scope: string;
   readonly key: string;
 }
 
-export interface ShowOptions extends ClaimOptions {
+interface ShowOptions extends ClaimOptions {
   readonly body?: true;
 }
 
-export interface DropOptions extends ClaimOptions {
+interface DropOptions extends ClaimOptions {
   readonly because: string;
   readonly by?: string;
   readonly running?: true;

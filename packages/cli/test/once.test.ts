@@ -10,6 +10,8 @@ import { because, commandOnRedis } from './command.js';
 
 const BODY = 'ada@example.com\u001b[2J';
 const WITHIN = { timeout: 10_000 };
+/** With a lease that is not renewed within a test. */
+const once = idempotency({ scope: () => 'ada', lease: '1h' });
 const on = ['--scope', 'ada', '--key', 'order-17'];
 
 describe.skipIf(redisProgram === null)('spillway once', () => {
@@ -24,7 +26,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
       begin = resolve;
     });
     const store = redisStore(redis(), { logger: false });
-    const guard = nodeGuard(idempotency({ scope: () => 'ada' }), { store, storeTimeout: '5s' });
+    const guard = nodeGuard(once, { store, storeTimeout: '5s' });
     const { port } = await serveListener(async (req, res) => {
       if (!(await guard(req, res))) return;
       runs += 1;
@@ -141,7 +143,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
   it('finds keys that the store hides', async () => {
     const env = { SPILLWAY_HASH_KEYS: 'secret' };
     const store = redisStore(redis(), { hashKeys: 'secret', logger: false });
-    const guard = nodeGuard(idempotency({ scope: () => 'ada' }), { store, storeTimeout: '5s' });
+    const guard = nodeGuard(once, { store, storeTimeout: '5s' });
     const { port } = await serveListener(async (req, res) => {
       if (await guard(req, res)) res.end('ok');
     });
