@@ -37,10 +37,11 @@ await run('busy', 'more than all can take: South helps out', 2 * rows);
 await run('quiet', 'a few messages again', rows);
 
 tell('stop');
-await Promise.all(exits);
+const codes = await Promise.all(exits);
 north.close();
 south.close();
 report.summary();
+if (codes.some(([code]) => code > 0)) process.exitCode = 1; // a worker has ended by an error
 
 /** Has the workers send at this pace for so many rows. */
 async function run(phase, text, count) {

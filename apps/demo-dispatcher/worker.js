@@ -57,9 +57,17 @@ async function dispatch(text) {
     const carrier = carrierOf(slot.key);
     const response = await send(`${urls[carrier]}/${slot.key}`, text);
     if (response.status !== 429) return;
-    const pause = `${response.headers.get('retry-after')}s`;
-    // The whole carrier is shut, and no worker is to ask it before that.
-    await Promise.all(linesOf(carrier).map((line) => shaper.pause(line, pause)));
+    await shut(carrier, Number(response.headers.get('retry-after')));
+  }
+}
+
+/** The whole carrier is shut, and no worker is to ask it before that. */
+async function shut(carrier, seconds) {
+  try {
+    await Promise.all(linesOf(carrier).map((line) => shaper.pause(line, `${seconds}s`)));
+  } catch (error) {
+    if (error.code !== 'SPW_STORE_UNAVAILABLE') throw error;
+    await sleep(seconds * 1000); // nobody else can be told: this worker keeps away by itself
   }
 }
 

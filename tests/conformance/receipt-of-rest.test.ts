@@ -41,7 +41,8 @@ async function giveBack(store: Store, rule: Rule, key: string, parts: readonly n
 /** What differs between two answers of one store is when they were given. */
 function spentUs(answer: Answer): number {
   if ('tatUs' in answer) return answer.tatUs - answer.nowUs;
-  return 'used' in answer ? answer.used : answer.current;
+  if ('used' in answer) return answer.used;
+  return 'current' in answer ? answer.current : Number.NaN;
 }
 
 const CLOCK = new ManualClock(1_800_000_000_000_000);

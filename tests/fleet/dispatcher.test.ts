@@ -13,7 +13,7 @@ const PER_SECOND = 4;
 const LINES = ['north-1', 'north-2', 'south-1'];
 
 /** Runs the demo to its end. */
-async function run(own: Readonly<Record<string, string>>) {
+async function run(own: Readonly<Record<string, string>>, onText?: (text: string) => void) {
   const { REDIS_URL: _, ...env } = process.env;
   const file = join(ROOT, 'apps', 'demo-dispatcher', 'start.js');
   const child = spawn(process.execPath, [file], { env: { ...env, ...own } });
@@ -22,6 +22,7 @@ async function run(own: Readonly<Record<string, string>>) {
   let errors = '';
   child.stdout.on('data', (chunk) => {
     text += String(chunk);
+    onText?.(text);
   });
   child.stderr.on('data', (chunk) => {
     errors += String(chunk);
@@ -53,6 +54,24 @@ describe('the dispatcher', () => {
       }
       const workers = new Set([...text.matchAll(/(\d)\+\d+/g)].map(([, worker]) => worker));
       expect(workers.size).toBe(8);
+    },
+  );
+
+  it.skipIf(redisProgram === null).each(['freeze', 'kill'] as const)(
+    'loses no worker to an outage, in which a carrier refuses too: %s',
+    async (way) => {
+      const redis = await RedisServer.up();
+      let isOut = false;
+      // From the first row of the busy time on, to the end: each 40th message shuts North meanwhile.
+      const { code, text, errors } = await run({ REDIS_URL: redis.url, SECONDS: '12' }, (said) => {
+        if (isOut || !said.includes('  4.0 s')) return;
+        isOut = true;
+        void redis[way]();
+      });
+      expect(isOut).toBe(true);
+      expect(text.slice(text.indexOf('  4.5 s'))).toContain('!');
+      // What a process that ends by an error says last.
+      expect([code, errors.match(/^Node\.js v/gm)]).toEqual([0, null]);
     },
   );
 

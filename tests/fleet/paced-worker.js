@@ -1,36 +1,47 @@
-/** One process of a fleet: schedules jobs of a shaper that all share, and tells its slots and its starts. */
+/** One process of a fleet: schedules jobs of a shaper that all share, and tells its slots and starts by the store's clock. */
 
 import { createShaper } from '@spillway/core';
-import { delayOf } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
+import { StoreClock, toldStore } from 'spillway-testkit/store-clock';
 
-const [url, limit, jobs] = process.argv.slice(2);
+const [url, limit, jobs, abortShare] = process.argv.slice(2);
 const redis = new Redis(url);
-const shared = redisStore(redis);
-const say = (told) => process.stdout.write(`${JSON.stringify(told)}\n`);
-
-/** Tells what the store grants, by the store's clock. */
-const store = {
-  sync: false,
-  async apply(steps, options) {
-    const answers = await shared.apply(steps, options);
-    for (const [i, { op, rule }] of steps.entries()) {
-      const answer = answers[i];
-      if (op === 'take' && answer.allowed) {
-        say({ slotMs: answer.nowUs / 1_000 + delayOf(rule, answer) });
-      }
-    }
-    return answers;
-  },
-};
-
+const say = (told) => process.send(told);
+const store = toldStore(redisStore(redis), {
+  onSlot: (slotMs) => say({ slotMs }),
+  onGivenBack: () => say({ isGivenBack: true }),
+});
 const shaper = createShaper(
-  { name: 'partner', limit: Number(limit), window: '1s' },
+  { name: 'partner', limit: Number(limit), window: '1s', maxWait: '10m' },
   { store, onStoreError: 'deny', storeTimeout: '5s' },
 );
-await redis.ping();
-const work = () => say({ startMs: performance.timeOrigin + performance.now() });
-await Promise.all(Array.from({ length: Number(jobs) }, () => shaper.schedule('acme', work)));
-await shaper.close();
-await redis.quit();
+const clock = new StoreClock(redis);
+await clock.start();
+
+const work = () => say({ startMs: clock.latestMs() });
+const one = () => {
+  const abort = new AbortController();
+  const isAborted = Math.random() < Number(abortShare);
+  // At any time before most of them start.
+  if (isAborted) setTimeout(() => abort.abort('aborted'), Math.random() * 5_000);
+  return shaper.schedule('acme', work, { signal: abort.signal }).catch((reason) => {
+    if (reason !== 'aborted') throw reason;
+    say({ isAborted: true });
+  });
+};
+
+say({ isReady: true });
+process.once('disconnect', () => process.exit());
+process.once('message', async () => {
+  const all = [];
+  for (let i = 0; i < Number(jobs); i += 1) {
+    all.push(one());
+    if (i % 5 === 4) await redis.ping(); // so that the slots of all processes are mixed
+  }
+  await Promise.all(all);
+  clock.stop();
+  await shaper.close();
+  await redis.quit();
+  process.disconnect();
+});

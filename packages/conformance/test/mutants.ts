@@ -139,7 +139,7 @@ const keys: readonly Mutant[] = [
 
 /** The rule with a window, or leases, longer by so many microseconds. */
 function longer(rule: Rule, us: number): Rule {
-  return rule.machine === 'leases'
+  return 'leaseUs' in rule
     ? { ...rule, leaseUs: rule.leaseUs + us }
     : { ...rule, windowUs: rule.windowUs + us };
 }

@@ -1,7 +1,7 @@
 /** Stores that are wrong in one way each about a `put` of less, or of more, than was granted. */
 
 import type { Step } from '@spillway/core';
-import { type Mutant, steps } from './mutant.js';
+import { type Mutant, mutant, steps } from './mutant.js';
 
 const IN_TURNS = 'gives back a grant in several puts';
 const AT_MOST = 'gives back at most what was granted';
@@ -53,6 +53,16 @@ export const putMutants: readonly Mutant[] = [
     'gives back the whole grant whatever is asked (in a generated trace)',
     'replays fixed-window',
     (step, units) => (step.cost < units ? { ...step, cost: units } : step),
+  ),
+  mutant(
+    'gives back nothing beside a put of nothing',
+    'gives back a grant beside',
+    (right, group) =>
+      right.apply(
+        group.some(({ op, cost }) => op === 'put' && cost === 0)
+          ? group.map((step) => (step.op === 'put' ? { ...step, op: 'look' } : step))
+          : group,
+      ),
   ),
   steps('gives back no permit for a cost above 1', 'gives back one permit', (step) =>
     step.op === 'put' && step.rule.machine === 'leases' && step.cost > 1

@@ -237,4 +237,17 @@ describe('consumeFirst', () => {
     expect(limiters.consumeFirst(carriers.slice(1))).toMatchObject({ alternative: 0 });
     expect(used('carrier-0', 'carrier-1')).toEqual([0, 1]);
   });
+
+  it('reads none of more than 1,000 alternatives', () => {
+    let read = 0;
+    const counted = new Proxy(via('x'), {
+      ownKeys(target) {
+        read += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    const carriers = Array.from({ length: 1_001 }, () => counted);
+    expect(() => setUp().limiters.consumeFirst(carriers)).toThrow(/SPW_GROUP_TOO_LARGE/);
+    expect(read).toBe(0);
+  });
 });

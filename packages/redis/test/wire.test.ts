@@ -51,7 +51,7 @@ it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
     { rule: bucket, op: 'put', cost: 9, receipt },
     'g 5 12000000 60000000 1 1000000007 3',
   ],
-  ['a put of nothing', { rule: bucket, op: 'put' }, 'g 4 0 60000000 1'],
+  ['a put of nothing', { rule: bucket, op: 'put' }, 'g 9 0 60000000 1'],
   ['a take that may wait', { rule: paced }, 'q 1 250000 30500000 250000 1'],
   ['a take that may wait, of sevenths', { rule: sevenths }, 'q 1 142857 30285714 142857 7 1 2 1'],
   ['too large a take that may wait', { rule: paced, cost: 3 }, 'q 1 30500001 30500000 250000 1'],

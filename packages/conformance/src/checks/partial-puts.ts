@@ -1,10 +1,10 @@
 /** Checks of partial puts: a `put` gives back as many units as it is asked for, but at most those of its receipt. */
 
-import type { Algorithm } from '@spillway/core';
+import type { Algorithm, Step } from '@spillway/core';
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
-import { check, expectEqual, expectSame, lease, type Probe, receiptOf } from '../probe.js';
+import { check, expectEqual, expectSame, lease, type Probe, receiptOf, step } from '../probe.js';
 import { ALGORITHMS } from '../rules.js';
 
 const SECOND_US = 1_000_000;
@@ -17,6 +17,9 @@ export function partialPutChecks(harness: Harness): Check[] {
       ),
       check(`gives back at most what was granted (${algorithm})`, harness, (probe) =>
         givesBackAtMost(probe, algorithm),
+      ),
+      check(`gives back a grant beside one of nothing (${algorithm})`, harness, (probe) =>
+        givesBackBesideNothing(probe, algorithm),
       ),
       check(`gives back some of a grant while it counts (${algorithm})`, harness, (probe) =>
         givesBackUntilTheEnd(probe, algorithm),
@@ -85,6 +88,40 @@ async function givesBackAtMost(probe: Probe, algorithm: Algorithm): Promise<void
   await probe.ask('take', subject, 6);
   const put = await grantOf(probe, subject, 0);
   await put(3, false, 4);
+}
+
+/** A put of nothing does not keep the others of its group from giving back: units, a permit, or nothing as well. */
+async function givesBackBesideNothing(probe: Probe, algorithm: Algorithm): Promise<void> {
+  const rule = makeRule(algorithm, 10, SECOND_US);
+  const units = probe.fresh(rule);
+  const permits = probe.fresh(makeLeasesRule(3, 10 * SECOND_US));
+  const { answer } = await probe.ask('take', units, 4);
+  await probe.ask('take', permits, 1, lease(1));
+  const receipt = receiptOf(answer, 4);
+  const nothing = [
+    step('put', probe.fresh(rule), 0, { receipt: receiptOf(answer, 0) }),
+    step('put', probe.fresh(rule), 0, { receipt }),
+  ];
+  const put = step('put', units, 4, { receipt });
+  const release = step('put', permits, 1, { receipt: { ...receipt, units: 1 }, ...lease(1) });
+  for (const [group, remaining] of [
+    [nothing, [10, 10]],
+    [
+      [nothing[0] as Step, put],
+      [10, 10],
+    ],
+    [
+      [release, nothing[1] as Step],
+      [3, 10],
+    ],
+  ] as const) {
+    const answers = await probe.apply(group);
+    for (const [at, one] of group.entries()) {
+      const told = `put of ${one.cost} in a group of ${group.length}`;
+      expectEqual(`${told}: allowed`, one.cost > 0, answers[at]?.allowed ?? true);
+      expectEqual(`${told}: remaining`, remaining[at] as number, answers[at]?.remaining ?? -1);
+    }
+  }
 }
 
 /** When a grant of 5 counts no more, and how many of 10 units are then left if 2 were given back a moment before. */

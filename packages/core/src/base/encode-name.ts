@@ -10,12 +10,13 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 export interface EncodeNameOptions {
   /**
    * Makes a short text out of a long one, such as its SHA-256 in hexadecimal digits. It is given limiters and keys of
-   * more than 256 UTF-16 units, escaped already, and the id of each claim. Without it they stand in the name as they are.
+   * more than 256 UTF-16 units, escaped already, and the id of each claim. Without it they stand in the name as they
+   * are.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
-   * Makes the text that stands for every key and id, for keys that nobody may read in the store. It begins with `#` and has no
-   * braces.
+   * Makes the text that stands for every key and id, for keys that nobody may read in the store. It begins with `#` and
+   * has no braces.
    */
   readonly hide?: ((key: string) => string) | undefined;
 }
@@ -23,8 +24,9 @@ export interface EncodeNameOptions {
 /**
  * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have the
  * same name. A key that is hashed or hidden begins with `#`; no other does. Of a code with a `:`, as steps with a claim
- * have it, the text behind is hidden or hashed like a key, and `#` stands in place of the `:`. Names have no control characters and are
- * valid Unicode, so that any database can store them. A database must compare them exactly: `Ada` and `ada` differ.
+ * have it, the text behind is hidden or hashed like a key, and `#` stands in place of the `:`. Names have no control
+ * characters and are valid Unicode, so that any database can store them. A database must compare them exactly: `Ada`
+ * and `ada` differ.
  *
  * @example
  * ```ts run

@@ -12,8 +12,8 @@ export function concernsClaims({ op, rule, claim }: Step): boolean {
 }
 
 /**
- * @throws SpillwayError `SPW_GROUP_INVALID` if the rule is of another algorithm, the step names no claim though it is no
- * `reset`, its cost is not 1, the claim is not what it must be, or another rule is to stand in for it
+ * @throws SpillwayError `SPW_GROUP_INVALID` if the rule is of another algorithm, the step names no claim though it is
+ * no `reset`, its cost is not 1, the claim is not what it must be, or another rule is to stand in for it
  */
 export function checkClaim({ op, limiter, rule, cost, claim, onStoreError }: Step): void {
   const invalid = (why: string) =>

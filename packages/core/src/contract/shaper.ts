@@ -76,6 +76,8 @@ export interface Shaper {
   ): Promise<T>;
   /** How long somebody would wait who came now, in milliseconds, for pauses too. Takes nothing. */
   waitOf(key: string): Promise<number>;
+  /** How much longer a pause of the key lasts, in milliseconds; 0 if there is none, or nobody can tell. */
+  pauseOf(key: string): Promise<number>;
   /** How many jobs wait in this process. */
   queueLength(key: string): number;
   /**

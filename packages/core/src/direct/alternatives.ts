@@ -2,6 +2,7 @@
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
+import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { Step } from '../contract/store.js';
 import type { LimitCosts } from './limiters-options.js';
 import type { Asked, NamedLimits } from './named-limits.js';
@@ -21,7 +22,7 @@ export interface Placed extends Asked {
  * A limit whose key is the same in all alternatives is a common step; the others stand in the branch of their
  * alternative.
  *
- * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`
+ * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`
  */
 export function groupOf(
   limits: NamedLimits,
@@ -31,6 +32,8 @@ export function groupOf(
   if (!Array.isArray(given) || given.length === 0) {
     throw mustBe('alternatives', 'a list of at least one', given, 'SPW_ALTERNATIVES_INVALID');
   }
+  // Each needs a step of its own, so the list is not worth reading.
+  if (given.length > MAX_STEPS) throw tooLarge();
   const names = limits.namesIn(given[0]);
   const costOf = limits.costs(options, names);
   // Not `given.map`, which leaves out what a sparse list lacks.

@@ -3,7 +3,7 @@
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/answer.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
-import type { Step } from '../contract/store.js';
+import type { Step, Store } from '../contract/store.js';
 
 /**
  * Made for every request that passes, so fields are set by name, not by `Object.assign`, and only once: `declare` keeps
@@ -23,8 +23,17 @@ export class GrantedDecision implements Decision {
   /** What was charged; undefined once it was given back. */
   #step: Step | undefined;
   readonly #answer: Answer;
+  /** Where it was charged. */
+  readonly #store: Store;
 
-  constructor(outcome: Outcome, numbers: Numbers, policy: Policy, step: Step, answer: Answer) {
+  constructor(
+    outcome: Outcome,
+    numbers: Numbers,
+    policy: Policy,
+    step: Step,
+    answer: Answer,
+    store: Store,
+  ) {
     this.limiter = policy.name;
     this.allowed = true;
     this.outcome = outcome;
@@ -37,16 +46,22 @@ export class GrantedDecision implements Decision {
     this.policy = policy;
     this.#step = step;
     this.#answer = answer;
+    this.#store = store;
   }
 
   /**
-   * The step that gives back what was counted as `limiter`, or at most `cost` units of it; undefined if it charged
-   * nothing, or was given back before.
+   * The step that gives back what was counted in `store` as `limiter`, or at most `cost` units of it; undefined if it
+   * charged nothing there, or was given back before.
    */
-  static giveBack(decision: Decision, limiter: string, cost?: number): Step | undefined {
+  static giveBack(
+    decision: Decision,
+    store: Store,
+    limiter: string,
+    cost?: number,
+  ): Step | undefined {
     if (!(#step in decision)) return undefined;
     const granted = decision.#step;
-    if (granted?.limiter !== limiter) return undefined;
+    if (granted?.limiter !== limiter || decision.#store !== store) return undefined;
     decision.#step = undefined;
     const { branch: _, ...step } = granted;
     const receipt = receiptFrom(step.rule, decision.#answer, step.cost);

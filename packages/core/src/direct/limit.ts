@@ -4,18 +4,23 @@ import { decide, policyOf } from '../algorithms/decide.js';
 import { measure } from '../algorithms/measure.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
+import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
-import type { Op, Step, StoreErrorPolicy } from '../contract/store.js';
+import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
+import type { CostOptions } from './options.js';
+
+const COST: NamesOf<CostOptions> = { cost: 1 };
 
 export class Limit {
   readonly name: string;
   readonly rule: Rule;
   /** What stands for this limit in the store. */
   private readonly countedAs: string;
+  private readonly store: Store;
   private readonly policy: Policy;
   private readonly onStoreError: StoreErrorPolicy;
 
@@ -26,6 +31,7 @@ export class Limit {
     this.onStoreError = onStoreError;
     this.policy = policyOf(name, rule);
     this.countedAs = client.nameOf(this);
+    this.store = client.store;
     client.claim(this, rule);
   }
 
@@ -46,7 +52,7 @@ export class Limit {
   charged(step: Step, answer: Answer): Decision {
     if (!answer.allowed || answer.failure) return this.chargedElsewhere(step, answer);
     const numbers = measure(step.rule, answer, step.cost);
-    return new GrantedDecision('allowed', numbers, this.policy, step, answer);
+    return new GrantedDecision('allowed', numbers, this.policy, step, answer, this.store);
   }
 
   /** The decision on a step of a group that passes, or not. */
@@ -57,14 +63,14 @@ export class Limit {
   /** The step that gives back what a decision charged, or `cost` units of it; undefined if there is nothing. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.giveBack(decision, this.countedAs, cost);
+    return GrantedDecision.giveBack(decision, this.store, this.countedAs, cost);
   }
 
   /** {@link charged} for a refusal, and for what the stand-in has charged. */
   private chargedElsewhere(step: Step, answer: Answer): Decision {
     const decision = this.decide(step, answer);
     return answer.allowed && answer.standIn
-      ? new GrantedDecision(decision.outcome, decision, this.policy, step, answer)
+      ? new GrantedDecision(decision.outcome, decision, this.policy, step, answer, this.store)
       : decision;
   }
 }
@@ -72,10 +78,14 @@ export class Limit {
 /**
  * The cost, if one is given. It stands in an object: other libraries take it alone, and here it would count as 1.
  *
- * @throws SpillwayError `SPW_COST_INVALID`
+ * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` where there is another option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
   if (options === undefined) return undefined;
-  if (isPlainObject(options)) return options.cost;
+  if (isPlainObject(options)) {
+    // Looked at only where it may be the cost by another name, for it is asked at each call.
+    if (options.cost === undefined) checkNames('a call', options, COST);
+    return options.cost;
+  }
   throw mustBe('options', 'an object such as { cost: 2 }', options, 'SPW_COST_INVALID');
 }

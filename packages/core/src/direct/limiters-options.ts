@@ -55,7 +55,8 @@ export interface Limiters<Name extends string, S extends Store> {
    * about their alternative only.
    *
    * A limit whose key is the same in some alternatives but not in all throws `SPW_ALTERNATIVES_INVALID`, and so do
-   * alternatives that do not name the same limits. More than 1,000 keys throw `SPW_GROUP_TOO_LARGE`.
+   * alternatives that do not name the same limits. More than 1,000 alternatives or keys throw
+   * `SPW_GROUP_TOO_LARGE`.
    */
   consumeFirst<Asked extends Name>(
     alternatives: readonly LimitKeys<Asked>[],
@@ -73,8 +74,8 @@ export interface Limiters<Name extends string, S extends Store> {
   ): Timely<S, LimitersDecision<Asked>>;
   /**
    * Gives back what a decision of `consume` or `consumeFirst` charged, in one call; with `cost` only so many units of
-   * each limit, or of those that `cost` names, and of others all. Once, and no more than still counts: true if anything
-   * was.
+   * each limit, or of those that `cost` names, and of others all. Once, in the store that charged it, and no more than
+   * still counts: true if anything was.
    */
   refund<Asked extends Name>(
     decision: Pick<LimitersDecision<Asked>, 'decisions'>,

@@ -1,15 +1,16 @@
 /** One call that goes out: what is known of it before it is made, and whether it may be made again. */
 
 import type { WebSignal } from '../fetch/web.js';
+import { initNow, requestNow } from './as-called.js';
 import { type HostRequest, hostClasses, type WebInit } from './host.js';
 
-/** What `fetch` was called with. */
+/** What `fetch` was called with, as it was then. */
 export interface Call {
   readonly input: unknown;
   readonly init: WebInit | undefined;
   /** The method, address and fields, without the body, which only the call itself may read. */
   readonly request: HostRequest;
-  /** Host and port, the port only where the address names one that is not usual. */
+  /** Host and port, the port only where the address names one that is not usual; `''` for data that is read here. */
   readonly host: string;
   readonly signal: WebSignal | undefined;
   /** Whether the body can be sent only once. */
@@ -28,17 +29,22 @@ declare const URL: new (url: string) => { readonly host: string };
  *
  * @throws TypeError where `fetch` would
  */
-export function callOf(input: unknown, init: WebInit | undefined): Call {
+export function callOf(input: unknown, options: WebInit | undefined): Call {
+  const { Request } = hostClasses();
+  // A Request may stand in for the options, and has nothing of its own that could be copied.
+  if (isRequest(options))
+    return callOf(new Request(isRequest(input) ? input : String(input), options), undefined);
   const given: Given = isRequest(input) ? input : {};
+  const init = initNow(options);
   const method = init?.method ?? given.method;
   const headers = init?.headers ?? given.headers;
-  const request = new (hostClasses().Request)(String(given.url ?? input), {
+  const request = new Request(String(given.url ?? input), {
     ...(method !== undefined && { method }),
     ...(headers !== undefined && { headers }),
   });
   const signal = init?.signal === undefined ? given.signal : init.signal;
   return {
-    input,
+    input: isRequest(input) ? requestNow(input) : String(input),
     init,
     request,
     host: new URL(request.url).host,

@@ -24,7 +24,12 @@ export interface WebInit {
 
 interface Classes {
   readonly fetch: HostFetch;
-  readonly Request: new (url: string, init: WebInit) => HostRequest;
+  readonly Request: new (input: unknown, init?: WebInit) => HostRequest;
+  readonly Headers: new (headers: object) => object;
+  readonly URLSearchParams: new (params: object) => object;
+  readonly FormData: new () => Iterable<readonly [string, unknown]> & {
+    append(name: string, value: unknown): void;
+  };
   readonly AbortSignal: {
     any(signals: readonly WebSignal[]): WebSignal;
     timeout(ms: number): WebSignal;

@@ -13,7 +13,8 @@ import { systemClock } from '../base/clock.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type HintOptions, randomOf } from '../base/hint.js';
-import type { Logger } from '../base/host.js';
+import { isThenable, type Logger } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Fault } from '../contract/fault.js';
 import type { Shaper } from '../contract/shaper.js';
 import { tellFault } from '../observe/faults.js';
@@ -30,7 +31,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is made again after a 429 or a 503, 0 to 100. Each time it takes a slot again, and so waits until
-   * the pause is over. Default 0. Calls whose body is a stream, or a `Request` with a body, are never repeated.
+   * the pause is over. Where no slot can be had for that, the answer that is there is the result. Default 0. Calls
+   * whose body is a stream, or a `Request` with a body, are never repeated.
    */
   readonly retries?: number | undefined;
   /**
@@ -41,13 +43,14 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /** Whether a call that failed without an answer is repeated, too. Not after `signal` or `timeout`. Default false. */
   readonly retryErrors?: boolean | undefined;
   /**
-   * How long a call may take, its body included, from when its slot has come: 1 ms to 24 h. Then it fails with the
-   * runtime's `TimeoutError`. Each repetition has this time again. Default: no end.
+   * How long a call may take, its body included, from when its slot has come: 1 ms to 24 h, a fraction of a millisecond
+   * counts as a whole one. Then it fails with the runtime's `TimeoutError`. Each repetition has this time again.
+   * Default: no end.
    */
   readonly timeout?: Duration | undefined;
   /**
-   * The longest pause that an answer can cause, from 1 ms to 24 h, but never less than one period of the shaper.
-   * Default `'1m'`.
+   * The longest pause that an answer can cause, from 1 ms to 24 h, but never less than one period of the shaper, up to
+   * 24 h. Default `'1m'`.
    */
   readonly maxPause?: Duration | undefined;
   /**
@@ -61,13 +64,32 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly fetch?: HostFetch | undefined;
   /** Told of each pause that this process caused. */
   readonly onPause?: ((event: PauseEvent) => void) | undefined;
-  /** Told when the shaper could not pause, or when `onPause` throws. The call is answered all the same. */
+  /**
+   * Told when the shaper could not pause, or when `onPause` or `random` fails. The call is answered all the same.
+   */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
   readonly logger?: Logger | false | undefined;
   /** For tests. Default: the clock of this process. */
   readonly clock?: Clock | undefined;
 }
+
+const NAMES: NamesOf<PacedFetchOptions> = {
+  key: 1,
+  retries: 1,
+  repeatable: 1,
+  retryErrors: 1,
+  timeout: 1,
+  maxPause: 1,
+  jitter: 1,
+  random: 1,
+  xRateLimit: 1,
+  fetch: 1,
+  onPause: 1,
+  onFault: 1,
+  logger: 1,
+  clock: 1,
+};
 
 /** The options, checked and complete. */
 export interface Pacing {
@@ -80,11 +102,12 @@ export interface Pacing {
   readonly pauses: Pauses;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
   if (shaper === undefined) throw mustBe('shaper', 'what createShaper returns', shaper);
-  for (const method of ['schedule', 'pause', 'waitOf']) checkHas('shaper', method, shaper);
-  checkOptions(options);
+  for (const method of ['schedule', 'pause', 'pauseOf', 'waitOf'])
+    checkHas('shaper', method, shaper);
+  checkOptions(options, 'pacedFetch()', NAMES);
   for (const name of ['key', 'repeatable', 'fetch', 'onPause', 'onFault'] as const) {
     checkCallback(name, options[name]);
   }
@@ -95,7 +118,7 @@ export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
     retries: integerBetween('retries', options.retries ?? 0, 0, 100),
     repeatable: options.repeatable ?? (({ method }) => IDEMPOTENT.has(method)),
     retryErrors: options.retryErrors === true,
-    timeoutMs: timeout === undefined ? undefined : millisecondsOf('timeout', timeout),
+    timeoutMs: timeout === undefined ? undefined : Math.ceil(millisecondsOf('timeout', timeout)),
     fetch: () => options.fetch ?? hostClasses().fetch,
     pauses: pausesOf(shaper, options),
   };
@@ -110,21 +133,36 @@ function pausesOf(shaper: Shaper, options: PacedFetchOptions): Pauses {
   const { onPause, onFault, logger } = options;
   const tell = (source: 'observer' | 'store', error: unknown): void =>
     tellFault(onFault, { limiter: shaper.name, source, error }, logger);
+  const tellObserver = (error: unknown): void => tell('observer', error);
   return new Pauses(shaper, {
     clock: options.clock ?? systemClock,
     maxPauseMs: millisecondsOf('maxPause', options.maxPause ?? '1m'),
     jitter: shareFromZero('jitter', options.jitter ?? 0.2),
-    random: randomOf(options),
+    random: chanceOf(randomOf(options), tellObserver),
     withX: options.xRateLimit === true,
     onPause: (event) => {
       try {
-        onPause?.(event);
+        const returned: unknown = onPause?.(event);
+        if (isThenable(returned)) returned.then(undefined, tellObserver);
       } catch (error) {
-        tell('observer', error);
+        tellObserver(error);
       }
     },
     onError: (error) => tell('store', error),
   });
+}
+
+/** `random`, but 0 where that throws or answers something else. `tell` is told of the mistake. */
+function chanceOf(random: () => number, tell: (error: unknown) => void): () => number {
+  return () => {
+    try {
+      const chance: unknown = random();
+      return shareFromZero('random', chance);
+    } catch (error) {
+      tell(error);
+      return 0;
+    }
+  };
 }
 
 function millisecondsOf(option: string, duration: Duration): number {

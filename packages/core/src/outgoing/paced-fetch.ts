@@ -1,6 +1,8 @@
 /** A `fetch` whose calls wait for a slot of a shaper, and that obeys the other side for all processes. */
 
 import { checkKey } from '../base/checks.js';
+import { isSpillwayError } from '../base/errors.js';
+import { disregard } from '../base/host.js';
 import type { HostSignal, Shaper } from '../contract/shaper.js';
 import type { WebResponse, WebSignal } from '../fetch/web.js';
 import { type Call, callOf } from './call.js';
@@ -15,8 +17,9 @@ import { type PacedFetchOptions, type Pacing, pacingOf } from './options.js';
  *   `RateLimit` fields; else 1 s, doubled with each refusal in a row. At most `maxPause`, at least one period.
  * - `RateLimit` fields (drafts 6 to 11) with nothing left, on any other answer, pause the key until there is more.
  *
- * Otherwise it is `fetch`: the same arguments, the same response with its body unread. A signal ends the wait for the
- * slot, too. Where no slot can be had, it rejects as `shaper.schedule` does.
+ * Otherwise it is `fetch`: the same arguments, read when it is called, and the same response with its body unread. A
+ * signal ends the wait for the slot, too. Where no slot can be had, it rejects as `shaper.schedule` does. Addresses
+ * without a host, such as `data:`, need no slot.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns what is no key.
  * @example
@@ -33,17 +36,14 @@ export function pacedFetch(shaper: Shaper, options: PacedFetchOptions = {}): Hos
   const pacing = pacingOf(shaper, options);
   const paced = async (input: unknown, init?: WebInit): Promise<WebResponse> => {
     const call = callOf(input, init);
+    if (call.host === '') return fetchNow(call, pacing);
     return new PacedCall(shaper, pacing, call).make();
   };
   return paced as HostFetch;
 }
 
-/** What came of a try. What the shaper refuses is none of these. */
-type Outcome =
-  | { readonly response: WebResponse }
-  | { readonly error: unknown }
-  /** The host was paused while the call waited for the slot of its own key. */
-  | 'held';
+/** What came of a try that was made. */
+type Answered = { readonly response: WebResponse } | { readonly error: unknown };
 
 /** The tries of one call. */
 class PacedCall {
@@ -63,31 +63,42 @@ class PacedCall {
   }
 
   async make(): Promise<WebResponse> {
-    for (let triesLeft = this.mayRepeat() ? this.pacing.retries : 0; ; ) {
-      const outcome = await this.takeSlot();
-      if (outcome === 'held') continue;
-      if (triesLeft === 0 || !this.isWorthRepeating(outcome)) {
-        if ('error' in outcome) throw outcome.error;
-        return outcome.response;
-      }
-      triesLeft -= 1;
-      if ('response' in outcome) discard(outcome.response);
+    let last: Answered | undefined;
+    for (let triesLeft = this.mayRepeat() ? this.pacing.retries : 0; ; triesLeft -= 1) {
+      const answered = await this.next(last);
+      if (answered === undefined) return resultOf(last as Answered);
+      if (triesLeft === 0 || !this.isWorthRepeating(answered)) return resultOf(answered);
+      last = answered;
     }
   }
 
-  private takeSlot(): Promise<Outcome> {
-    const signal = this.call.signal as HostSignal | undefined;
-    return this.shaper.schedule(this.key, () => this.start(), { signal });
+  /** Makes the call in a slot of its own; undefined if there is none for a repetition of `last`. */
+  private async next(last: Answered | undefined): Promise<Answered | undefined> {
+    const { call, key, pacing, shaper } = this;
+    const signal = call.signal as HostSignal | undefined;
+    try {
+      for (;;) {
+        if (key !== call.host) pacing.pauses.expect(call.host);
+        const answered = await shaper.schedule(key, () => this.start(last), { signal });
+        if (answered !== 'held') return answered;
+      }
+    } catch (error) {
+      if (last === undefined) throw error;
+      if (isSpillwayError(error) && !call.signal?.aborted) return undefined;
+      discard(last);
+      throw error;
+    }
   }
 
-  /** The slot has come. */
-  private async start(): Promise<Outcome> {
+  /** The slot has come. `held`: the host was paused while the call waited for the slot of its own key. */
+  private async start(last: Answered | undefined): Promise<Answered | 'held'> {
     const { pauses } = this.pacing;
     const { host } = this.call;
     if (this.key !== host && (await pauses.passOn(host, this.key))) return 'held';
+    if (last) discard(last);
     const startMs = pauses.nowMs();
     try {
-      const response = await this.fetch();
+      const response = await fetchNow(this.call, this.pacing);
       const trip = { startMs, endMs: pauses.nowMs() };
       // A `fetch` of yours may answer with anything, and that is between you and it.
       if (response?.headers) await pauses.obey(this.key, host, response, trip);
@@ -97,25 +108,29 @@ class PacedCall {
     }
   }
 
-  private fetch(): Promise<WebResponse> {
-    const { call, pacing } = this;
-    // Called like the global function, which on some runtimes must not be a method of anything.
-    const fetch = pacing.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
-    const until = withTimeout(call.signal, pacing.timeoutMs);
-    if (until === call.signal) return fetch(call.input, call.init);
-    return fetch(call.input, { ...call.init, signal: until });
-  }
-
   private mayRepeat(): boolean {
     return !this.call.isOnce && this.pacing.repeatable(this.call.request) === true;
   }
 
-  private isWorthRepeating(outcome: Exclude<Outcome, 'held'>): boolean {
-    if ('response' in outcome) {
-      return outcome.response.status === 429 || outcome.response.status === 503;
-    }
-    return this.pacing.retryErrors && !wasEnded(outcome.error);
+  private isWorthRepeating(answered: Answered): boolean {
+    if ('response' in answered) return REFUSALS.has(answered.response?.status);
+    return this.pacing.retryErrors && !wasEnded(answered.error);
   }
+}
+
+const REFUSALS: ReadonlySet<unknown> = new Set([429, 503]);
+
+function resultOf(answered: Answered): WebResponse {
+  if ('error' in answered) throw answered.error;
+  return answered.response;
+}
+
+function fetchNow(call: Call, pacing: Pacing): Promise<WebResponse> {
+  // Called like the global function, which on some runtimes must not be a method of anything.
+  const fetch = pacing.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
+  const until = withTimeout(call.signal, pacing.timeoutMs);
+  if (until === call.signal) return fetch(call.input, call.init);
+  return fetch(call.input, { ...call.init, signal: until });
 }
 
 function withTimeout(signal: WebSignal | undefined, ms: number | undefined): WebSignal | undefined {
@@ -132,7 +147,12 @@ function wasEnded(error: unknown): boolean {
 }
 
 /** Nobody reads this response: its connection is free for the next call. */
-function discard({ body }: WebResponse): void {
-  const stream = body as { cancel?: () => Promise<unknown> } | null;
-  stream?.cancel?.().catch(() => undefined);
+function discard(answered: Answered): void {
+  if (!('response' in answered)) return;
+  const body = answered.response.body as { cancel?: () => unknown } | null | undefined;
+  try {
+    disregard(body?.cancel?.());
+  } catch {
+    // A `fetch` of yours may answer with a body that cannot be cancelled.
+  }
 }

@@ -4,8 +4,11 @@ import type { Clock } from '../base/clock.js';
 import { AHEAD_US, shortAheadUs } from '../contract/look-ahead.js';
 import type { Shaper } from '../contract/shaper.js';
 import type { WebResponse } from '../fetch/web.js';
+import { type Fields, fieldsOf } from './answer-fields.js';
+import { HostPauses, LONGEST_MS } from './host-pauses.js';
 import { Quota, type Trip } from './quota.js';
 import { readLeft } from './rate-limit-fields.js';
+import { Recent } from './recent.js';
 import { retryAfterMs } from './retry-after.js';
 
 /** A pause that an answer led to. */
@@ -28,10 +31,12 @@ interface PausesOptions {
   readonly clock: Clock;
   readonly maxPauseMs: number;
   readonly jitter: number;
+  /** A number from 0 to 1. Never throws. */
   readonly random: () => number;
   readonly withX: boolean;
+  /** Never throws. */
   readonly onPause: (event: PauseEvent) => void;
-  /** Told that the shaper could not pause. */
+  /** Told that the shaper could not pause. Never throws. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -44,15 +49,13 @@ interface Known {
   unsaid: number;
 }
 
-/** Keys of which something is known; the ones that were not used for the longest time are forgotten. */
-const MAX_KEYS = 10_000;
-
 /** The first wait after a refusal that gives no time. Each further one in a row is twice as long. */
 const UNSAID_MS = 1000;
 
 /** The pauses of one shaper, as this process knows them. */
 export class Pauses {
-  private readonly keys = new Map<string, Known>();
+  private readonly keys = new Recent<Known>(newKnown);
+  private readonly hosts: HostPauses;
   private readonly shaper: Shaper;
   private readonly options: PausesOptions;
   /** From the last answer that led to a pause until that was stored, in milliseconds. */
@@ -63,21 +66,35 @@ export class Pauses {
   constructor(shaper: Shaper, options: PausesOptions) {
     this.shaper = shaper;
     this.options = options;
+    this.hosts = new HostPauses(shaper, () => this.nowMs(), options.onError);
   }
 
   /** Reads an answer, and pauses its key or its host if it says so. Never throws. */
   async obey(key: string, host: string, response: WebResponse, trip: Trip): Promise<void> {
-    const { status } = response;
-    const known = this.known(key);
+    try {
+      await this.read(key, host, response.status, fieldsOf(response.headers), trip);
+    } catch (error) {
+      this.options.onError(error);
+    }
+  }
+
+  private async read(
+    key: string,
+    host: string,
+    status: number,
+    fields: Fields,
+    trip: Trip,
+  ): Promise<void> {
+    const known = this.keys.of(key);
     if (status === 503) {
-      await this.refused(host, response, trip);
+      await this.refused(host, status, fields, trip);
     } else if (status === 429) {
       known.quota.refused(trip);
-      await this.refused(key, response, trip);
+      await this.refused(key, status, fields, trip);
     } else {
       known.unsaid = 0;
-      this.known(host).unsaid = 0;
-      await this.look(key, known, response, trip);
+      this.keys.of(host).unsaid = 0;
+      await this.look(key, known, status, fields, trip);
     }
   }
 
@@ -85,9 +102,9 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  private async refused(key: string, { status, headers }: WebResponse, trip: Trip): Promise<void> {
-    const known = this.known(key);
-    const saidMs = retryAfterMs(headers, trip.endMs) ?? this.leftMs(headers, status, trip);
+  private async refused(key: string, status: number, fields: Fields, trip: Trip): Promise<void> {
+    const known = this.keys.of(key);
+    const saidMs = retryAfterMs(fields, trip.endMs) ?? this.leftMs(fields, status, trip);
     if (saidMs !== undefined) {
       known.unsaid = 0;
       await this.pause(key, this.spread(saidMs), status, 'retry-after');
@@ -100,42 +117,42 @@ export class Pauses {
   }
 
   /** Of a 429, the time of the limit of which the least is left. A 503 is not about a quota. */
-  private leftMs(headers: WebResponse['headers'], status: number, trip: Trip): number | undefined {
+  private leftMs(fields: Fields, status: number, trip: Trip): number | undefined {
     if (status === 503) return undefined;
-    const left = readLeft(headers, trip.endMs, this.options.withX);
+    const left = readLeft(fields, trip.endMs, this.options.withX);
     const least = Math.min(...left.map(({ units }) => units));
     const seconds = left.filter(({ units }) => units === least).map((one) => one.seconds);
     return seconds.length > 0 ? Math.max(...seconds) * 1000 : undefined;
   }
 
-  private async look(key: string, known: Known, response: WebResponse, trip: Trip): Promise<void> {
+  private async look(
+    key: string,
+    known: Known,
+    status: number,
+    fields: Fields,
+    trip: Trip,
+  ): Promise<void> {
     const { random, jitter, withX } = this.options;
     const { periodMs } = this.shaper;
-    const left = readLeft(response.headers, trip.endMs, withX);
+    const left = readLeft(fields, trip.endMs, withX);
     const spent = known.quota.spentBy(left, trip, periodMs, this.deafMs());
     if (!spent) return;
     // What is left is for the calls on the wire, if there are any: who waits for nobody may be alone.
     if (spent.units > 0 && (await this.waitOf(key)) === 0) return;
     // The shaper spaces those who return, so they need not be spread over more than a period.
     const pauseMs = spent.pauseMs + jitter * random() * periodMs;
-    const isSent = await this.pause(key, pauseMs, response.status, 'quota');
+    const isSent = await this.pause(key, pauseMs, status, 'quota');
     if (isSent) this.lagMs = this.nowMs() - trip.endMs;
   }
 
-  /**
-   * Passes a pause of the host on to a key of its own, which then waits as long in all processes. Whether there is one.
-   * Never rejects.
-   */
-  async passOn(host: string, key: string): Promise<boolean> {
-    const waitMs = await this.waitOf(host);
-    if (waitMs <= 0) return false;
-    try {
-      await this.shaper.pause(key, Math.ceil(waitMs));
-      return true;
-    } catch (error) {
-      this.options.onError(error);
-      return false;
-    }
+  /** To be told of a call with a key of its own before it waits for its slot: see {@link HostPauses}. */
+  expect(host: string): void {
+    void this.hosts.ask(host);
+  }
+
+  /** See {@link HostPauses.passOn}. */
+  passOn(host: string, key: string): Promise<boolean> {
+    return this.hosts.passOn(host, key, this.keys.of(host).pausedUntilMs - this.nowMs());
   }
 
   /** How long a key waits; 0 if the shaper cannot tell. */
@@ -167,9 +184,10 @@ export class Pauses {
     status: number,
     cause: PauseEvent['cause'],
   ): Promise<boolean> {
-    const known = this.known(key);
+    const known = this.keys.of(key);
     const { maxPauseMs, onPause, onError } = this.options;
-    const pauseMs = Math.ceil(Math.min(ms, Math.max(maxPauseMs, this.shaper.periodMs)));
+    const mostMs = Math.min(Math.max(maxPauseMs, this.shaper.periodMs), LONGEST_MS);
+    const pauseMs = Math.ceil(Math.min(ms, mostMs));
     const startMs = this.nowMs();
     if (startMs + pauseMs <= known.pausedUntilMs) return false;
     known.pausedUntilMs = startMs + pauseMs;
@@ -184,15 +202,8 @@ export class Pauses {
       return false;
     }
   }
+}
 
-  private known(key: string): Known {
-    const known = this.keys.get(key) ?? { quota: new Quota(), pausedUntilMs: 0, unsaid: 0 };
-    this.keys.delete(key);
-    this.keys.set(key, known);
-    if (this.keys.size > MAX_KEYS) {
-      const [oldest] = this.keys.keys();
-      this.keys.delete(oldest as string);
-    }
-    return known;
-  }
+function newKnown(): Known {
+  return { quota: new Quota(), pausedUntilMs: 0, unsaid: 0 };
 }

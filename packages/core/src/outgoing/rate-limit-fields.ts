@@ -1,6 +1,7 @@
 /** What an answer says of what is left: the `RateLimit` fields of all drafts, and `X-RateLimit-*` where asked for. */
 
-import { type Fields, serverTimeMs } from './retry-after.js';
+import type { Fields } from './answer-fields.js';
+import { serverTimeMs } from './retry-after.js';
 import { parseList } from './structured-list.js';
 
 /** What is left of one limit of the other side. */

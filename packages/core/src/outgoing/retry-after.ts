@@ -1,11 +1,7 @@
 /** How long an answer says to wait before the next call: `retry-after-ms`, else `Retry-After`. */
 
+import type { Fields } from './answer-fields.js';
 import { parseHttpDate } from './http-date.js';
-
-/** What is needed of the fields of an answer. */
-export interface Fields {
-  get(name: string): string | null;
-}
 
 /**
  * Milliseconds from the moment when the answer came; at least 0, and Infinity for more digits than a number holds.

@@ -35,7 +35,8 @@ export class Names {
 }
 
 function numbers(rule: Rule): string {
-  const { limit, windowMs, open = limit, leaseMs, algorithm } = rule.logic.declared(rule);
+  const { limit, windowMs, open = limit, leaseMs, keepMs, algorithm } = rule.logic.declared(rule);
+  if (keepMs !== undefined) return `claims under leases of ${leaseMs} ms, kept for ${keepMs} ms`;
   return windowMs === undefined
     ? `${limit} at once (${open} if not critical, leases of ${leaseMs} ms)`
     : `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;

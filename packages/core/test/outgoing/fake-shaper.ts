@@ -73,6 +73,11 @@ export class FakeShaper implements Shaper {
     return Math.max(0, nextMs - this.time.nowMs(), pausedUntilMs - this.time.nowMs());
   }
 
+  async pauseOf(key: string): Promise<number> {
+    await this.store();
+    return Math.max(0, this.of(key).pausedUntilMs - this.time.nowMs());
+  }
+
   queueLength(key: string): number {
     return this.of(key).waiting;
   }

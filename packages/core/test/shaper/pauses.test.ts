@@ -85,6 +85,31 @@ describe('a pause', () => {
     expect(await shaper.waitOf('acme')).toBe(3000);
   });
 
+  it('is told, by every process, apart from what waits in the queue', async () => {
+    const { here, there, starts } = twoProcesses({ burst: 3 });
+    starts.many(here, 20);
+    await pass(100);
+    expect(await there.pauseOf('acme')).toBe(0);
+    await here.pause('acme', '3s');
+    await pass(500);
+    expect(await there.pauseOf('acme')).toBe(2500);
+    expect(await here.pauseOf('acme')).toBe(2500);
+    expect(await there.pauseOf('umbrella')).toBe(0);
+    await pass(2_500);
+    expect(await there.pauseOf('acme')).toBe(0);
+    expect(await there.waitOf('acme')).toBeGreaterThan(0);
+    await expect(there.pauseOf('')).rejects.toThrow(/SPW_KEY_INVALID/);
+  });
+
+  it('is told where the store has not heard of it, or does not answer', async () => {
+    const store = new FarStore();
+    const { shaper } = setUp({}, { store, onStoreError: 'deny', breaker: false, logger: false });
+    store.down = true;
+    expect(await shaper.pauseOf('acme')).toBe(0);
+    await shaper.pause('acme', '1s').catch(() => undefined);
+    expect(await shaper.pauseOf('acme')).toBe(1000);
+  });
+
   it('does not make maxWait count twice', async () => {
     const { shaper, starts } = setUp({ maxWait: '1s' });
     starts.many(shaper, 5);

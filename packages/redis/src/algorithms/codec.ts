@@ -3,8 +3,11 @@
 import type { Answer, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
-/** The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. */
-export const OPS: Readonly<Record<Op | 'shadow', number>> = {
+/**
+ * The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. `noPut`: a `put` that gives
+ * nothing back. It is answered as a look is, but never too late, as no `put` is.
+ */
+export const OPS: Readonly<Record<Op | 'shadow' | 'noPut', number>> = {
   take: 1,
   shadow: 2,
   record: 3,
@@ -13,6 +16,7 @@ export const OPS: Readonly<Record<Op | 'shadow', number>> = {
   reset: 6,
   hold: 7,
   done: 8,
+  noPut: 9,
 };
 
 /** How the steps of one algorithm are written into a call, how their answers are read, and the Lua between. */

@@ -52,7 +52,8 @@ export class GroupCalls {
       // The groups of one call have the same slot.
       const slot = groups[0]?.slot ?? 0;
       const clock = transport.clockOf(slot);
-      const args = [testClock ? '0' : `${clock.at(deadlineUs)}`];
+      if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
+      const args = [`${clock.at(deadlineUs)}`];
       this.encoder.encode(groups, args);
       if (testClock) args.push(`${testClock.nowUs()}`);
       const call = { script: this.script, keys: keysOf(groups), args };
@@ -98,14 +99,14 @@ function inTime(groups: readonly Group[]): readonly Group[] {
 
 /**
  * The deadline of a call: the latest of its groups. A group with an earlier one may be charged late, but none is
- * refused too early. A group that only ends something has no deadline; a call of only such has none, which is 0.
+ * refused too early. A group that only ends something has no deadline; a call of only such has none: Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
-  let lastUs = 0;
+  let lastUs = -Infinity;
   for (const group of groups) {
     if (group.deadlineUs > lastUs && !isWelcomeLate(group)) lastUs = group.deadlineUs;
   }
-  return lastUs;
+  return lastUs === -Infinity ? Infinity : lastUs;
 }
 
 function isWelcomeLate({ steps }: Group): boolean {

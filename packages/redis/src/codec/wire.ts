@@ -95,6 +95,6 @@ export function onlyLooks(step: Step): boolean {
 }
 
 function opOf(step: Step): number {
-  if (onlyLooks(step)) return OPS.look;
+  if (onlyLooks(step)) return step.op === 'put' ? OPS.noPut : OPS.look;
   return step.op === 'take' && !step.binding ? OPS.shadow : OPS[step.op];
 }

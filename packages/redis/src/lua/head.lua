@@ -10,8 +10,8 @@
 -- them, from 1 on, is added. Then for each group the ids that its steps name, of leases and claims; an empty text for
 -- none.
 -- Reply: now. Then for each group the words of its steps (see `apply` in each algorithm), or one text that begins
--- with `!`: an error, or `!late` for a group that came after the deadline. A group that only ends something (PUT, DONE)
--- is never late.
+-- with `!`: an error, or `!late` for a group that came after the deadline. A group that only ends something (PUT, DONE,
+-- NO_PUT) is never late.
 
 local call, format, match = redis.call, string.format, string.match
 local CORRUPT = 'the stored value is not one of this format'

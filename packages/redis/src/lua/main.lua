@@ -1,7 +1,8 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`, `PUT`,
--- `DONE` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter. Returns the reply.
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`,
+-- `PUT`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter.
+-- Returns the reply.
 
 local readers = {}
 
@@ -72,7 +73,7 @@ while keys_done < #KEYS do
       branches = max(branches, step.branch)
     end
     steps[i] = step
-    ends = ends and (step.op == PUT or step.op == DONE)
+    ends = ends and (step.op == PUT or step.op == DONE or step.op == NO_PUT)
     if step.named then
       named[#named + 1] = step
     end

@@ -154,6 +154,13 @@ class Paced implements Shaper, KeyQueueHost {
     return Math.max(waitMs, this.queues.get(key)?.pausedMs ?? 0);
   }
 
+  async pauseOf(key: string): Promise<number> {
+    const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
+      pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
+    );
+    return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
+  }
+
   queueLength(key: string): number {
     return this.queues.get(key)?.length ?? 0;
   }

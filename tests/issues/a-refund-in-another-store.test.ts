@@ -1,0 +1,34 @@
+/** A decision is given back where it was charged; limits of the same name in another store never heard of it. */
+
+import { createLimiter, createLimiters, memoryStore } from '@spillway/core';
+import { describe, expect, it } from 'vitest';
+
+describe.each([
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-counter',
+  'sliding-window-log',
+] as const)('%s', (algorithm) => {
+  const rule = { limit: 5, window: '1h', algorithm } as const;
+
+  it('createLimiter', () => {
+    const here = createLimiter({ ...rule, name: 'calls' }, { store: memoryStore() });
+    const there = createLimiter({ ...rule, name: 'calls' }, { store: memoryStore() });
+    there.consume('ada', { cost: 5 });
+    const charged = here.consume('ada', { cost: 5 });
+    expect(there.refund(charged)).toBe(false);
+    expect(there.consume('ada').allowed).toBe(false);
+    // It was not given back yet, so it still can be.
+    expect(here.refund(charged)).toBe(true);
+  });
+
+  it('createLimiters', () => {
+    const here = createLimiters({ calls: rule }, { store: memoryStore() });
+    const there = createLimiters({ calls: rule }, { store: memoryStore() });
+    there.consume({ calls: 'ada' }, { cost: 5 });
+    const charged = here.consume({ calls: 'ada' }, { cost: 5 });
+    expect(there.refund(charged)).toBe(false);
+    expect(there.consume({ calls: 'ada' }).allowed).toBe(false);
+    expect(here.refund(charged)).toBe(true);
+  });
+});
