@@ -10,12 +10,16 @@ import { overloadTables } from './overload/tables.js';
 import { redisTables } from './redis/tables.js';
 import { refusalTables } from './refusals/tables.js';
 import { render, writeReport } from './report.js';
+import { fleetTables } from './shaper/fleet.js';
+import { shaperTables } from './shaper/tables.js';
 
 const TABLES = {
   time: { title: 'In memory: time', run: memoryCpu },
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
   refusals: { title: 'Refused again', run: refusalTables },
+  shaper: { title: 'Shapers', run: shaperTables },
+  fleet: { title: 'A fleet with one shaper', run: fleetTables },
   http: { title: 'Over HTTP', run: httpTables },
   overload: { title: 'Overloaded', run: overloadTables },
 };

@@ -3,10 +3,11 @@
 import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
 import { makeKeys, shuffled } from '../harness/keys.js';
+import { reservesInMemory } from '../shaper/reserves.js';
 import { contenders } from './contenders.js';
 
 const [name, keyCount] = process.argv.slice(2);
-const { make, later } = contenders[name];
+const { make, later } = { ...contenders, ...reservesInMemory }[name];
 const decide = make();
 const TURN = 200_000;
 const keys = makeKeys(Number(keyCount));

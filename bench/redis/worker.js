@@ -5,11 +5,12 @@ import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
 import { makeKeys, shuffled } from '../harness/keys.js';
 import { median } from '../harness/stats.js';
+import { reservesInRedis } from '../shaper/reserves.js';
 import { contenders, threefold } from './contenders.js';
 
 const [name, port] = process.argv.slice(2);
 const client = new Redis({ host: '127.0.0.1', port: Number(port) });
-const decide = await { ...contenders, ...threefold }[name].make(client);
+const decide = await { ...contenders, ...threefold, ...reservesInRedis }[name].make(client);
 const keys = makeKeys(10_000);
 const sequence = shuffled(keys, keys.length);
 let next = 0;

@@ -69,6 +69,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     uses: ['', '/store', '/control', '/adapter'].map((door) => `@spillway/core${door}`),
     rooms: {
       'host.ts': { floor: 0 },
+      'check-options.ts': { floor: 0 },
       'failures.ts': { floor: 0 },
       lua: { floor: 0 },
       algorithms: { floor: 0 },

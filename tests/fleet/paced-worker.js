@@ -3,7 +3,7 @@
 import { createShaper } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
-import { StoreClock, toldStore } from './store-clock.js';
+import { StoreClock, toldStore } from 'spillway-testkit/store-clock';
 
 const [url, limit, jobs, abortShare] = process.argv.slice(2);
 const redis = new Redis(url);

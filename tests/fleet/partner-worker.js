@@ -4,7 +4,7 @@ import { createShaper } from '@spillway/core';
 import { pacedFetch } from '@spillway/core/fetch';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
-import { StoreClock, toldStore } from './store-clock.js';
+import { StoreClock, toldStore } from 'spillway-testkit/store-clock';
 
 const [redisUrl, partnerUrl, periodMs] = process.argv.slice(2);
 const JOBS = 2;

@@ -45,7 +45,7 @@ function testSources(): string {
 function filesIn(folder: string): string[] {
   try {
     return readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+      .filter((entry) => entry.isFile() && /\.[jt]s$/.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1))
       .filter((file) => !file.includes('node_modules'));
   } catch {

@@ -108,8 +108,10 @@ export class Oracle {
       allowed = true;
       if (step.holdUs) after = machine.hold?.(rule, view, now, BigInt(step.holdUs));
     } else if (op === 'done') {
-      after = machine.done?.(rule, view, now, step);
-      allowed = after !== undefined;
+      const done = machine.done?.(rule, view, now, step);
+      allowed = done !== undefined;
+      // Sent again, it changes nothing.
+      if (done !== view) after = done;
     } else if (op === 'reset') {
       this.counts.keep(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);

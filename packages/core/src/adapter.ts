@@ -6,6 +6,7 @@
 export { checkOptions } from './base/check-shapes.js';
 export { mustBe } from './base/errors.js';
 export { isLater } from './base/host.js';
+export type { NamesOf } from './base/option-names.js';
 export type { Admission } from './contract/admission.js';
 export type { Field } from './contract/field.js';
 export type {
@@ -34,5 +35,6 @@ export { type Gauges, type Sample, Tally } from './observe/tally.js';
 export { admissionsOf } from './passage/admissions.js';
 export type { Exchange, OnClosed } from './passage/exchange.js';
 export { Gate, type GateRequest, type Passage } from './passage/gate.js';
+export { checkGateOptions, type GateOptions, type OwnNames } from './passage/gate-options.js';
 export { type GuardHandle, showGuard } from './passage/handle.js';
 export { checkStore } from './stores/check-store.js';

@@ -23,6 +23,7 @@ export type {
   StoredLimiter,
 } from './contract/limiter.js';
 export type { Mode, OnStoreError } from './contract/mode.js';
+export type { Notice, NoticeCode, Validate } from './contract/notice.js';
 export type {
   BreakerEvent,
   DecisionEvent,
@@ -79,7 +80,8 @@ export type { HeaderStyle } from './http/response-writer.js';
 export { type ConcurrencyLimitOptions, concurrencyLimit } from './limits/concurrency-limit.js';
 export type { LeaseOptions } from './limits/lease-limiter.js';
 export type { StoreErrorOptions } from './limits/limiter-options.js';
-export { type RateLimitOptions, rateLimit } from './limits/rate-limit.js';
+export { rateLimit } from './limits/rate-limit.js';
+export type { RateLimitOptions } from './limits/rate-limit-options.js';
 export type { RuleOptions } from './limits/rule-options.js';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory/memory-store.js';
 export { canonicalAddress } from './net/address.js';

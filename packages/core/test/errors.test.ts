@@ -48,13 +48,15 @@ describe('an error of ours', () => {
 });
 
 describe('a line for people', () => {
-  it('about how an app is put together ends with the address', () => {
+  it('about how an app is put together ends with the code and the address', () => {
     const lines: string[] = [];
     new Notices({ logger: { warn: (line) => lines.push(line) } }).tell(
       'SPW_REGISTERED_TWICE',
       () => 'mounted twice',
     );
-    expect(lines).toEqual([`Spillway: mounted twice. See ${PAGE}#spw_registered_twice`]);
+    expect(lines).toEqual([
+      `Spillway: mounted twice (SPW_REGISTERED_TWICE). See ${PAGE}#spw_registered_twice`,
+    ]);
   });
 
   it('about an outage ends with that of its error', async () => {

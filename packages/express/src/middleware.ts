@@ -6,6 +6,7 @@ import {
   Gate,
   type GuardHandle,
   isLater,
+  type OwnNames,
   type Passage,
   showGuard,
 } from '@spillway/core/adapter';
@@ -24,6 +25,8 @@ export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
     | undefined;
 }
+
+const OWN: OwnNames<SpillwayOptions> = { onRefused: 1 };
 
 /** The middleware, with `close` and `inProgress` of its guard. A route behind it keeps the types of its own request. */
 export interface SpillwayHandler extends GuardHandle {
@@ -51,7 +54,7 @@ export function spillway(
   limiters: Limiter<Request> | readonly Limiter<Request>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const gate = new Gate<Request>(limiters, options);
+  const gate = new Gate<Request>(limiters, options, OWN);
   const { onRefused } = options;
   const addressingOf = addressingFinder(options, gate.notices);
 

@@ -1,13 +1,12 @@
 /** Which proxies are believed: those of our option, else those of Express' own setting `trust proxy`. */
 
-import { isSpillwayError, type TrustProxy } from '@spillway/core';
+import { isSpillwayError, type NoticeCode, type TrustProxy } from '@spillway/core';
 import {
   type Addressing,
   type AddressOptions,
   compileAddressing,
   compileTrust,
   type Notices,
-  type Trust,
 } from '@spillway/core/adapter';
 import type { Request } from 'express';
 
@@ -21,8 +20,6 @@ interface Inherited {
   readonly addressing: ExpressAddressing;
 }
 
-const NOBODY: Trust = { kind: 'none' };
-
 /**
  * Finds how the address of a request is found. A setting of the app that believes everyone, or that cannot be read,
  * counts as none, and `notices` is told of it: a request must not fail for it.
@@ -34,7 +31,7 @@ export function addressingFinder(
   options: AddressOptions,
   notices: Notices,
 ): (request: Request) => ExpressAddressing {
-  const own = compileAddressing(options);
+  const own = compileAddressing(options, notices, "app.set('trust proxy', 1)");
   if (options.trustProxy !== undefined) return () => own;
   const apps = new WeakMap<object, Inherited>();
   return ({ app }) => {
@@ -42,24 +39,26 @@ export function addressingFinder(
     const setting: unknown = app.get('trust proxy');
     let known = apps.get(app);
     if (!known || known.setting !== setting) {
-      const byExpress = typeof setting === 'function';
-      const trust = byExpress ? NOBODY : inherit(setting, notices);
-      known = { setting, addressing: { trust, ipv6Prefix: own.ipv6Prefix, byExpress } };
+      known = { setting, addressing: inherit(setting, own, notices) };
       apps.set(app, known);
     }
     return known.addressing;
   };
 }
 
-function inherit(setting: unknown, notices: Notices): Trust {
+function inherit(setting: unknown, own: Addressing, notices: Notices): ExpressAddressing {
+  const { ipv6Prefix, watch } = own;
+  const nobody: ExpressAddressing = { trust: { kind: 'none' }, ipv6Prefix };
+  if (typeof setting === 'function') return { ...nobody, byExpress: true };
   const list =
     typeof setting === 'string' ? setting.split(',').map((part) => part.trim()) : setting;
   try {
-    return compileTrust((list || false) as TrustProxy, "app.set('trust proxy')");
+    const trust = compileTrust((list || false) as TrustProxy, "app.set('trust proxy')");
+    return { trust, ipv6Prefix, watch };
   } catch (error) {
     if (!isSpillwayError(error)) throw error;
     const { code, message } = error;
-    notices.tell(code, () => `${message}. Until it is mended, no proxy is believed`);
-    return NOBODY;
+    notices.tell(code as NoticeCode, () => `${message}. Until it is mended, no proxy is believed`);
+    return nobody;
   }
 }

@@ -87,7 +87,8 @@ export const workerShedder: (
 ) => WorkerShedder<FastifyRequest> = coreWorkerShedder;
 
 /**
- * `idempotency` of core, whose functions are given Fastify's request as `raw`. In handlers, `claimOf(request)` has the claim.
+ * `idempotency` of core, whose functions are given Fastify's request as `raw`. In handlers, `claimOf(request)` has the
+ * claim.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /** What an app says: when it registers the plugin, and on its routes. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
-import type { AddressOptions, GuardHandle } from '@spillway/core/adapter';
+import type { AddressOptions, GuardHandle, OwnNames } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** One limiter or several, which are decided together. */
@@ -38,6 +38,19 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)
     | undefined;
 }
+
+/** Fastify's own options of `register` stand among those of a plugin. */
+type RegisterOptions = { readonly [Name in 'prefix' | 'logLevel' | 'logSerializers']?: unknown };
+
+export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {
+  limiters: 1,
+  groups: 1,
+  hook: 1,
+  onRefused: 1,
+  prefix: 1,
+  logLevel: 1,
+  logSerializers: 1,
+};
 
 declare module 'fastify' {
   interface FastifyContextConfig {

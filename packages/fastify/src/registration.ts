@@ -2,16 +2,18 @@
 
 import { type Limiter, SpillwayError } from '@spillway/core';
 import {
+  checkGateOptions,
   Gate,
   type GuardHandle,
   isLater,
+  mustBe,
   Notices,
   type Passage,
   tellFault,
 } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FastifyExchange } from './exchange.js';
-import type { Limiters, RouteLimits, SpillwayOptions } from './options.js';
+import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './options.js';
 import { addressingFinder, FastifyLimitRequest } from './request.js';
 
 /** Goes on with a request, or to the app's error handler. */
@@ -20,8 +22,7 @@ type FastifyGate = Gate<FastifyRequest>;
 type FastifyLimiter = Limiter<FastifyRequest>;
 
 const TWICE =
-  'a limiter is registered for a context and around it, and counts each request once: register it once ' +
-  '(SPW_REGISTERED_TWICE)';
+  'a limiter is registered for a context and around it, and counts each request once: register it once';
 
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
@@ -43,14 +44,15 @@ export class Registration implements GuardHandle {
    * @throws SpillwayError for wrong options; also those of `createGuard`
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
+    checkGateOptions(options, OWN); // there may be no gate
     this.options = options;
     this.limiters = [options.limiters ?? []].flat();
     this.outer = outer;
-    this.groups = new Map([...(outer?.groups ?? []), ...Object.entries(options.groups ?? {})]);
+    this.groups = new Map([...(outer?.groups ?? []), ...groupsOf(options)]);
     this.notices = new Notices(options);
     this.addressingOf = addressingFinder(options, this.notices);
     this.leaveTo(outer);
-    for (const limits of [undefined, ...Object.keys(options.groups ?? {})]) this.gateOf(limits);
+    for (const limits of [undefined, ...groupsOf(options).keys()]) this.gateOf(limits);
   }
 
   get inProgress(): number {
@@ -124,7 +126,7 @@ export class Registration implements GuardHandle {
     if (limiters.length === 0) return null;
     const same = this.made.find((other) => isSame(other.limiters, limiters));
     if (same) return same.gate;
-    const gate = new Gate(limiters, this.options);
+    const gate = new Gate(limiters, this.options, OWN);
     this.made.push({ limiters, gate });
     return gate;
   }
@@ -138,6 +140,22 @@ export class Registration implements GuardHandle {
       `config.spillway must name one of the plugin's groups (${names}), got "${name}"`,
     );
   }
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_LIMITER_INVALID` for a group without limiters */
+function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiters> {
+  if (typeof groups !== 'object' || groups === null || Array.isArray(groups)) {
+    throw mustBe('groups', 'an object with limiters by name', groups);
+  }
+  const all = new Map(Object.entries<Limiters>(groups));
+  for (const [name, limiters] of all) {
+    if ([limiters].flat().length > 0) continue;
+    throw new SpillwayError(
+      'SPW_LIMITER_INVALID',
+      `group "${name}" must have at least one limiter, got an empty list, which limits nobody`,
+    );
+  }
+  return all;
 }
 
 function settle(passage: Passage, exchange: FastifyExchange, done: Done): void {

@@ -12,8 +12,7 @@ import type { FastifyRequest } from 'fastify';
 
 const UNSAFE =
   "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
-  'limited; write the addresses of the proxies in front of this server. Until it is mended, no proxy is believed ' +
-  '(SPW_TRUST_PROXY_UNSAFE)';
+  'limited; write the addresses of the proxies in front of this server. Until it is mended, no proxy is believed';
 
 interface FastifyAddressing extends Addressing {
   /** Whether Fastify's own option decides: then its `request.ip` is taken. */
@@ -33,10 +32,14 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
   }
 
   protected override findAddress(): string | undefined {
-    const { byFastify, ipv6Prefix } = this.believed;
+    const { byFastify, ipv6Prefix, watch } = this.believed;
     if (!byFastify) return super.findAddress();
     try {
-      return canonicalAddress(this.raw.ip, ipv6Prefix);
+      const { ip } = this.raw;
+      if (watch && ip === this.raw.socket.remoteAddress) {
+        watch.look(ip, this, this.header('x-forwarded-for') === undefined);
+      }
+      return canonicalAddress(ip, ipv6Prefix);
     } catch {
       return undefined; // a function of the app's own that throws: nobody is believed
     }
@@ -53,13 +56,13 @@ export function addressingFinder(
   options: AddressOptions,
   notices: Notices,
 ): (request: FastifyRequest) => FastifyAddressing {
-  const own = compileAddressing(options);
+  const own = compileAddressing(options, notices, "Fastify's own trustProxy");
   let known: FastifyAddressing | undefined = options.trustProxy === undefined ? undefined : own;
   return (request) => {
     if (known) return known;
     const byFastify = !believesEveryone(request);
     if (!byFastify) notices.tell('SPW_TRUST_PROXY_UNSAFE', () => UNSAFE);
-    known = { ...own, byFastify };
+    known = { ...own, byFastify, watch: byFastify ? own.watch : undefined };
     return known;
   };
 }

@@ -1,7 +1,14 @@
 /** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
 
 import type { Decision, GuardOptions, Limiter } from '@spillway/core';
-import { Gate, type GuardHandle, isLater, type Passage, showGuard } from '@spillway/core/adapter';
+import {
+  Gate,
+  type GuardHandle,
+  isLater,
+  type OwnNames,
+  type Passage,
+  showGuard,
+} from '@spillway/core/adapter';
 import {
   AddressFinder,
   goneResponse,
@@ -23,6 +30,8 @@ export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<read
    */
   readonly onRefused?: OnRefused | undefined;
 }
+
+const OWN: OwnNames<SpillwayOptions> = { clientIp: 1, onRefused: 1 };
 
 /** What the middleware puts into Hono's context. */
 export interface SpillwayVariables {
@@ -58,9 +67,9 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const gate = new Gate<Context>(limiters, options);
+  const gate = new Gate<Context>(limiters, options, OWN);
   const { onRefused } = options;
-  const finder = new AddressFinder<readonly [Context]>(options);
+  const finder = new AddressFinder<readonly [Context]>(options, gate.notices);
   const permits = new ResponsePermits(options.onFault, options.logger);
 
   const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {

@@ -3,11 +3,12 @@
 import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { claimOf, idempotency, rateLimit, spillway } from '@spillway/hono';
+import { claimOf, idempotency, memoryStore, rateLimit, spillway } from '@spillway/hono';
 import { type Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { HTTPException } from 'hono/http-exception';
 import { stream } from 'hono/streaming';
+import { until } from 'spillway-testkit';
 import {
   askAt,
   askFetch,
@@ -144,11 +145,27 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
   });
 
   it('may end a response only when its answer is kept', async () => {
+    const store = memoryStore();
+    const { set } = store.values;
+    let write: (() => void) | undefined;
+    store.values.set = (...args) => {
+      set.apply(store.values, args);
+      return new Promise<void>((resolve) => {
+        write = resolve;
+      });
+    };
     const app = new Hono();
-    app.use(spillway(idempotency({ scope: () => 'ada', keepFirst: true })));
+    app.use(spillway(idempotency({ scope: () => 'ada', keepFirst: true }), { store }));
     app.post('/charges', (c) => c.body(null, 204));
     const { ask } = await serve(app);
-    expect((await ask()).status).toBe(204);
+    const told: string[] = [];
+    const first = ask().then(({ status }) => told.push(`answered ${status}`));
+    await until(() => write !== undefined);
+    for (const _ of [1, 2, 3]) await new Promise(setImmediate);
+    told.push('kept');
+    write?.();
+    await first;
+    expect(told).toEqual(['kept', 'answered 204']);
     expect((await ask()).headers['idempotency-replayed']).toBe('true');
   });
 });
@@ -157,7 +174,8 @@ it('cannot see what a handler writes to the response of node:http: a repeat is t
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.use(spillway(idempotency({ scope: () => 'ada' })));
   app.post('/charges', (c) => {
-    c.env.outgoing.writeHead(201).end('by hand');
+    c.env.outgoing.writeHead(201);
+    setImmediate(() => c.env.outgoing.end('by hand'));
     return RESPONSE_ALREADY_SENT;
   });
   const { ask } = askAt((await listen(app as unknown as Hono)).port);

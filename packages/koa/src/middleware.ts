@@ -7,6 +7,7 @@ import {
   Gate,
   type GuardHandle,
   isLater,
+  type OwnNames,
   type Passage,
   showGuard,
 } from '@spillway/core/adapter';
@@ -23,6 +24,8 @@ export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
    */
   readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
+
+const OWN: OwnNames<SpillwayOptions> = { onRefused: 1 };
 
 /** The middleware, with `close` and `inProgress` of its guard. */
 export interface SpillwayMiddleware extends GuardHandle {
@@ -46,8 +49,8 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayMiddleware {
-  const gate = new Gate<Context>(limiters, options);
-  const addressing = compileAddressing(options);
+  const gate = new Gate<Context>(limiters, options, OWN);
+  const addressing = compileAddressing(options, gate.notices);
   const { onRefused } = options;
 
   const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {

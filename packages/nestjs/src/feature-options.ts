@@ -7,6 +7,7 @@ import type {
   ShaperSettings,
   Store,
 } from '@spillway/core';
+import type { NamesOf } from '@spillway/core/adapter';
 
 /** A shaper of a feature; its name is that under which it is declared. */
 export interface FeatureShaper
@@ -33,3 +34,12 @@ export interface SpillwayFeature {
   /** By the name for `@InjectLimiter`; of a single limiter it is the name in the store too. */
   readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
 }
+
+export const FEATURE_OPTIONS: NamesOf<SpillwayFeature> = { shapers: 1, limiters: 1 };
+
+export const FEATURE_LIMITERS: NamesOf<FeatureLimiters> = {
+  limits: 1,
+  onStoreError: 1,
+  localShare: 1,
+  storeTimeout: 1,
+};

@@ -20,11 +20,13 @@ import {
   type Store,
 } from '@spillway/core';
 import { checkOptions } from '@spillway/core/adapter';
-import type {
-  FeatureLimiter,
-  FeatureLimiters,
-  FeatureShaper,
-  SpillwayFeature,
+import {
+  FEATURE_LIMITERS,
+  FEATURE_OPTIONS,
+  type FeatureLimiter,
+  type FeatureLimiters,
+  type FeatureShaper,
+  type SpillwayFeature,
 } from './feature-options.js';
 import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './options.js';
 
@@ -87,7 +89,7 @@ Module({})(SpillwayFeatureModule);
 
 /** @throws SpillwayError for wrong numbers and names */
 export function describeFeature(feature: SpillwayFeature): DynamicModule {
-  checkOptions(feature);
+  checkOptions(feature, 'forFeature()', FEATURE_OPTIONS);
   new Made(feature, {}, memoryStore()); // throws where the mistake stands
   const tokens = [
     ...Object.keys(feature.shapers ?? {}).map(getShaperToken),
@@ -110,6 +112,9 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
 
 const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
 
+/** An app that closes waits at most so long for jobs that run. */
+const LONGEST_SHUTDOWN_MS = 5_000;
+
 /** All that one feature declares, made. */
 class Made implements OnApplicationShutdown {
   readonly byToken = new Map<string, Shaper | KeyedLimiter<Store> | Limiters<string, Store>>();
@@ -118,9 +123,18 @@ class Made implements OnApplicationShutdown {
   private readonly control: Control | undefined;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
-    const { storeTimeout, onStoreError, breaker, logger, clock, denialCache } = module;
+    const { storeTimeout, onStoreError, breaker, logger, validate, clock, denialCache } = module;
     this.control = module.control;
-    this.settings = { storeTimeout, onStoreError, breaker, logger, clock, denialCache, store };
+    this.settings = {
+      storeTimeout,
+      onStoreError,
+      breaker,
+      logger,
+      validate,
+      clock,
+      denialCache,
+      store,
+    };
     for (const [name, options] of Object.entries(feature.shapers ?? {})) {
       const shaper = this.shaper(name, options);
       this.shapers.push(shaper);
@@ -133,7 +147,13 @@ class Made implements OnApplicationShutdown {
 
   /** Once the server takes no more requests: those in progress had their slots. */
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.shapers.map((shaper) => shaper.close()));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, LONGEST_SHUTDOWN_MS);
+    });
+    // A job that never ends must not keep the app from closing.
+    await Promise.race([Promise.all(this.shapers.map((shaper) => shaper.close())), late]);
+    clearTimeout(timer);
   }
 
   /** What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself. */
@@ -165,9 +185,9 @@ class Made implements OnApplicationShutdown {
       onStoreError: onStoreError ?? this.settings.onStoreError,
       localShare,
     };
-    return 'limits' in rules
-      ? createLimiters(rules.limits, settings)
-      : createLimiter({ ...rules, name }, settings);
+    if (!('limits' in rules)) return createLimiter({ ...rules, name }, settings);
+    checkOptions(options as FeatureLimiters, `"${name}" of forFeature()`, FEATURE_LIMITERS);
+    return createLimiters(rules.limits, settings);
   }
 }
 

@@ -4,9 +4,11 @@ import { type ExecutionContext, Inject } from '@nestjs/common';
 import { type Limiter, SpillwayError, type Store } from '@spillway/core';
 import {
   type Addressing,
+  checkGateOptions,
   compileAddressing,
   isLater,
   mustBe,
+  Notices,
   type Passage,
   tellFault,
 } from '@spillway/core/adapter';
@@ -14,7 +16,12 @@ import type { Call } from './call.js';
 import { SpillwayException } from './exception.js';
 import { HttpExchange, MessageExchange } from './exchange.js';
 import { HandlerGates } from './handler-gates.js';
-import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './options.js';
+import {
+  MODULE_OPTIONS,
+  SPILLWAY_OPTIONS,
+  SPILLWAY_STORE,
+  type SpillwayOptions,
+} from './options.js';
 import { NestRequest } from './request.js';
 
 export class NestGate {
@@ -25,12 +32,10 @@ export class NestGate {
 
   /** @throws SpillwayError for wrong options */
   constructor(options: SpillwayOptions, store: Store) {
+    checkModuleOptions(options);
     this.options = options;
-    const { limiters = [], refuse = 'answer' } = options;
-    if (refuse !== 'answer' && refuse !== 'throw') {
-      throw mustBe('refuse', 'answer or throw', refuse);
-    }
-    this.addressing = compileAddressing(options);
+    const { limiters = [] } = options;
+    this.addressing = compileAddressing(options, new Notices(options));
     this.handlers = new HandlerGates(options.store ? limiters : limiters.map(named), {
       ...options,
       store,
@@ -118,6 +123,17 @@ export class NestGate {
 
 Inject(SPILLWAY_OPTIONS)(NestGate, undefined, 0);
 Inject(SPILLWAY_STORE)(NestGate, undefined, 1);
+
+/** @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
+export function checkModuleOptions(options: SpillwayOptions): void {
+  checkGateOptions(options, MODULE_OPTIONS);
+  const { limiters = [], refuse = 'answer', exception } = options;
+  if (!Array.isArray(limiters)) throw mustBe('limiters', 'a list of limiters', limiters);
+  if (refuse !== 'answer' && refuse !== 'throw') throw mustBe('refuse', 'answer or throw', refuse);
+  if (exception !== undefined && typeof exception !== 'function') {
+    throw mustBe('exception', 'a function that returns an error', exception);
+  }
+}
 
 function nameOf(context: ExecutionContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`;

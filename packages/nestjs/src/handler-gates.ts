@@ -4,6 +4,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
 import { Gate, sameRule } from '@spillway/core/adapter';
 import { type Declaration, declarationsOn, isRoute, skipsOn } from './metadata.js';
+import { MODULE_OPTIONS } from './options.js';
 
 type HandlerGate = Gate<ExecutionContext>;
 type NestLimiter = Limiter<ExecutionContext>;
@@ -54,7 +55,7 @@ export class HandlerGates {
 
   private make(limiters: readonly NestLimiter[]): HandlerGate | 'none' {
     if (limiters.length === 0) return 'none';
-    const gate = new Gate(limiters, this.options);
+    const gate = new Gate(limiters, this.options, MODULE_OPTIONS);
     this.made.push(gate);
     return gate;
   }

@@ -108,8 +108,9 @@ export const workerShedder: (
 ) => WorkerShedder<ExecutionContext> = coreWorkerShedder;
 
 /**
- * `idempotency` of core, whose functions are given Nest's ExecutionContext as `raw`. In handlers, `claimOf` of the platform's
- * request has the claim. It concerns HTTP requests only: messages and GraphQL operations have no field of their own.
+ * `idempotency` of core, whose functions are given Nest's ExecutionContext as `raw`. In handlers, `claimOf` of the
+ * platform's request has the claim. It concerns HTTP requests only: messages and GraphQL operations have no field of
+ * their own.
  *
  * @example
  * ```ts

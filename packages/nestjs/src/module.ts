@@ -10,13 +10,14 @@ import {
 } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { memoryStore } from '@spillway/core';
-import { checkOptions, checkStore } from '@spillway/core/adapter';
+import { checkOptions, checkStore, mustBe } from '@spillway/core/adapter';
 import { checkHandlers, checkRegistration } from './check-app.js';
 import { describeFeature } from './feature.js';
 import type { SpillwayFeature } from './feature-options.js';
-import { NestGate } from './gate.js';
+import { checkModuleOptions, NestGate } from './gate.js';
 import { SpillwayGuard } from './guard.js';
 import {
+  ASYNC_OPTIONS,
   SPILLWAY_OPTIONS,
   SPILLWAY_STORE,
   type SpillwayAsyncOptions,
@@ -47,9 +48,13 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     this.modules = modules;
   }
 
-  /** With options at hand. Wrong ones throw a SpillwayError when the app is made. */
+  /**
+   * With options at hand. What is wrong with limiters and addresses throws when the app is made.
+   *
+   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+   */
   static forRoot(options: SpillwayOptions & SpillwayModuleSettings = {}): DynamicModule {
-    checkOptions(options);
+    checkModuleOptions(options);
     return describeModule(options, [], { provide: SPILLWAY_OPTIONS, useValue: options });
   }
 
@@ -72,7 +77,10 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
    * ```
    */
   static forRootAsync(options: SpillwayAsyncOptions): DynamicModule {
-    checkOptions(options);
+    checkOptions(options, 'forRootAsync()', ASYNC_OPTIONS);
+    if (typeof options.useFactory !== 'function') {
+      throw mustBe('useFactory', 'a function that returns the options', options.useFactory);
+    }
     const { imports = [], inject = [], useFactory } = options;
     return describeModule(options, imports, {
       provide: SPILLWAY_OPTIONS,
@@ -139,6 +147,7 @@ function describeModule(
   imports: NonNullable<SpillwayAsyncOptions['imports']>,
   options: Provider,
 ): DynamicModule {
+  if (typeof globalGuard !== 'boolean') throw mustBe('globalGuard', 'true or false', globalGuard);
   const providers: Provider[] = [
     options,
     {

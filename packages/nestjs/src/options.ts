@@ -2,7 +2,7 @@
 
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common';
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
-import type { AddressOptions } from '@spillway/core/adapter';
+import type { AddressOptions, NamesOf, OwnNames } from '@spillway/core/adapter';
 
 /** The options of the module, and of the guards that it makes: all of `createGuard`'s. */
 export interface SpillwayOptions extends GuardOptions<ExecutionContext>, AddressOptions {
@@ -31,6 +31,13 @@ export interface SpillwayModuleSettings {
   readonly globalGuard?: boolean | undefined;
 }
 
+export const MODULE_OPTIONS: OwnNames<SpillwayOptions & SpillwayModuleSettings> = {
+  limiters: 1,
+  refuse: 1,
+  exception: 1,
+  globalGuard: 1, // where the options are those of `forRoot`
+};
+
 /** Options that come out of other providers: clients, configuration, metrics. */
 export interface SpillwayAsyncOptions extends SpillwayModuleSettings {
   /** Modules that export what is injected. */
@@ -39,6 +46,13 @@ export interface SpillwayAsyncOptions extends SpillwayModuleSettings {
   readonly inject?: NonNullable<FactoryProvider['inject']> | undefined;
   readonly useFactory: (...injected: never[]) => SpillwayOptions | Promise<SpillwayOptions>;
 }
+
+export const ASYNC_OPTIONS: NamesOf<SpillwayAsyncOptions> = {
+  globalGuard: 1,
+  imports: 1,
+  inject: 1,
+  useFactory: 1,
+};
 
 /** Injects the options as they were given to the module. */
 export const SPILLWAY_OPTIONS: unique symbol = Symbol.for('spillway.nestjs.options');

@@ -15,6 +15,7 @@ import {
   ConcurrencyLimit,
   concurrencyLimit,
   type Fault,
+  idempotency,
   RateLimit,
   rateLimit,
   SpillwayGuard,
@@ -125,6 +126,19 @@ describe('over WebSockets', () => {
     const { ask } = await connected({ limiters, exception });
     expect(await ask('plain')).toEqual({ event: 'plain', data: 'done' });
     expect(await ask('plain')).toEqual({ event: 'exception', data: 'slow down' });
+  });
+
+  it('counts messages past the idempotency keys of the module, which are for HTTP', async () => {
+    const faults: Fault[] = [];
+    const limiters = [
+      idempotency({ scope: () => 'ada', required: true }),
+      rateLimit({ name: 'one', limit: 1, window: '1h' }),
+    ];
+    const { ask } = await connected({ limiters, onFault: (fault) => faults.push(fault) });
+    expect(await ask('plain')).toEqual({ event: 'plain', data: 'done' });
+    expect(await ask('plain')).toMatchObject({ event: 'exception', data: { status: 429 } });
+    expect(await ask('quick')).toMatchObject({ data: { 'violated-policies': ['one'] } });
+    expect(faults).toEqual([]);
   });
 
   it('counts by the address of the socket', async () => {

@@ -21,7 +21,7 @@ import {
 } from '@spillway/nestjs';
 import { ManualClock } from '@spillway/nestjs/testing';
 import { SlowStore } from 'spillway-testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { create, PLATFORMS, serve, until } from './service.js';
 
 const [[, { adapter }]] = PLATFORMS;
@@ -137,6 +137,23 @@ describe('a feature', () => {
     expect(await runs).toBe('ran');
     await closed;
     expect(isClosed).toBe(true);
+  });
+
+  it('waits at most 5 s for a job that does not end', async () => {
+    const { app, shaper } = await made({ shapers: { acme: HOURLY } });
+    void shaper('acme').schedule('a', () => new Promise(() => undefined));
+    await new Promise(setImmediate);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let isClosed = false;
+    const closed = app.close().then(() => {
+      isClosed = true;
+    });
+    for (let i = 0; i < 5; i += 1) await new Promise(setImmediate);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await closed;
   });
 
   it('uses the store of the module, under the name by which it is declared', async () => {

@@ -43,7 +43,7 @@ export interface OpenTelemetryObserver extends Observer {
  * ```
  */
 export function openTelemetryObserver(options: OpenTelemetryOptions = {}): OpenTelemetryObserver {
-  checkOptions(options);
+  checkOptions(options, 'openTelemetryObserver()', { meter: 1 });
   const { meter = metrics.getMeter('@spillway/opentelemetry') } = options;
   if (typeof meter?.createHistogram !== 'function') throw mustBe('meter', 'a Meter', meter);
   return new TallyObserver(meter);

@@ -42,7 +42,7 @@ export interface PrometheusObserver extends Observer {
  * ```
  */
 export function prometheusObserver(options: PrometheusOptions = {}): PrometheusObserver {
-  checkOptions(options);
+  checkOptions(options, 'prometheusObserver()', { register: 1, prefix: 1 });
   const { register = defaultRegistry, prefix = 'spillway_' } = options;
   if (typeof prefix !== 'string' || !/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(prefix)) {
     throw mustBe('prefix', 'letters, digits and underscores', prefix);

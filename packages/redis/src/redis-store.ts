@@ -8,6 +8,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import type { NamesOf } from '@spillway/core/adapter';
 import {
   type ApplyOptions,
   countOf,
@@ -27,6 +28,7 @@ import { GroupCalls } from './calls/group-calls.js';
 import { Silence } from './calls/silence.js';
 import { Transport } from './calls/transport.js';
 import { RedisValues } from './calls/values.js';
+import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
 import { type KeyNamer, keyNamer } from './codec/keys.js';
@@ -67,6 +69,15 @@ export interface RedisStoreOptions {
   readonly reconnect?: boolean | undefined;
 }
 
+const NAMES: NamesOf<RedisStoreOptions> = {
+  hashKeys: 1,
+  prefix: 1,
+  maxSteps: 1,
+  coalesce: 1,
+  logger: 1,
+  reconnect: 1,
+};
+
 /** What {@link redisStore} returns. */
 export interface RedisStore extends Store {
   readonly sync: false;
@@ -82,7 +93,7 @@ export interface RedisStore extends Store {
  * through {@link fromUpstash}. The client stays yours: you set its options, open it if it is one of node-redis, handle
  * its errors and close it.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createLimiter } from '@spillway/core';
@@ -112,6 +123,7 @@ export class Redis implements RedisStore {
   private readonly client: RedisClient;
 
   constructor(client: RedisClient, script: Script, options: RedisStoreOptions, testClock?: Clock) {
+    checkRedisOptions(options, 'redisStore()', NAMES);
     this.client = client;
     const { maxSteps = 128, coalesce = client.coalesce ?? true, hashKeys, reconnect } = options;
     const prefix = prefixFrom(options.prefix);

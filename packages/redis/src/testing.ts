@@ -9,7 +9,7 @@ import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js
  * Like {@link redisStore}, but decides by `clock`, not by Redis's clock. Keys expire after ten real minutes, whatever
  * `clock` says. Never use it in production: the caller sets the time.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createLimiter } from '@spillway/core';

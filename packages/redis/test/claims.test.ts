@@ -240,6 +240,21 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     expect(await at.apply([claim('take', 'id')])).toMatchObject([{ allowed: true }]);
   });
 
+  it('what one group repairs, the next group of the same call leaves', async () => {
+    const clock = new ManualClock(1_800_000_000_000_000);
+    const at = redisStoreAt(client, clock);
+    await at.apply([claim('take', 'ahead')]);
+    clock.setUs(1_700_000_000_000_000);
+    const full = take('ada', { cost: 3 });
+    await at.apply([full]);
+    // Both groups have one shape: the script reads it once.
+    const ask = (id: string) => at.apply([claim('take', id, 2), full]);
+    const [ahead, free] = await Promise.all([ask('ahead'), ask('free')]);
+    expect(ahead?.[0]).toMatchObject({ allowed: false, endsUs: 1_700_000_030_000_000 });
+    expect(free?.[0]).toMatchObject({ allowed: true, state: 'free' });
+    expect(await client.keys('*once}*')).toEqual([`spw:{ada}once}c#${sha256('ahead')}`]);
+  });
+
   it('a reset of a key asks for no claim, and a dropped claim for no other count', async () => {
     const other = { ...(buckets[0] as Step), limiter: 'once' };
     for (const each of [other.rule, rule]) store.register('once', each);

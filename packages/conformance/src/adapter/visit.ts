@@ -33,12 +33,15 @@ export class Visit {
     return new Caller(this, key, address);
   }
 
-  /** Sends a request. Sends it again if the worker shedder refuses it, which it may do on a busy machine. */
+  /**
+   * Sends a request. Sends it again if it gets 503 from the worker shedder, or since the store was late with an
+   * idempotency key: both happen on a busy machine.
+   */
   async open(path: string, ask: Ask): Promise<Opened> {
     const end = performance.now() + SHED_PATIENCE_MS;
     for (;;) {
       const opened = await this.wire.open(path, ask);
-      const isShed = opened.reply.status === 503 && isShedByWorker(await opened.rest(), opened);
+      const isShed = opened.reply.status === 503 && isShedForNow(await opened.rest(), opened);
       if (!isShed || performance.now() > end) return opened;
       await pause(100);
     }
@@ -170,10 +173,10 @@ export class Caller {
   }
 }
 
-function isShedByWorker(body: string, { reply }: Opened): boolean {
+function isShedForNow(body: string, { reply }: Opened): boolean {
   return reply.request.startsWith('HEAD ')
     ? !reply.lines.some(([name]) => name === 'ratelimit')
-    : body.includes('["workers"]');
+    : body.includes('["workers"]') || body.includes('["once"]');
 }
 
 function newKey(): string {

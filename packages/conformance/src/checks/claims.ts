@@ -227,6 +227,14 @@ async function looksOnly(probe: Probe): Promise<void> {
     expectTold(`${op} far back`, 'no: running 1, 1 used, 0 left, 10000, 10000', seen);
   }
   await probe.at(startUs + 500 * DAY_US);
+  await probe.ask('done', subject, 1, claim('done', 1));
+  await probe.at(startUs);
+  for (let second = 0; second < 2; second += 1) {
+    const again = await probe.ask('done', subject, 1, claim('done', 1));
+    expectTold('a done sent again far back', 'yes: done 1, 1 used, 0 left, 0, 60000', again);
+    await probe.pass(1_000_000);
+  }
+  await probe.at(startUs + 500 * DAY_US);
   const right = await probe.ask('take', subject, 1, claim('id', 2));
   expectTold('when it is right again', 'no: running 1, 1 used, 0 left, 10000, 10000', right);
 }

@@ -2,14 +2,36 @@
 
 import { isPlainObject } from './checks.js';
 import { mustBe } from './errors.js';
+import { checkNames, type NamesOf, type OtherPlace } from './option-names.js';
 
 /**
  * The options of a function; to be called before any of them is read.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @param of how messages call the function, as in `rateLimit()`
+ * @param names the options that it has; without them, any are taken
+ * @param other a second object of options that it takes
+ * @throws SpillwayError `SPW_OPTION_INVALID` for what is no object, `SPW_OPTION_UNKNOWN` for an option that it has not
+ * @example
+ * ```ts
+ * import { checkOptions, type NamesOf } from '@spillway/core/adapter';
+ *
+ * interface Options {
+ *   readonly colour?: string;
+ * }
+ * const NAMES: NamesOf<Options> = { colour: 1 };
+ * export function paint(options: Options = {}): void {
+ *   checkOptions(options, 'paint()', NAMES); // paint({ color: 'red' }) throws: did you mean "colour"?
+ * }
+ * ```
  */
-export function checkOptions(options: unknown): void {
+export function checkOptions<Options>(
+  options: Options,
+  of = '',
+  names?: NamesOf<Options>,
+  other?: OtherPlace,
+): void {
   checkObject('options', options);
+  if (names) checkNames(of, options as object, names, other);
 }
 
 /**

@@ -3,22 +3,28 @@
 /** Every code. Each has its heading in docs/errors.md. */
 export type SpillwayErrorCode =
   | 'SPW_ADDRESS_REQUIRED'
+  | 'SPW_ADDRESS_UNKNOWN'
   | 'SPW_ALGORITHM_INVALID'
   | 'SPW_ALTERNATIVES_INVALID'
   | 'SPW_BURST_INVALID'
   | 'SPW_CAPTURE_MISSING'
   | 'SPW_CIDR_INVALID'
   | 'SPW_COST_INVALID'
+  | 'SPW_COUNTED_TWICE'
+  | 'SPW_FORWARDED_UNTRUSTED'
   | 'SPW_GROUP_INVALID'
   | 'SPW_GROUP_TOO_LARGE'
   | 'SPW_INTERCEPTOR_MISSING'
   | 'SPW_KEY_INVALID'
+  | 'SPW_KEY_RAW_ADDRESS'
   | 'SPW_LIMIT_INVALID'
   | 'SPW_LIMITER_INVALID'
+  | 'SPW_MADE_IN_HANDLER'
   | 'SPW_NAME_CONFLICT'
   | 'SPW_NAME_INVALID'
   | 'SPW_NAME_REQUIRED'
   | 'SPW_OPTION_INVALID'
+  | 'SPW_OPTION_UNKNOWN'
   | 'SPW_REGISTERED_TWICE'
   | 'SPW_SCOPE_INVALID'
   | 'SPW_SHAPER_BLOCKED'
@@ -32,7 +38,8 @@ export type SpillwayErrorCode =
   | 'SPW_TRUST_PROXY_INVALID'
   | 'SPW_TRUST_PROXY_UNSAFE'
   | 'SPW_VALUE_INVALID'
-  | 'SPW_WINDOW_INVALID';
+  | 'SPW_WINDOW_INVALID'
+  | 'SPW_WINDOW_SHORT';
 
 const BRAND = Symbol.for('spillway.error');
 
@@ -158,7 +165,8 @@ export function messageOf(thrown: unknown): string {
 export function show(value: unknown): string {
   let text: string;
   try {
-    text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+    // A function shows its source.
+    text = typeof value === 'string' ? JSON.stringify(value) : String(value).replace(/\s+/g, ' ');
   } catch {
     text = typeof value;
   }

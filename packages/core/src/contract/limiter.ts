@@ -5,6 +5,7 @@ import type { LiveLimits } from './control.js';
 import type { Decision } from './decision.js';
 import type { Keeping } from './keeping.js';
 import type { Mode, OnStoreError } from './mode.js';
+import type { Notice } from './notice.js';
 import type { LimitRequest, Per } from './request.js';
 import type { Step } from './store.js';
 import type { LimiterTurn, StepContext } from './turn.js';
@@ -37,6 +38,8 @@ interface LimiterBase<Raw> {
   /** Identifies the limiter in headers, bodies, metrics and, with the key, in the store. */
   readonly name: string;
   readonly mode: Per<Raw, Mode>;
+  /** What may be a mistake in how it was made: its guard logs each in one line, once. */
+  readonly notices?: readonly Notice[] | undefined;
   /**
    * Told once of the end of a request, when its response has closed; answers what to give back to the store, if
    * anything. What it throws is a fault.

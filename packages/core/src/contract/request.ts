@@ -16,8 +16,11 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
-  /** Told by a guard, where it is there, that a limiter that enforces counts by an address that cannot be known. */
-  missesAddress?(): void;
+  /**
+   * Told by a guard, where it is there, that a limiter counts by an address that cannot be known; `enforced` says
+   * whether the limiter enforces. True if the adapter tells the app so itself.
+   */
+  missesAddress?(enforced: boolean): boolean;
   /**
    * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`.
    * Only used while a store does not answer, to ask it whether it is back.

@@ -85,6 +85,6 @@ export interface Shaper {
    * Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer; it is told again while the pause lasts.
    */
   pause(key: string, duration: Duration): Promise<void>;
-  /** Refuses what waits, gives its slots back, and lets what runs end. */
+  /** Refuses what waits and gives its slots back. Resolves when all that runs has ended, however long that takes. */
   close(): Promise<void>;
 }

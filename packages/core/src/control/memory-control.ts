@@ -60,7 +60,7 @@ export interface MemoryControl extends Control {
  * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed. Each
  * has an author, a reason and an end. For several processes see `redisControl` of `@spillway/redis`.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, memoryControl, rateLimit } from '@spillway/core';
@@ -73,7 +73,7 @@ export interface MemoryControl extends Control {
  * ```
  */
 export function memoryControl(options: MemoryControlOptions = {}): MemoryControl {
-  checkOptions(options);
+  checkOptions(options, 'memoryControl()', { clock: 1 });
   const { clock } = options;
   checkClock(clock);
   return new InMemory(clock ?? systemClock);

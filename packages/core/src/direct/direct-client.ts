@@ -9,6 +9,9 @@ import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { OnStoreError } from '../contract/mode.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 import type { Step, Store, StoreErrorPolicy } from '../contract/store.js';
+import { noticesOn } from '../limits/limiter-notices.js';
+import { tellOfLimiters } from '../observe/limiter-notices.js';
+import { Notices } from '../observe/notices.js';
 import { voiceFor } from '../observe/voice.js';
 import { StoreClient } from '../stores/store-client.js';
 import { Limit } from './limit.js';
@@ -23,6 +26,7 @@ export class DirectClient {
   private readonly onStoreError: OnStoreError;
   private readonly localShare: number;
   private readonly voice: ((fault: Fault) => void) | undefined;
+  private readonly notices: Notices;
 
   /**
    * @param names of all limits that will be made
@@ -35,6 +39,16 @@ export class DirectClient {
     const policies = names.map((name) => [name, onStoreError] as const);
     this.store = new StoreClient(settings, undefined, policies);
     this.voice = voiceFor({ logger, breaker }, settings.store);
+    this.notices = new Notices(settings);
+  }
+
+  /** Logs what may be a mistake in how limits were made; to be called once they are. */
+  tellOf(limits: readonly { readonly name: string; readonly rule: Rule }[]): void {
+    const told = limits.map(({ name, rule }) => ({
+      name,
+      notices: noticesOn(name, undefined, rule),
+    }));
+    tellOfLimiters(this.notices, told, this.store.withoutStore);
   }
 
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */

@@ -10,15 +10,17 @@ import type { Rule } from '../contract/rule.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { checkClientOptions } from '../stores/check-store.js';
+import { checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient, type Eventually } from './direct-client.js';
 import { costIn, type Limit } from './limit.js';
-import type {
-  CostOptions,
-  GroupDecision,
-  KeyedLimiter,
-  KeyedLimiterOptions,
-  LimiterOptions,
+import {
+  type CostOptions,
+  type GroupDecision,
+  type KeyedLimiter,
+  type KeyedLimiterOptions,
+  LIMITER_OPTIONS,
+  type LimiterOptions,
+  SETTINGS,
 } from './options.js';
 
 /**
@@ -28,7 +30,8 @@ import type {
  * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
- * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`,
+ * `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts run
  * import { createLimiter } from '@spillway/core';
@@ -53,8 +56,8 @@ class Keyed {
   private readonly client: DirectClient;
 
   constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
-    checkOptions(options);
-    checkClientOptions(settings);
+    checkOptions(options, 'createLimiter()', LIMITER_OPTIONS, ['its second argument', SETTINGS]);
+    checkSettings(settings, 'createLimiter()', LIMITER_OPTIONS);
     this.rule = ruleFrom(options);
     if (settings.store && options.name === undefined) {
       throw new SpillwayError(
@@ -65,6 +68,7 @@ class Keyed {
     this.name = checkName(nameOf(options));
     this.client = new DirectClient([this.name], settings);
     this.limit = this.client.limit(this.name, this.rule);
+    this.client.tellOf([this]);
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {

@@ -4,12 +4,16 @@ import { decide, policyOf } from '../algorithms/decide.js';
 import { measure } from '../algorithms/measure.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
+import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
+import type { CostOptions } from './options.js';
+
+const COST: NamesOf<CostOptions> = { cost: 1 };
 
 export class Limit {
   readonly name: string;
@@ -74,10 +78,14 @@ export class Limit {
 /**
  * The cost, if one is given. It stands in an object: other libraries take it alone, and here it would count as 1.
  *
- * @throws SpillwayError `SPW_COST_INVALID`
+ * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` where there is another option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
   if (options === undefined) return undefined;
-  if (isPlainObject(options)) return options.cost;
+  if (isPlainObject(options)) {
+    // Looked at only where it may be the cost by another name, for it is asked at each call.
+    if (options.cost === undefined) checkNames('a call', options, COST);
+    return options.cost;
+  }
   throw mustBe('options', 'an object such as { cost: 2 }', options, 'SPW_COST_INVALID');
 }

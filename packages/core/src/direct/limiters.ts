@@ -10,8 +10,8 @@ import type { Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
 import { type RuleOptions, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { checkClientOptions } from '../stores/check-store.js';
 import { chargedOf, groupOf, type Placed } from './alternatives.js';
+import { checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient, type Eventually } from './direct-client.js';
 import type {
   AlternativeDecision,
@@ -20,7 +20,7 @@ import type {
   LimitersDecision,
 } from './limiters-options.js';
 import { type Asked, NamedLimits } from './named-limits.js';
-import type { KeyedLimiterOptions } from './options.js';
+import { type KeyedLimiterOptions, RULE_OPTIONS, SETTINGS } from './options.js';
 
 /**
  * Makes several limits that are asked together, without HTTP: one decision over limits with different numbers and keys,
@@ -30,7 +30,7 @@ import type { KeyedLimiterOptions } from './options.js';
  * never rejects for a store that fails: `onStoreError` decides, and the decisions' outcome is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
- * `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts run
  * import { createLimiters } from '@spillway/core';
@@ -59,6 +59,8 @@ export function createLimiters<Name extends string, S extends Store = MemoryStor
   return new Several(limits, settings) as unknown as Limiters<Name, S>;
 }
 
+const SECOND = ['its second argument', SETTINGS] as const;
+
 type Costs = LimitCosts<string>;
 type Group = LimitersDecision<string>;
 
@@ -69,9 +71,9 @@ class Several {
 
   constructor(limits: Readonly<Record<string, RuleOptions>>, settings: KeyedLimiterOptions<Store>) {
     checkObject('limits', limits);
-    checkClientOptions(settings);
+    checkSettings(settings, 'createLimiters()', RULE_OPTIONS);
     const declared = Object.entries(limits).map(([name, options]) => {
-      checkOptions(options);
+      checkOptions(options, `limit "${name}" of createLimiters()`, RULE_OPTIONS, SECOND);
       return [checkName(name), ruleFrom(options)] as const;
     });
     if (declared.length === 0) throw mustBe('limits', 'an object of at least one limit', limits);
@@ -80,7 +82,9 @@ class Several {
       declared.map(([name]) => name),
       settings,
     );
-    this.limits = new NamedLimits(declared.map(([name, rule]) => this.client.limit(name, rule)));
+    const made = declared.map(([name, rule]) => this.client.limit(name, rule));
+    this.limits = new NamedLimits(made);
+    this.client.tellOf(made);
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {

@@ -1,5 +1,6 @@
 /** What can be asked of a limit without HTTP. */
 
+import type { NamesOf } from '../base/option-names.js';
 import type { Decision } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
@@ -13,12 +14,34 @@ export interface LimiterOptions extends RuleOptions {
   readonly name?: string | undefined;
 }
 
+export const RULE_OPTIONS: NamesOf<RuleOptions> = { limit: 1, window: 1, burst: 1, algorithm: 1 };
+
+export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
+  name: 1,
+  limit: 1,
+  window: 1,
+  burst: 1,
+  algorithm: 1,
+};
+
 export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
   /** Where counts live. Default: this process's memory, where each limiter counts apart. */
   readonly store?: S | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;
 }
+
+export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
+  store: 1,
+  storeTimeout: 1,
+  onStoreError: 1,
+  localShare: 1,
+  breaker: 1,
+  denialCache: 1,
+  clock: 1,
+  logger: 1,
+  validate: 1,
+};
 
 export interface CostOptions {
   /** Units: an integer from 0. Default 1. */

@@ -14,6 +14,7 @@ import {
   compileAddressing,
 } from '../net/client.js';
 import { tellFault } from '../observe/faults.js';
+import type { Notices } from '../observe/notices.js';
 
 /** How the client's address is found where no socket tells it. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
@@ -37,11 +38,12 @@ export class AddressFinder<Args extends readonly unknown[]> {
   private readonly options: PeerOptions<Args>;
 
   /**
+   * @param notices those of the gate
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
-  constructor(options: PeerOptions<Args>) {
+  constructor(options: PeerOptions<Args>, notices?: Notices) {
     this.options = options;
-    this.addressing = compileAddressing(options);
+    this.addressing = compileAddressing(options, notices);
     checkCallback('clientIp', options.clientIp);
     this.isConfigured = options.clientIp !== undefined;
   }
@@ -101,8 +103,9 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
     return this.address;
   }
 
-  missesAddress(): void {
-    this.needed = true;
+  missesAddress(enforced: boolean): boolean {
+    if (enforced) this.needed = true;
+    return this.state === 'missing';
   }
 
   /**

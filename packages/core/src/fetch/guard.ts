@@ -7,6 +7,7 @@ import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
 import { pathOf } from '../net/target.js';
 import { Gate, type Passage } from '../passage/gate.js';
+import type { OwnNames } from '../passage/gate-options.js';
 import { AddressedRequest, AddressFinder, type PeerOptions } from './address.js';
 import { FetchExchange } from './exchange.js';
 import { ResponsePermits, type WaitUntil } from './permit.js';
@@ -26,6 +27,8 @@ export interface FetchGuardOptions<
     | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)
     | undefined;
 }
+
+const OWN: OwnNames<FetchGuardOptions> = { clientIp: 1, waitUntil: 1 };
 
 /** What a guard says of one request. */
 export interface FetchCheck {
@@ -100,10 +103,10 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     limiters: Limiter<Req> | readonly Limiter<Req>[],
     options: FetchGuardOptions<Req, Rest>,
   ) {
-    this.gate = new Gate(limiters, options);
+    this.gate = new Gate(limiters, options, OWN);
     checkCallback('waitUntil', options.waitUntil);
     this.waitUntil = options.waitUntil;
-    this.finder = new AddressFinder(options);
+    this.finder = new AddressFinder(options, this.gate.notices);
     this.permits = new ResponsePermits(options.onFault, options.logger);
   }
 

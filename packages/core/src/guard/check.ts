@@ -1,25 +1,31 @@
 /** What a guard asks of its limiters and options. */
 
-import { checkList, checkObject } from '../base/check-shapes.js';
-import { checkCallback, checkName, durationBetween, oneOf } from '../base/checks.js';
+import { checkHas, checkList, checkObject } from '../base/check-shapes.js';
+import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
+import { checkNames } from '../base/option-names.js';
 import type { Limiter } from '../contract/limiter.js';
+import type { Observer } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { checkClientOptions } from '../stores/check-store.js';
-import type { GuardOptions } from './options.js';
+import { GUARD_OPTIONS, type GuardOptions } from './options.js';
 
 /** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
 export function checkLimiters<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store | undefined,
 ): void {
+  if (limiters.length === 0) {
+    throw new SpillwayError(
+      'SPW_LIMITER_INVALID',
+      'limiters must have at least one, got an empty list, which limits nobody',
+    );
+  }
   const names = new Set<string>();
   for (const limiter of limiters) {
-    if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') {
-      throw mustBe('limiters', 'made by rateLimit() or its like', limiter, 'SPW_LIMITER_INVALID');
-    }
+    if (limiter?.kind !== 'stored' && limiter?.kind !== 'local') throw noLimiter(limiter);
     checkName(limiter.name);
     if (names.has(limiter.name)) {
       throw new SpillwayError(
@@ -35,6 +41,15 @@ export function checkLimiters<Raw>(
       );
     }
   }
+}
+
+/** Most often the options of a limiter, without the function that makes one of them. */
+function noLimiter(given: unknown): SpillwayError {
+  const looksLikeOptions = isPlainObject(given) && ('limit' in given || 'window' in given);
+  const what = looksLikeOptions
+    ? 'made by rateLimit(): write rateLimit({ ... }) around these options'
+    : 'made by rateLimit() or its like';
+  return mustBe('limiters', what, given, 'SPW_LIMITER_INVALID');
 }
 
 /**
@@ -59,19 +74,32 @@ export function checkKeepers<Raw>(limiters: readonly Limiter<Raw>[], store: Stor
 /**
  * What a guard reads at requests, and what would fail without a sentence where it is used.
  *
- * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * @param own the options of an adapter, beside those of a guard
+ * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
-export function checkGuardOptions<Raw>(options: GuardOptions<Raw>): void {
+export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
+  checkObject('options', options);
+  checkNames('the guard', options, { ...GUARD_OPTIONS, ...own });
   checkClientOptions(options);
   const { preflights, headers, observers, control } = options;
   oneOf('preflights', preflights, ['pass', 'count']);
   checkMode(options.mode);
   checkList('headers', headers, "'draft-11' and 'legacy'");
   checkList('observers', observers, 'observers');
-  for (const observer of observers ?? []) checkObject('each of observers', observer);
-  if (control !== undefined) checkObject('control', control);
+  for (const observer of observers ?? []) checkObserver(observer);
+  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, control);
   for (const name of ['skip', 'onDecision', 'onFault'] as const) checkCallback(name, options[name]);
 }
+
+/** An observer that watches nothing is most often something else. */
+function checkObserver(observer: Observer): void {
+  const heard = isPlainObject(observer) ? HEARD.filter((name) => observer[name] !== undefined) : [];
+  for (const name of heard) checkCallback(`${name} of an observer`, observer[name]);
+  if (heard.length > 0) return;
+  throw mustBe('each of observers', `an object with one of ${HEARD.join(', ')}`, observer);
+}
+
+const HEARD = ['onDecision', 'onFault', 'onStoreCall', 'onBreaker', 'onStore'] as const;
 
 /**
  * How long callbacks are waited for, in milliseconds.

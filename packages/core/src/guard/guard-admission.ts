@@ -7,7 +7,9 @@ import type { Field } from '../contract/field.js';
 import type { KeptExchange } from '../contract/keeping.js';
 import type { ResponseEnd } from '../contract/limiter.js';
 import type { KeptAnswer } from '../contract/recorder.js';
+import type { Step } from '../contract/store.js';
 import type { ResponseWriter } from '../http/response-writer.js';
+import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
 import type { Keepers } from './keepers.js';
 import type { DecidedTurn } from './turn.js';
@@ -16,6 +18,7 @@ import type { DecidedTurn } from './turn.js';
 interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
+  readonly client: StoreClient;
   readonly keepers: Keepers<Raw> | undefined;
 }
 
@@ -99,6 +102,13 @@ export class GuardAdmission<Raw> implements Admission {
     return this.end(end, false);
   }
 
+  /** The limiter of which both this and `other`, of another guard, have charged the same count; undefined if none. */
+  countedTwice(other: GuardAdmission<unknown>): string | undefined {
+    if (this.shared.client.store !== other.shared.client.store) return undefined;
+    const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
+    return twice?.limiter.name;
+  }
+
   private allFields(): readonly Field[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
@@ -112,6 +122,23 @@ export class GuardAdmission<Raw> implements Admission {
     this.open = undefined;
     return this.shared.ending.end(open, end, refused, this.startUs);
   }
+}
+
+/** The limiter of which two admissions have charged the same count; undefined if there is none. */
+export function countedTwice(one: object, other: object): string | undefined {
+  const areOurs = one instanceof GuardAdmission && other instanceof GuardAdmission;
+  return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;
+}
+
+function chargesSame<Raw, Other>(one: DecidedTurn<Raw>, other: DecidedTurn<Other>): boolean {
+  const [step, same] = [one.step, other.step];
+  if (!step || !same || !one.answer?.allowed || !other.answer?.allowed) return false;
+  if (step.cost === 0 || same.cost === 0) return false;
+  return countId(step) === countId(same);
+}
+
+function countId({ limiter, key, rule }: Step): string {
+  return JSON.stringify([limiter, key, rule.code]);
 }
 
 function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {

@@ -8,6 +8,7 @@ import type { Limiter, StoredLimiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
+import type { Notices } from '../observe/notices.js';
 import { decideStored } from './deciding.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';
@@ -19,7 +20,8 @@ import type { DecidedTurn, Turn } from './turn.js';
  * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
  *
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
- * `SPW_OPTION_INVALID`; `SPW_CAPTURE_MISSING` for `idempotency()`, which only the guards of adapters can run
+ * `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`; `SPW_CAPTURE_MISSING` for `idempotency()`, which only the guards of
+ * adapters can run
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -59,13 +61,25 @@ export class ListGuard<Raw> implements Guard<Raw> {
   private readonly options: GuardOptions<Raw>;
   private readonly parts: Parts<Raw>;
 
-  /** @throws SpillwayError what `createGuard` throws */
-  constructor(limiters: Limiter<Raw> | readonly Limiter<Raw>[], options: GuardOptions<Raw>) {
+  /**
+   * @param extra names of options that are not the guard's, but its adapter's
+   * @throws SpillwayError what `createGuard` throws
+   */
+  constructor(
+    limiters: Limiter<Raw> | readonly Limiter<Raw>[],
+    options: GuardOptions<Raw>,
+    extra: object = {},
+  ) {
     const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
     this.options = options;
-    this.parts = partsOf(list, options);
+    this.parts = partsOf(list, options, extra);
     this.limiters = listed(list);
     this.keeps = this.parts.keepers !== undefined;
+  }
+
+  /** Told of what may be a mistake in how the app is put together. */
+  get notices(): Notices {
+    return this.parts.notices;
   }
 
   admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {

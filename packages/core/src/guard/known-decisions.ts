@@ -5,6 +5,7 @@ import type { Control } from '../contract/control.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
+import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { decideLocally, decideStored, refusedDecision, ruledDecision } from './deciding.js';
 import type { Turn } from './turn.js';
@@ -19,8 +20,15 @@ export class KnownDecisions<Raw> {
   private readonly control: Control | undefined;
   private readonly client: StoreClient;
   private readonly context: StepContext;
+  private readonly notices: Notices;
 
-  constructor(control: Control | undefined, client: StoreClient, context: StepContext) {
+  constructor(
+    control: Control | undefined,
+    client: StoreClient,
+    context: StepContext,
+    notices: Notices,
+  ) {
+    this.notices = notices;
     this.control = control;
     this.client = client;
     this.context = context;
@@ -48,16 +56,31 @@ export class KnownDecisions<Raw> {
       turn.step = { ...step, binding: false };
     }
     if (step.rule.limit === 0) turn.decision = refusedDecision(name, turn.mode, 'never', Infinity);
-    else if (turn.mode === 'enforce') this.repeatRefusal(turn, limiter, step);
+    else {
+      if (step.key === UNKNOWN_ADDRESS) this.missAddress(turn);
+      if (turn.mode === 'enforce') this.repeatRefusal(turn, limiter, step);
+    }
+  }
+
+  /** An adapter may have to tell by itself: that nobody said how to find the address. */
+  private missAddress({ limiter: { name }, mode, request }: Turn<Raw>): void {
+    if (request.missesAddress?.(mode === 'enforce')) return;
+    this.notices.tell('SPW_ADDRESS_UNKNOWN', () => unknownAddress(name), name);
   }
 
   private repeatRefusal(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, step: Step): void {
-    if (step.key === UNKNOWN_ADDRESS) turn.request.missesAddress?.();
     const known = this.client.known(step);
     if (!known) return;
     turn.answer = known;
     turn.decision = decideStored(limiter, turn.mode, step, known, this.context);
   }
+}
+
+function unknownAddress(limiter: string): string {
+  return (
+    `limiter "${limiter}" counts as one all callers whose address is not known: give it a key; ` +
+    'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1'
+  );
 }
 
 function shareOf<Raw>({ settings }: Turn<Raw>, { share = 1 }: StoredLimiter<Raw>): number {

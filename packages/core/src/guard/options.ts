@@ -1,6 +1,7 @@
 /** What a guard is, and what can be asked of it. */
 
 import type { Duration } from '../base/duration.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
 import type { Control } from '../contract/control.js';
 import type { Fault } from '../contract/fault.js';
@@ -46,6 +47,27 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
   readonly observers?: readonly Observer[] | undefined;
 }
+
+export const GUARD_OPTIONS: NamesOf<GuardOptions> = {
+  store: 1,
+  storeTimeout: 1,
+  onStoreError: 1,
+  breaker: 1,
+  denialCache: 1,
+  clock: 1,
+  logger: 1,
+  validate: 1,
+  headers: 1,
+  blockedStatus: 1,
+  mode: 1,
+  control: 1,
+  preflights: 1,
+  skip: 1,
+  callbackTimeout: 1,
+  onDecision: 1,
+  onFault: 1,
+  observers: 1,
+};
 
 /** A limiter of a guard, as it was declared: for pages and commands that show what there is. */
 export interface GuardLimiter {

@@ -7,6 +7,8 @@ import type { KeepContext } from '../contract/keeping.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
 import type { Values } from '../contract/values.js';
 import { ResponseWriter } from '../http/response-writer.js';
+import { tellOfLimiters } from '../observe/limiter-notices.js';
+import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { voiceFor } from '../observe/voice.js';
 import { followed } from '../stores/followed-control.js';
@@ -22,6 +24,7 @@ import { Permits } from './permits/permits.js';
 import { Questions } from './questions.js';
 
 export interface Parts<Raw> {
+  readonly notices: Notices;
   readonly observers: Observers;
   readonly context: StepContext;
   readonly client: StoreClient;
@@ -34,12 +37,16 @@ export interface Parts<Raw> {
   readonly keepers: Keepers<Raw> | undefined;
 }
 
-/** @throws SpillwayError what `createGuard` throws */
+/**
+ * @param extra names of options that are not the guard's, but its adapter's
+ * @throws SpillwayError what `createGuard` throws
+ */
 export function partsOf<Raw>(
   limiters: readonly Limiter<Raw>[],
   options: GuardOptions<Raw>,
+  extra: object,
 ): Parts<Raw> {
-  checkGuardOptions(options);
+  checkGuardOptions(options, extra);
   checkLimiters(limiters, options.store);
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
   const own = {
@@ -58,18 +65,21 @@ export function partsOf<Raw>(
   const keeps = checkKeepers(limiters, client.store);
   const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) announce(limiter, client, options.control);
+  const notices = new Notices(options);
+  tellOfLimiters(notices, limiters, client.withoutStore);
   const control = options.control && followed(options.control, client, context);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
     return { limiter, context: { ...context, countedAs } };
   });
   return {
+    notices,
     observers,
     context,
     client,
     permits,
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
-    known: new KnownDecisions(control, client, context),
+    known: new KnownDecisions(control, client, context, notices),
     ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
     writer,
     keepers: keeps ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,

@@ -1,6 +1,7 @@
 /** The concurrent requests limiter: so many requests of each key in progress at once. */
 
 import { checkOptions } from '../base/check-shapes.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import type { PerLater } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
@@ -26,13 +27,28 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   readonly key?: PerLater<Raw, string | undefined> | undefined;
 }
 
+const NAMES: NamesOf<ConcurrencyLimitOptions> = {
+  name: 1,
+  limit: 1,
+  defaultLimit: 1,
+  key: 1,
+  lease: 1,
+  mode: 1,
+  share: 1,
+  onStoreError: 1,
+  localShare: 1,
+  retryAfter: 1,
+  random: 1,
+};
+
 /**
  * Limits how many requests of each key are in progress at once; one too many is answered with 429. For endpoints that
  * are dear, or slow because of what stands behind them: a client that retries while it waits only lengthens its own
  * queue (the concurrent requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). The permit is free
  * again when the response has closed, in whatever way, or when its lease expires because the process is gone.
  *
- * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`,
+ * `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { concurrencyLimit, createGuard } from '@spillway/core';
@@ -45,7 +61,7 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
 export function concurrencyLimit<Raw = unknown>(
   options: ConcurrencyLimitOptions<Raw>,
 ): StoredLimiter<Raw> {
-  checkOptions(options);
+  checkOptions(options, 'concurrencyLimit()', NAMES);
   const { name, limit, defaultLimit, key } = options;
   checkKeyOption(key);
   return new LeaseLimiter(

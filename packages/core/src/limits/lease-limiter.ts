@@ -11,11 +11,13 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
+import type { Notice } from '../contract/notice.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, keyFrom, limitFrom, read } from './callbacks.js';
 import { newLeaseId } from './lease-id.js';
+import { noticesOn } from './limiter-notices.js';
 import {
   checkMode,
   checkShare,
@@ -65,6 +67,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rule: Rule;
   readonly share: number;
   readonly onStoreError: StoredLimiter['onStoreError'];
+  readonly notices: readonly Notice[];
   private readonly variants: RuleVariants;
   private readonly declared: number;
   private readonly hint: () => number;
@@ -88,6 +91,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
       return makeLeasesRule(checked, leaseUs, of.reserve);
     });
     this.rule = this.variants.declared(this.declared).rule;
+    this.notices = noticesOn(this.name, of.key);
   }
 
   step(

@@ -2,9 +2,7 @@
 
 import { decide } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
-import { checkOptions } from '../base/check-shapes.js';
-import { checkCallback, checkCost, checkName } from '../base/checks.js';
-import type { Duration } from '../base/duration.js';
+import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { LiveLimits } from '../contract/control.js';
@@ -17,67 +15,16 @@ import type {
   StoredLimiter,
 } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
-import type { LimitRequest, Per, PerLater } from '../contract/request.js';
-import type { Algorithm, Rule } from '../contract/rule.js';
+import type { Notice } from '../contract/notice.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
-import {
-  checkKeyOption,
-  checkMode,
-  checkShare,
-  checkStoreError,
-  declaredLimit,
-  type StoreErrorOptions,
-} from './limiter-options.js';
+import { noticesOn } from './limiter-notices.js';
+import { checkMode, checkShare, declaredLimit } from './limiter-options.js';
+import { checkConstants, checkRateLimit, type RateLimitOptions } from './rate-limit-options.js';
 import { nameOf, ruleFrom } from './rule-options.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
-
-export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
-  /**
-   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required when the guard is given a store. Default: the numbers, as in `100-per-1m`.
-   */
-  readonly name?: string | undefined;
-  /**
-   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request, which may be async (then with
-   * `defaultLimit`). 0 from a function lets nobody pass (`never`), whatever is set live, and asks no store.
-   */
-  readonly limit: PerLater<Raw, number>;
-  /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
-  readonly defaultLimit?: number | undefined;
-  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
-  readonly window: Duration;
-  /** Units at once, for `token-bucket` only. Default: the limit. */
-  readonly burst?: number | undefined;
-  /** Default `token-bucket`. */
-  readonly algorithm?: Algorithm | undefined;
-  /**
-   * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
-   * longer than 8,192 units or fails: the client's address.
-   */
-  readonly key?: PerLater<Raw, string | undefined> | undefined;
-  /** Units one request takes, an integer from 0, or a function of the request, which may be async. Default 1. */
-  readonly cost?: PerLater<Raw, number> | undefined;
-  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
-  readonly mode?: Per<Raw, Mode> | undefined;
-  /**
-   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
-   * shadow. Default 1.
-   */
-  readonly share?: number | undefined;
-  /**
-   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
-   * failures only; beware that a client can go away before it is answered. The request is the one that was judged:
-   * where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does not. Only
-   * `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
-   */
-  readonly refundIf?:
-    | ((
-        outcome: RequestOutcome,
-        request: LimitRequest<Raw>,
-      ) => boolean | undefined | PromiseLike<boolean | undefined>)
-    | undefined;
-}
 
 /**
  * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the
@@ -85,7 +32,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
  * microsecond.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_COST_INVALID`,
- * `SPW_ALGORITHM_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`
+ * `SPW_ALGORITHM_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -109,12 +56,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly share: number;
   readonly onStoreError: StoredLimiter['onStoreError'];
   readonly finish: StoredLimiter<Raw>['finish'];
+  readonly notices: readonly Notice[];
   private readonly options: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants;
   private readonly declared: RuleVariant;
 
   constructor(options: RateLimitOptions<Raw>) {
-    checkOptions(options);
+    checkRateLimit(options);
     this.options = options;
     const limit = declaredLimit('limit', options.limit, options.defaultLimit);
     this.name = checkName(nameOf({ ...options, limit }));
@@ -130,6 +78,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.rule = this.declared.rule;
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
+    this.notices = noticesOn(this.name, options.key, this.rule);
   }
 
   step(
@@ -208,12 +157,4 @@ function refunding<Raw>(
 
 function refundOf(step: Step, answer: Answer): Step {
   return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
-}
-
-function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
-  const { cost, refundIf } = options;
-  checkKeyOption(options.key);
-  checkStoreError(options);
-  if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
-  checkCallback('refundIf', refundIf);
 }

@@ -3,6 +3,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
 import type { Step, Store, SyncStore } from '../contract/store.js';
 import type { SyncValues } from '../contract/values.js';
@@ -25,6 +26,8 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock | undefined;
 }
 
+const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
+
 /** What {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore {
   readonly values: SyncValues;
@@ -40,7 +43,7 @@ export interface MemoryStore extends SyncStore {
 /**
  * Keeps counts in memory, for one process: at most `maxEntries`, answered without a promise.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createLimiter, memoryStore } from '@spillway/core';
@@ -50,7 +53,7 @@ export interface MemoryStore extends SyncStore {
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  checkOptions(options);
+  checkOptions(options, 'memoryStore()', NAMES);
   const { maxEntries = 1_000_000, valueBytes = 64 * 2 ** 20, clock } = options;
   checkClock(clock);
   integerBetween('maxEntries', maxEntries, 1, 100_000_000);

@@ -15,6 +15,11 @@ export class SharedMemory {
     this.store = memoryStore({ clock });
   }
 
+  /** How many limiters have a count here, or had. */
+  get limiters(): number {
+    return this.named;
+  }
+
   /** The name of a limiter in the store: always the same for one object, and never that of another object. */
   nameOf(limiter: object): string {
     let name = this.names.get(limiter);

@@ -1,6 +1,7 @@
 /** Which address a client has, as the options of an adapter say: found, believed and brought into one spelling. */
 
 import { canonicalAddress, checkIpv6Prefix } from './address.js';
+import { ForwardedWatch, type Teller } from './forwarded-watch.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trust.js';
 
 /** How the address of a client is found behind proxies: options of every adapter. */
@@ -19,16 +20,27 @@ export interface AddressOptions {
 export interface Addressing {
   readonly trust: Trust;
   readonly ipv6Prefix: number | undefined;
+  /** Looks for fields of proxies that nobody reads. */
+  readonly watch?: ForwardedWatch | undefined;
 }
 
 /**
  * Checks and prepares the options of an adapter, once, for {@link clientOf}.
  *
+ * @param notices those of the gate: told once of a field of a proxy, where the app said nothing of proxies
+ * @param setting of the framework, that says the same as `trustProxy`, as in `app.set('trust proxy', 1)`
  * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `compileTrust`
  */
-export function compileAddressing({ trustProxy, ipv6Prefix }: AddressOptions): Addressing {
+export function compileAddressing(
+  { trustProxy, ipv6Prefix }: AddressOptions,
+  notices?: Teller,
+  setting?: string,
+): Addressing {
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
-  return { trust: compileTrust(trustProxy), ipv6Prefix };
+  const trust = compileTrust(trustProxy);
+  const saysNobody = trust.kind === 'none' && trustProxy !== undefined;
+  const watch = notices && !saysNobody ? new ForwardedWatch(notices, setting) : undefined;
+  return { trust, ipv6Prefix, watch };
 }
 
 /**
@@ -47,10 +59,12 @@ export function compileAddressing({ trustProxy, ipv6Prefix }: AddressOptions): A
  * ```
  */
 export function clientOf(
-  { trust, ipv6Prefix }: Addressing,
+  { trust, ipv6Prefix, watch }: Addressing,
   peer: string | undefined,
   request: { header(name: string): string | undefined },
 ): string | undefined {
-  const forwarded = trust.kind === 'none' ? undefined : request.header('x-forwarded-for');
+  const trusts = trust.kind !== 'none';
+  const forwarded = trusts ? request.header('x-forwarded-for') : undefined;
+  if (watch !== undefined && forwarded === undefined) watch.look(peer, request, trusts);
   return canonicalAddress(clientAddress(trust, peer, forwarded), ipv6Prefix);
 }

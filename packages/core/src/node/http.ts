@@ -6,6 +6,7 @@ import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
 import { type AddressOptions, compileAddressing } from '../net/client.js';
 import { Gate, type Passage } from '../passage/gate.js';
+import type { OwnNames } from '../passage/gate-options.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
 import type { NodeResponse } from './closed.js';
 import { NodeExchange } from './exchange.js';
@@ -23,6 +24,8 @@ export interface NodeGuardOptions<
    */
   readonly onRefused?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
+
+const OWN: OwnNames<NodeGuardOptions> = { onRefused: 1 };
 
 /** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */
 export interface NodeGuard<
@@ -57,8 +60,8 @@ export function nodeGuard<
   limiters: Limiter<Req> | readonly Limiter<Req>[],
   options: NodeGuardOptions<Req, Res> = {},
 ): NodeGuard<Req, Res> {
-  const gate = new Gate<Req>(limiters, options);
-  const addressing = compileAddressing(options);
+  const gate = new Gate<Req>(limiters, options, OWN);
+  const addressing = compileAddressing(options, gate.notices);
   const { onRefused } = options;
 
   const settle = (

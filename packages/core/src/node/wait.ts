@@ -39,7 +39,7 @@ export interface TimedSignal extends Signal {
  * ```
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
-  checkOptions(options);
+  checkOptions(options, 'the signal', { target: 1 });
   const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);

@@ -5,6 +5,7 @@ import { shareFromZero } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { randomOf } from '../base/hint.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Outcome, Reason } from '../contract/decision.js';
 import type { Mode } from '../contract/mode.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
@@ -51,6 +52,15 @@ export interface DecisionLogOptions {
   readonly random?: (() => number) | undefined;
 }
 
+const NAMES: NamesOf<DecisionLogOptions> = {
+  write: 1,
+  sample: 1,
+  sampleRefused: 1,
+  outcomes: 1,
+  secret: 1,
+  random: 1,
+};
+
 /** The observer, with the hash that it writes for a key. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
@@ -70,7 +80,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * caller from those of others and keeps keys out of the log; it does not make them anonymous: who has the secret can
  * try keys, and there are few addresses.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, decisionLog, rateLimit } from '@spillway/core';
@@ -84,7 +94,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  * ```
  */
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
-  checkOptions(options);
+  checkOptions(options, 'decisionLog()', NAMES);
   const { write, secret } = options;
   const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
   if (typeof write !== 'function') throw mustBe('write', 'a function', write);

@@ -1,27 +1,101 @@
-/** Logs mistakes in how an app is put together. Each line comes once, for such a mistake is there at every request. */
+/** Logs what may be a mistake in how an app is put together: one line for each code and limiter, once. */
 
-import { helpFor, type SpillwayErrorCode } from '../base/errors.js';
+import { checkFlag } from '../base/check-shapes.js';
+import { isPlainObject } from '../base/checks.js';
+import { helpFor, mustBe } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
-import { consoleLogger } from '../base/host.js';
+import { consoleLogger, disregard } from '../base/host.js';
+import { checkNames, type NamesOf } from '../base/option-names.js';
+import type { NoticeCode, Validate } from '../contract/notice.js';
 
-/** Logs mistakes around one guard that fail no request; for adapters. */
+const CODES: NamesOf<{ readonly [Code in NoticeCode]: unknown }> = {
+  SPW_ADDRESS_UNKNOWN: 1,
+  SPW_CIDR_INVALID: 1,
+  SPW_COUNTED_TWICE: 1,
+  SPW_FORWARDED_UNTRUSTED: 1,
+  SPW_KEY_RAW_ADDRESS: 1,
+  SPW_MADE_IN_HANDLER: 1,
+  SPW_REGISTERED_TWICE: 1,
+  SPW_TRUST_PROXY_INVALID: 1,
+  SPW_TRUST_PROXY_UNSAFE: 1,
+  SPW_WINDOW_SHORT: 1,
+};
+
+/** How many lines are remembered for a logger; the oldest are forgotten. */
+const KEPT = 1_000;
+
+/** Who is told, and of what. */
+interface NoticesOptions {
+  readonly logger?: Logger | false | undefined;
+  readonly validate?: Validate | undefined;
+}
+
+/** Notices of one guard, or of limits without HTTP. Those that share a logger share what was told. */
 export class Notices {
   private readonly logger: Logger | false;
-  private readonly logged = new Set<SpillwayErrorCode>();
+  private readonly validate: Validate;
 
-  /** @param options those of the guard, of which `logger` counts */
-  constructor({ logger = consoleLogger() }: { readonly logger?: Logger | false | undefined }) {
+  /** @param options those of the guard, of which `logger` and `validate` count */
+  constructor({ logger = consoleLogger(), validate = true }: NoticesOptions) {
     this.logger = logger;
+    this.validate = validate;
   }
 
-  /** Logs what is wrong in one line, the first time that `code` comes. Never throws. */
-  tell(code: SpillwayErrorCode, message: () => string): void {
-    if (!this.logger || this.logged.has(code)) return;
-    this.logged.add(code);
+  /** Whether a line with this code would be written. */
+  hears(code: NoticeCode): boolean {
+    const { logger, validate } = this;
+    return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
+  }
+
+  /** How often there was this reason for a line, with this time: for what may be right once. */
+  times(code: NoticeCode, of: string): number {
+    return this.logger ? timesOf(this.logger, `${code} ${of}`) : 0;
+  }
+
+  /**
+   * Logs what is wrong in one line, the first time that it comes. Never throws.
+   *
+   * @param of the limiter or guard that it is about; left out for what is about the whole app
+   */
+  tell(code: NoticeCode, message: () => string, of = ''): void {
+    const { logger } = this;
+    if (!logger || !this.hears(code) || this.times(code, of) > 1) return;
     try {
-      this.logger.warn(`Spillway: ${message()}. See ${helpFor(code)}`);
+      const text = message();
+      const named = text.includes(code) ? text : `${text} (${code})`;
+      disregard(logger.warn(`Spillway: ${named}. See ${helpFor(code)}`));
     } catch {
       // A logger that fails must not fail a request.
     }
   }
+}
+
+/** By logger: there may be many guards, and perhaps a new one at each request. */
+const known = new WeakMap<Logger, Map<string, number>>();
+
+/** How often there was this reason for a line of this logger. */
+function timesOf(logger: Logger, reason: string): number {
+  const times = known.get(logger) ?? new Map<string, number>();
+  known.set(logger, times);
+  const before = times.get(reason) ?? 0;
+  times.set(reason, before + 1);
+  if (times.size > KEPT) {
+    const [oldest] = times.keys();
+    times.delete(oldest as string);
+  }
+  return before + 1;
+}
+
+/**
+ * The option `validate`.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for what is no code of a line
+ */
+export function checkValidate(validate: unknown): void {
+  if (validate === undefined || typeof validate === 'boolean') return;
+  if (!isPlainObject(validate)) {
+    throw mustBe('validate', 'true, false, or as in { SPW_WINDOW_SHORT: false }', validate);
+  }
+  checkNames('validate', validate, CODES);
+  for (const [code, value] of Object.entries(validate)) checkFlag(`validate.${code}`, value);
 }

@@ -47,7 +47,7 @@ import { Waiting } from './waiting.js';
  * free again after one lease, and a repeat runs. `claimOf` gives handlers a token with which their database can tell.
  * If the store cannot answer, a request with a key is refused with 503, unless `onStoreError` is `allow`.
  *
- * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { idempotency, rateLimit } from '@spillway/core';

@@ -11,6 +11,7 @@ import {
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Field } from '../contract/field.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
@@ -102,11 +103,34 @@ export interface Settings<Raw> {
   readonly onStoreError: 'deny' | 'allow';
 }
 
+const NAMES: NamesOf<IdempotencyOptions> = {
+  scope: 1,
+  name: 1,
+  header: 1,
+  methods: 1,
+  required: 1,
+  lease: 1,
+  maxRun: 1,
+  keep: 1,
+  keepBody: 1,
+  keepFirst: 1,
+  keepIf: 1,
+  maxBody: 1,
+  fields: 1,
+  fingerprint: 1,
+  mismatchStatus: 1,
+  wait: 1,
+  mode: 1,
+  onStoreError: 1,
+  retryAfter: 1,
+  random: 1,
+};
+
 const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/;
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
-  checkOptions(options);
+  checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;
   if (typeof scope !== 'function') {
     throw mustBe('scope', 'a function that names the caller', scope, 'SPW_SCOPE_INVALID');

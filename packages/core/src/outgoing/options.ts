@@ -14,6 +14,7 @@ import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type HintOptions, randomOf } from '../base/hint.js';
 import { isThenable, type Logger } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Fault } from '../contract/fault.js';
 import type { Shaper } from '../contract/shaper.js';
 import { tellFault } from '../observe/faults.js';
@@ -73,6 +74,23 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly clock?: Clock | undefined;
 }
 
+const NAMES: NamesOf<PacedFetchOptions> = {
+  key: 1,
+  retries: 1,
+  repeatable: 1,
+  retryErrors: 1,
+  timeout: 1,
+  maxPause: 1,
+  jitter: 1,
+  random: 1,
+  xRateLimit: 1,
+  fetch: 1,
+  onPause: 1,
+  onFault: 1,
+  logger: 1,
+  clock: 1,
+};
+
 /** The options, checked and complete. */
 export interface Pacing {
   readonly key: (request: HostRequest) => string | undefined;
@@ -84,12 +102,12 @@ export interface Pacing {
   readonly pauses: Pauses;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
   if (shaper === undefined) throw mustBe('shaper', 'what createShaper returns', shaper);
   for (const method of ['schedule', 'pause', 'pauseOf', 'waitOf'])
     checkHas('shaper', method, shaper);
-  checkOptions(options);
+  checkOptions(options, 'pacedFetch()', NAMES);
   for (const name of ['key', 'repeatable', 'fetch', 'onPause', 'onFault'] as const) {
     checkCallback(name, options[name]);
   }

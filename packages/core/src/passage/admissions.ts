@@ -1,6 +1,7 @@
 /** Keeps with a request what its guards said, for the handlers behind them. */
 
 import type { Admission } from '../contract/admission.js';
+import { countedTwice } from '../guard/guard-admission.js';
 import type { Notices } from '../observe/notices.js';
 
 // A registered symbol: it is found by another copy of this package too.
@@ -18,26 +19,51 @@ export function rememberAdmission(request: object, admission: Admission): void {
   else (request as Holder)[ADMISSIONS] = [admission];
 }
 
+/** What guards have said of a request so far; undefined if there was none. */
+export function earlierAdmissions(request: object): readonly Admission[] | undefined {
+  return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
+}
+
+/** Tells `notices` if the last guard of a request has charged a count that one before it had charged. */
+export function noteCountedTwice(request: object, notices: Notices): void {
+  const all = admissionsOf(request);
+  const last = all.at(-1);
+  if (!last) return;
+  for (const other of all.slice(0, -1)) {
+    const name = countedTwice(other, last);
+    if (name !== undefined) notices.tell('SPW_COUNTED_TWICE', () => counted(name), name);
+  }
+}
+
+function counted(limiter: string): string {
+  return (
+    `limiter "${limiter}" stands in two guards on the way of a request, and both charge the same count: ` +
+    'leave it out of one of them, or give each limit a name of its own'
+  );
+}
+
 /**
  * What `guard` said of a request before; undefined if it was not asked yet. A guard that is mounted twice on the way of
  * a request counts it once, and `notices` is told so.
  */
 export function admissionBefore(
-  request: object,
+  earlier: readonly Admission[],
   guard: object,
   notices: Notices,
 ): Admission | undefined {
-  if (!Object.hasOwn(request, ADMISSIONS)) return undefined;
-  const before = admissionsOf(request).find((admission) => admission.guard === guard);
-  if (before) notices.tell('SPW_REGISTERED_TWICE', () => twice(before));
+  const before = earlier.find((admission) => admission.guard === guard);
+  if (before) notices.tell('SPW_REGISTERED_TWICE', () => twice(before), namesOf(before));
   return before;
 }
 
-function twice({ decisions }: Admission): string {
-  const names = decisions.map(({ limiter }) => limiter).join(', ');
+function namesOf({ decisions }: Admission): string {
+  return decisions.map(({ limiter }) => limiter).join(', ');
+}
+
+function twice(before: Admission): string {
   return (
-    `the guard of ${names} is mounted twice on the way of a request, which was counted once: ` +
-    'mount it once (SPW_REGISTERED_TWICE)'
+    `the guard of ${namesOf(before)} is mounted twice on the way of a request, which was counted once: ` +
+    'mount it once'
   );
 }
 

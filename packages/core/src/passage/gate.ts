@@ -8,12 +8,17 @@ import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { ListGuard } from '../guard/guard.js';
 import type { GuardAdmission } from '../guard/guard-admission.js';
-import type { GuardOptions } from '../guard/options.js';
 import { setFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
-import { Notices } from '../observe/notices.js';
-import { admissionBefore, rememberAdmission } from './admissions.js';
+import type { Notices } from '../observe/notices.js';
+import {
+  admissionBefore,
+  earlierAdmissions,
+  noteCountedTwice,
+  rememberAdmission,
+} from './admissions.js';
 import type { Exchange } from './exchange.js';
+import { extraNames, type GateOptions } from './gate-options.js';
 import { SeenExchange } from './seen-exchange.js';
 
 /**
@@ -40,17 +45,21 @@ export class Gate<Raw> {
   /** Told once of what is wrong with how the app is put together. */
   readonly notices: Notices;
   private readonly guard: ListGuard<Raw>;
-  private readonly options: GuardOptions<Raw>;
+  private readonly options: GateOptions<Raw>;
 
-  /** @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard` */
+  /**
+   * @param own the names of options that the adapter has beside those of every gate; others are refused
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard`
+   */
   constructor(
     limiters: Limiter<Raw> | readonly Limiter<Raw>[],
-    options: GuardOptions<Raw> & { readonly onRefused?: unknown },
+    options: GateOptions<Raw> & { readonly onRefused?: unknown },
+    own: object = {},
   ) {
     this.options = options;
-    this.guard = new ListGuard(limiters, options);
+    this.guard = new ListGuard(limiters, options, extraNames(own));
+    this.notices = this.guard.notices;
     checkCallback('onRefused', options.onRefused);
-    this.notices = new Notices(options);
   }
 
   /**
@@ -62,8 +71,10 @@ export class Gate<Raw> {
    * `SPW_CAPTURE_MISSING`, if the guard has an `idempotency()` and the exchange cannot show what it needs
    */
   enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
+    let earlier: readonly Admission[] | undefined;
     try {
-      const before = admissionBefore(holder, this.guard, this.notices);
+      earlier = earlierAdmissions(holder);
+      const before = earlier && admissionBefore(earlier, this.guard, this.notices);
       if (before) {
         exchange.decided?.(before);
         return finish(before, exchange);
@@ -71,7 +82,9 @@ export class Gate<Raw> {
     } catch (error) {
       return this.excuse(error);
     }
-    return this.decide(request, exchange, holder);
+    return earlier
+      ? this.decideBeside(request, exchange, holder)
+      : this.decide(request, exchange, holder);
   }
 
   /**
@@ -105,6 +118,21 @@ export class Gate<Raw> {
   /** Gives back the permits of all requests still in progress. */
   close(): Promise<void> {
     return this.guard.close();
+  }
+
+  /** Decides on a request on which another guard has decided. */
+  private decideBeside(
+    request: GateRequest<Raw>,
+    exchange: Exchange,
+    holder: object,
+  ): Passage | Promise<Passage> {
+    const passage = this.decide(request, exchange, holder);
+    if (!this.notices.hears('SPW_COUNTED_TWICE')) return passage;
+    const told = (value: Passage): Passage => {
+      noteCountedTwice(holder, this.notices);
+      return value;
+    };
+    return isLater(passage) ? passage.then(told) : told(passage);
   }
 
   private async wait(

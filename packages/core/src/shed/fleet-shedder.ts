@@ -2,6 +2,7 @@
 
 import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
@@ -31,6 +32,20 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
   readonly priority?: Priority<Raw> | undefined;
 }
 
+const NAMES: NamesOf<FleetShedderOptions> = {
+  name: 1,
+  capacity: 1,
+  defaultCapacity: 1,
+  reserve: 1,
+  priority: 1,
+  lease: 1,
+  mode: 1,
+  onStoreError: 1,
+  localShare: 1,
+  retryAfter: 1,
+  random: 1,
+};
+
 /** The key of the fleet's permits: the whole fleet has one count. */
 const FLEET = 'fleet';
 
@@ -40,7 +55,7 @@ const FLEET = 'fleet';
  * Critical requests are counted and never refused. (This is the fleet usage load shedder of P. Tarjan, "Scaling your
  * API with rate limiters", 2017.)
  *
- * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, fleetShedder } from '@spillway/core';
@@ -55,7 +70,7 @@ const FLEET = 'fleet';
  * ```
  */
 export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): StoredLimiter<Raw> {
-  checkOptions(options);
+  checkOptions(options, 'fleetShedder()', NAMES);
   const { name, capacity, defaultCapacity, priority } = options;
   const reserve = shareFromZero('reserve', options.reserve ?? 0.2);
   const ranking = new Ranking(priority);

@@ -4,6 +4,7 @@ import { checkClock } from '../base/checks.js';
 import type { Clock } from '../base/clock.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
+import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/mode.js';
 import type { Per } from '../contract/request.js';
 import type { Priority } from './priority.js';
@@ -37,6 +38,19 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   readonly clock?: Clock | undefined;
 }
 
+export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
+  name: 1,
+  signal: 1,
+  ladder: 1,
+  brake: 1,
+  priority: 1,
+  shedCritical: 1,
+  mode: 1,
+  clock: 1,
+  retryAfter: 1,
+  random: 1,
+};
+
 /** The signals of the ladder and of the brake; undefined where one is off. */
 interface Signals {
   readonly ladder: Signal | undefined;
@@ -66,6 +80,7 @@ function chosen(
   example: string,
 ): Signal | undefined {
   if (own === false) return undefined;
+  if (own) checkNames(option, own, { signal: 1 });
   const signal = own === undefined ? shared : own?.signal;
   if (signal === undefined || signal === null) {
     throw mustBe(option, `false, or have a signal as in ${example}`, signal);

@@ -4,6 +4,7 @@ import { checkCallback, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
+import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { LimitRequest } from '../contract/request.js';
 
 /** The classes, from the one that is shed last to the one that is shed first. */
@@ -27,6 +28,8 @@ export interface PriorityOptions<Raw = unknown> {
   /** Whether a request is test traffic, with the class `test`. Asked only where `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
 }
+
+const NAMES: NamesOf<PriorityOptions> = { classes: 1, classify: 1, isTest: 1 };
 
 /** A function that returns the class of a request, or the classes and how to tell them. */
 export type Priority<Raw = unknown> = Classify<Raw> | PriorityOptions<Raw>;
@@ -106,6 +109,7 @@ function check<Raw>(options: PriorityOptions<Raw>): void {
   if (!isPlainObject(options)) {
     throw mustBe('priority', 'a function, or an object with classes', options);
   }
+  checkNames('priority', options, NAMES);
   const { classes = DEFAULT_CLASSES, classify, isTest } = options;
   const names = Array.isArray(classes) ? (classes as readonly unknown[]) : [];
   const areNames = names.every((name) => typeof name === 'string' && name !== '');

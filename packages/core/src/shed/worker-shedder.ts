@@ -24,7 +24,7 @@ import {
   shedAmountOf,
 } from './ladder.js';
 import { Mix } from './mix.js';
-import { checkRest, signalsOf, type WorkerShedderOptions } from './options.js';
+import { checkRest, signalsOf, WORKER_OPTIONS, type WorkerShedderOptions } from './options.js';
 import { Ranking } from './priority.js';
 import type { Signal } from './signal.js';
 import { SignalLoop } from './signal-loop.js';
@@ -44,7 +44,7 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
  * shedder: P. Tarjan, "Scaling your API with rate limiters", 2017). The brake holds the event loop's wait at its mark,
  * and answers to load within a second.
  *
- * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, rateLimit, workerShedder } from '@spillway/core';
@@ -83,7 +83,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly passed: readonly Decision[];
 
   constructor(options: WorkerShedderOptions<Raw>) {
-    checkOptions(options);
+    checkOptions(options, 'workerShedder()', WORKER_OPTIONS);
     const { clock = systemClock } = options;
     this.name = checkName(options.name);
     this.mode = checkMode(options.mode);

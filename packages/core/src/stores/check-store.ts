@@ -4,6 +4,7 @@ import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import type { Store } from '../contract/store.js';
+import { checkValidate } from '../observe/notices.js';
 
 /**
  * The store, if it is one: an object with `apply`. Everything else in a store is optional.
@@ -24,19 +25,21 @@ export function checkStore<S extends Store>(store: S): S {
 /**
  * What guards and limiters without HTTP are told of their store; to be called before any of it is read.
  *
- * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkClientOptions(options: ClientOptions): void {
   checkOptions(options);
   if (options.store !== undefined) checkStore(options.store);
   checkFlag('denialCache', options.denialCache);
   if (options.logger !== false) checkHas('logger', 'warn', options.logger);
+  checkValidate(options.validate);
 }
 
 interface ClientOptions {
   readonly store?: Store | undefined;
   readonly denialCache?: boolean | undefined;
   readonly logger?: Logger | false | undefined;
+  readonly validate?: unknown;
 }
 
 type Shape = { readonly [name: string]: unknown };

@@ -119,7 +119,7 @@ class FallbackStore implements AnsweringStore {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): Promise<readonly Answer[]> {
-    const within = options?.background ? options : this.within(steps, options);
+    let within = options?.background ? options : this.within(steps, options);
     const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
@@ -132,7 +132,16 @@ class FallbackStore implements AnsweringStore {
       return this.store.apply(own, always ? undefined : within);
     };
     if (branchesOf(steps).length > 0) {
-      return this.standIn.follow(steps, await askParts(parts, ask, standInFor));
+      const askInTurn: typeof ask = async (...asked) => {
+        try {
+          return await ask(...asked);
+        } catch (error) {
+          // Branches are asked one after another: one that took all the time must leave some for the next.
+          if (!options?.background) within = this.within(steps, options);
+          throw error;
+        }
+      };
+      return this.standIn.follow(steps, await askParts(parts, askInTurn, standInFor));
     }
     const answersOfDown: Answer[] = [];
     for (const [i, part] of parts.entries()) {

@@ -5,6 +5,7 @@ import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
 import { consoleLogger } from '../base/host.js';
+import { checkNames, type NamesOf } from '../base/option-names.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { Store } from '../contract/store.js';
 import type { Observers } from '../observe/observers.js';
@@ -41,6 +42,11 @@ export interface ResilienceOptions {
    */
   readonly logger?: Logger | false | undefined;
 }
+
+const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | undefined>> = {
+  failures: 1,
+  probeEvery: 1,
+};
 
 /** Limiters that use the store, and what each does when it cannot answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
@@ -88,6 +94,7 @@ export function storeTimeoutOf({ storeTimeout = '50ms' }: ResilienceOptions): nu
 function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSettings | undefined {
   if (breaker === false) return undefined;
   checkObject('breaker', breaker);
+  checkNames('breaker', breaker, BREAKER_OPTIONS);
   const { failures = 5, probeEvery = '100ms' } = breaker;
   return {
     failures: positiveInteger('breaker.failures', failures),

@@ -4,6 +4,7 @@ import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
+import type { Validate } from '../contract/notice.js';
 import type { Rule } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { type OneStepStore, oneStepStore } from '../memory/memory-store.js';
@@ -31,6 +32,11 @@ export interface StoreClientOptions extends ResilienceOptions {
    * others within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
+  /**
+   * Which lines about probable mistakes go to `logger`, each once: all (`true`, default), none (`false`), or all but
+   * some, as in `{ SPW_WINDOW_SHORT: false }`. What is thrown is thrown all the same.
+   */
+  readonly validate?: Validate | undefined;
 }
 
 type Answers = readonly Answer[];
@@ -82,6 +88,11 @@ export class StoreClient {
   /** What stands for a limiter in the store: its name, or without a store a text that no other object has. */
   nameOf(limiter: Named): string {
     return this.memory ? this.memory.nameOf(limiter) : limiter.name;
+  }
+
+  /** How many limiters were made without a store, this one among them; 0 if this one has a store. */
+  get withoutStore(): number {
+    return this.memory?.limiters ?? 0;
   }
 
   /**

@@ -6,13 +6,11 @@ import { domainOf } from './domain.js';
 /** Answers older than this (up to twice this) are forgotten, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
-/** By so much the clock of the store must have been set, or this process stood still: no answer takes so long. */
-const SET_BACK_US = 1_000_000;
-
 /**
  * The offset is the largest of (the store's time at the decision) - (our time when the answer was read). It is less
  * than the true offset, by the time that the fastest answer took. So an instant of the store's never comes too early
- * here.
+ * here. Nor is the true offset more than (the store's time) - (our time when it was asked): where that is less than
+ * what was known, the clock of the store was set back.
  */
 export class StoreTime {
   private latest = -Infinity;
@@ -25,9 +23,10 @@ export class StoreTime {
     this.isExact = isExact;
   }
 
-  learn(storeUs: number, receivedUs: number): void {
+  learn(storeUs: number, askedUs: number, receivedUs: number): void {
     const offset = storeUs - receivedUs;
-    if (this.isExact || offset < this.offsetUs - SET_BACK_US) {
+    const isSetBack = storeUs - askedUs < this.offsetUs;
+    if (this.isExact || isSetBack || receivedUs - this.sinceUs > 2 * MEMORY_US) {
       this.before = -Infinity;
       this.latest = offset;
       this.sinceUs = receivedUs;

@@ -21,7 +21,6 @@ describe('a control that is broken', () => {
       'throws where it is looked at',
       { settingsOf: () => Object.defineProperty({}, 'mode', { get: throwing }) },
     ],
-    ['has no methods', { settingsOf: undefined, rulingOn: undefined }],
     ['knows an unknown mode', { settingsOf: () => ({ mode: 'of' }) }],
     ['has a share that is no number', { settingsOf: () => ({ share: '0' }) }],
     ['has a share of NaN', { settingsOf: () => ({ share: Number.NaN }) }],
@@ -40,6 +39,12 @@ describe('a control that is broken', () => {
     expect([admit(), admit(), admit()].map((one) => one.status)).toEqual([200, 200, 429]);
     expect(faults[0]).toMatchObject({ limiter: 'two', source: 'control' });
     expect(new Set(faults.map(({ source }) => source))).toEqual(new Set(['control']));
+  });
+
+  it.each(['settingsOf', 'rulingOn'])('is refused where it is given without %s', (method) => {
+    expect(() => under({ [method]: undefined })).toThrow(
+      `control must be an object with ${method}()`,
+    );
   });
 
   it('is not taken to enforce what was declared in shadow', () => {

@@ -3,7 +3,7 @@
 import { memoryStore } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import { fakeTime, seeded } from 'spillway-testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
 
 fakeTime();
@@ -127,10 +127,51 @@ describe('a job that is aborted', () => {
         }),
       { signal: abort.signal },
     );
+    await pass(0);
     abort.abort('gone');
     await expect(result).rejects.toBe('gone');
     expect(told).toBe('gone');
     await pass(2_000);
+  });
+
+  it('in the turn in which it is scheduled, does not start', async () => {
+    const { shaper, starts } = setUp();
+    const abort = new AbortController();
+    starts.schedule(shaper, 'a', { signal: abort.signal });
+    abort.abort('gone');
+    await pass(1_000);
+    expect(starts.names).toEqual([]);
+    expect(starts.codes).toEqual(['gone']);
+  });
+
+  it('with many others by one signal, has no listener of its own', async () => {
+    const { shaper, starts } = setUp();
+    const abort = new AbortController();
+    const added = vi.spyOn(abort.signal, 'addEventListener');
+    const removed = vi.spyOn(abort.signal, 'removeEventListener');
+    starts.many(shaper, 30, { signal: abort.signal });
+    await pass(300);
+    expect(added).toHaveBeenCalledTimes(1);
+    expect(removed).not.toHaveBeenCalled();
+    abort.abort('gone');
+    await pass(0);
+    expect(starts.all).toHaveLength(2);
+    expect(starts.codes).toEqual(new Array(28).fill('gone'));
+    expect(removed).toHaveBeenCalledTimes(1);
+  });
+
+  it('in two processes by turns, all of them, leaves less than a slot for each', async () => {
+    const { here, there, starts } = twoProcesses({ limit: 4 });
+    const abort = new AbortController();
+    for (let i = 0; i < 80; i += 1) {
+      starts.schedule(i % 2 === 0 ? here : there, String(i), { signal: abort.signal });
+      await pass(0);
+    }
+    await pass(100);
+    abort.abort('gone');
+    await pass(100);
+    expect(starts.codes).toHaveLength(79);
+    expect(await here.waitOf('acme')).toBeLessThan(79 * 250);
   });
 
   it('costs less than a slot, where 30 % of all are aborted', async () => {

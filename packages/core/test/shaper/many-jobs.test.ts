@@ -6,10 +6,12 @@ import { FarStore, pass, setUp } from './set-up.js';
 
 fakeTime();
 
-const JOBS = 10_000;
+const JOBS = 20_000;
 
-it('jobs that must leave a slot to others are passed over at once', async () => {
-  const { shaper, starts } = setUp({ limit: 100_000, burst: 10, maxQueue: JOBS });
+it('jobs that must leave a slot to others are passed over at once', {
+  timeout: 20_000,
+}, async () => {
+  const { shaper, starts } = setUp({ limit: 200_000, burst: 10, maxQueue: JOBS });
   // The small jobs go first, but the first slots are for the large ones.
   for (let i = 0; i < JOBS / 2; i += 1) starts.schedule(shaper, `${i}`, { cost: 10 });
   for (let i = JOBS / 2; i < JOBS; i += 1) starts.schedule(shaper, `${i}`, { priority: 1 });
@@ -45,4 +47,18 @@ it('a store that refuses is not asked for all slots that are missing', async () 
   expect(starts.all).toHaveLength(100);
   // One for each job, and for each that lost its slot one more, and one in vain.
   expect(store.count('take')).toBeLessThan(100 + 2 * 99);
+});
+
+it('a job may schedule the next one, with a large burst, as often as it likes', async () => {
+  const { shaper } = setUp({ limit: 100_000, burst: 50_000 });
+  const errors: unknown[] = [];
+  let count = 0;
+  const next = (): void => {
+    count += 1;
+    if (count < 2 * JOBS) shaper.schedule('acme', next).catch((error) => errors.push(error));
+  };
+  next();
+  await pass(1_000);
+  expect(errors).toEqual([]);
+  expect(count).toBe(2 * JOBS);
 });

@@ -12,7 +12,7 @@ import type {
   Override,
   OverrideNote,
 } from '@spillway/core';
-import { tellFault } from '@spillway/core/adapter';
+import { type NamesOf, tellFault } from '@spillway/core/adapter';
 import {
   type CheckedChange,
   checkClear,
@@ -22,6 +22,7 @@ import {
 } from '@spillway/core/control';
 import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
 import { Transport } from '../calls/transport.js';
+import { checkRedisOptions } from '../check-options.js';
 import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.js';
 import type { RedisClient } from '../clients/client.js';
 import { keyHasher } from '../codec/keys.js';
@@ -48,6 +49,8 @@ export interface RedisControlOptions {
   /** Called once when Redis does not answer, and for each value in Redis that is not valid. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
+
+const NAMES: NamesOf<RedisControlOptions> = { every: 1, hashKeys: 1, prefix: 1, onFault: 1 };
 
 /**
  * What {@link redisControl} returns. Its methods are those of `memoryControl`; their promises resolve when the change
@@ -103,7 +106,7 @@ export interface RedisControl extends Control {
  * background, twice a second; no request waits for that. While Redis does not answer, the last settings stay in force,
  * and end when they should.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -130,6 +133,7 @@ class InRedis implements RedisControl {
   private readonly announcer: Announcer;
 
   constructor(client: RedisClient, options: RedisControlOptions) {
+    checkRedisOptions(options, 'redisControl()', NAMES);
     const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));

@@ -22,7 +22,7 @@ export interface Slot {
 }
 
 /** The time of one unit under the rule by which the slot was asked for: the pace may be changed live. */
-export function periodUsOf({ step }: Slot): number {
+export function periodUsOf({ step }: Pick<Slot, 'step'>): number {
   const { windowUs, limit } = step.rule as QueueRule;
   return windowUs / limit;
 }
@@ -41,7 +41,7 @@ export interface Heard {
   readonly pausedUntil: Moment | undefined;
   /** Of a take that was granted. */
   readonly slot: Slot | undefined;
-  /** Granted by the stand-in, but too far away: to be given back. */
+  /** Granted, but too far away: to be given back. */
   readonly tooFar: Slot | undefined;
   /** How long it would be until the cost may start; Infinity if nobody knows. */
   readonly waitMs: number;
@@ -68,7 +68,7 @@ export class Hearing {
     const { key, cost, rule } = step;
     const { nowUs, pausedUntilUs } = answer;
     const time = this.times?.of(step);
-    time?.learn(nowUs, heardUs);
+    time?.learn(nowUs, askedUs, heardUs);
     const isGranted = step.op === 'take' && answer.allowed && isTaken;
     // Of what was granted, the wait of the last unit; else that of so many more.
     const waitMs = delayOf(rule as QueueRule, answer, isGranted ? 0 : cost);

@@ -3,16 +3,18 @@
 import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import { integerBetween } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
+import type { NamesOf } from '../../base/option-names.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { ScheduleOptions } from '../../contract/shaper.js';
-import type { CostOptions } from '../options.js';
-import type { Signal } from './aborts.js';
+import type { Signal } from './aborted.js';
 import type { JobOptions } from './job.js';
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_COST_INVALID` */
-export function costIn(options: CostOptions | undefined, { burst }: QueueRule): number {
+const JOB_OPTIONS: NamesOf<ScheduleOptions> = { cost: 1, signal: 1, priority: 1 };
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_COST_INVALID` */
+export function costIn(options: ScheduleOptions | undefined, { burst }: QueueRule): number {
   if (options === undefined) return 1;
-  checkOptions(options);
+  checkOptions(options, 'a job', JOB_OPTIONS);
   const { cost = 1 } = options;
   if (Number.isSafeInteger(cost) && cost > burst) {
     const what = `at most the burst, which is ${burst}: set burst to the largest cost`;

@@ -1,7 +1,7 @@
 /** One piece of work that waits for its start, is refused or aborted, or runs. */
 
 import type { HostSignal } from '../../contract/shaper.js';
-import { hearAbort, ignoreAbort, type Signal } from './aborts.js';
+import { offAborted, onAborted, type Signal } from './aborted.js';
 
 export type Work = (signal: HostSignal) => unknown;
 
@@ -44,7 +44,7 @@ export class Job {
       this.settle = resolve;
       this.reject = reject;
     });
-    if (signal) hearAbort(signal, this.onAbort);
+    if (signal) onAborted(signal, this.onAbort);
   }
 
   /** False once it has started, was refused or aborted. */
@@ -60,6 +60,9 @@ export class Job {
   /** Runs the work; the promise resolves when it has ended, however. */
   async start(): Promise<void> {
     this.waits = false;
+    // Later in this turn of the event loop: a job may schedule the next one, and that one another.
+    await undefined;
+    if (this.signal?.aborted) return;
     try {
       const signal = this.signal ?? new AbortController().signal;
       this.settle(await this.work(signal as HostSignal));
@@ -78,6 +81,13 @@ export class Job {
 
   private end(): void {
     this.waits = false;
-    if (this.signal) ignoreAbort(this.signal, this.onAbort);
+    if (this.signal) offAborted(this.signal, this.onAbort);
   }
+}
+
+/** By priority, then first come. */
+export function goesBefore(job: Job, other: Job): boolean {
+  return (
+    job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
+  );
 }

@@ -1,16 +1,17 @@
 /** One key of a shaper in this process: its jobs get slots, look once more before they start, and start. */
 
-import { AHEAD_US } from '../../contract/look-ahead.js';
 import type { QueueRule } from '../../contract/rule.js';
-import { periodUsOf } from './hearing.js';
+import { Applicants } from './applicants.js';
 import type { Job } from './job.js';
 import { Known } from './known.js';
 import { Line } from './line.js';
-import { LocalPace } from './local-pace.js';
+import { Looks } from './looks.js';
 import { OwnPause } from './own-pause.js';
+import { PutOff } from './put-off.js';
 import { Refill } from './refill.js';
 import type { Heard, Slot, Slots } from './slots.js';
 import { SpareSlots } from './spare-slots.js';
+import { Timing } from './timing.js';
 
 /** By so much a slot may seem too far away, because the clock of a store is known by its answers only. */
 const SLACK_US = 1_000_000;
@@ -22,25 +23,24 @@ export interface KeyQueueHost {
   /** Runs a job whose time has come. */
   start(job: Job): void;
   /** Something has changed: perhaps the alarm must be set to another time. */
-  changed(): void;
+  changed(queue: KeyQueue): void;
 }
 
 export class KeyQueue {
   readonly key: string;
+  /** The instant that it is ranked by. */
+  alarmUs: number = Infinity;
   readonly rule: QueueRule;
   readonly slots: Slots;
   readonly line: Line = new Line();
   readonly known: Known;
-  /** Work that starts elsewhere must be counted there, too. */
-  readonly localPace: LocalPace;
+  private readonly timing: Timing;
+  private readonly looks: Looks;
+  private readonly putOff: PutOff;
   private readonly host: KeyQueueHost;
   private readonly ownPause: OwnPause;
-  /** Jobs whose slot was asked for, and that are not accepted yet. */
-  private readonly applicants = new Set<Job>();
-  /** How many of them, aborted ones too, the store has not answered. */
-  private asked = 0;
+  private readonly applicants: Applicants = new Applicants(this);
   private readonly spare: SpareSlots;
-  private isLooking = false;
   private readonly refill: Refill;
 
   constructor(key: string, host: KeyQueueHost) {
@@ -50,65 +50,60 @@ export class KeyQueue {
     this.rule = rule;
     this.slots = slots;
     this.known = new Known(slots.ahead);
+    this.timing = new Timing(rule.burst, this.known);
+    this.looks = new Looks(this, this.timing);
+    this.putOff = new PutOff(this.timing, rule.waitUs);
     this.spare = new SpareSlots(this.line, slots, () => this.turn());
     this.refill = new Refill(this);
-    this.localPace = new LocalPace(rule.burst);
     this.ownPause = new OwnPause(key, slots);
   }
 
   /** Jobs that wait. */
   get length(): number {
-    return this.line.length + this.applicants.size;
+    return this.line.length + this.applicants.length;
   }
 
   /** Whether it knows nothing that a new queue would not. */
   isAtRest(nowUs: number): boolean {
-    const isBusy = this.asked > 0 || this.isLooking || this.refill.isBusy || this.spare.isBusy;
+    const { timing, applicants, refill, spare, ownPause } = this;
+    const isBusy = applicants.isBusy || timing.isLooking || refill.isBusy || spare.isBusy;
     const isEmpty = this.length === 0 && this.line.first === undefined;
-    return isEmpty && !isBusy && this.localPace.isOver(nowUs) && this.ownPause.isOver(nowUs);
+    return isEmpty && !isBusy && timing.localPace.isOver(nowUs) && ownPause.isOver(nowUs);
   }
 
-  /** When {@link turn} has something to do; Infinity if only an answer can bring it. */
-  dueUs(): number {
-    return Math.min(this.slotDueUs(), this.refill.dueUs(), this.ownPause.dueUs);
+  /** When {@link turn} has something to do, or it is at rest; Infinity if only an answer can bring that. */
+  dueUs(nowUs: number): number {
+    const dueUs = Math.min(this.slotDueUs(), this.refill.dueUs(), this.ownPause.dueUs);
+    if (dueUs < Infinity) return dueUs;
+    const restUs = Math.max(this.timing.localPace.fullUs, this.ownPause.endUs);
+    return restUs > nowUs ? restUs : Infinity;
   }
 
   private slotDueUs(): number {
+    const { timing } = this;
     const { first, length } = this.line;
     if (!first) return Infinity;
-    const { localUs } = first.at;
-    if (length === 0 || this.known.isSeen(first)) return localUs;
-    return this.isLooking ? Infinity : this.known.lookUs(first);
+    const isSeen = length === 0 || timing.isSeen(first);
+    return Math.min(isSeen ? timing.startUs(first) : Infinity, this.looks.dueUs());
   }
 
   /** Accepts a job if there is a slot for it. `refuse` is told what the store has answered if there is none. */
   apply(job: Job, refuse: (heard: Heard) => void): void {
     this.giveUp(this.slots.nowUs());
+    if (!this.line.first) this.putOff.forget();
     if (this.line.hasRoomFor(job.cost)) {
       this.line.addJob(job);
       this.turn();
       return;
     }
-    this.applicants.add(job);
-    this.asked += 1;
-    const answered = (heard: Heard) => {
-      this.applicants.delete(job);
-      this.asked -= 1;
-      this.note(heard);
-      if (heard.slot) this.line.addSlot(heard.slot);
-      if (!job.isWaiting) void this.spare.giveBack();
-      else if (heard.slot || this.line.hasRoomFor(job.cost)) this.line.addJob(job);
-      else refuse(heard);
-      this.turn();
-    };
-    void this.slots.take(this.key, job.cost, answered);
+    this.applicants.add(job, refuse);
   }
 
   /** A job that waits here was aborted: the next one has its slot. */
   drop(job: Job): void {
-    this.applicants.delete(job);
+    this.applicants.drop(job);
     if (!this.line.removeJob(job)) return;
-    void this.spare.giveBack();
+    this.giveBackSpare();
     this.turn();
   }
 
@@ -120,11 +115,24 @@ export class KeyQueue {
     return slot;
   }
 
+  /** Work starts elsewhere on a slot. Returns when, by our clock. */
+  promise(slot: Slot, nowUs: number): number {
+    const startUs = Math.max(this.timing.startUs(slot), nowUs);
+    this.timing.use(slot, startUs, nowUs);
+    this.host.changed(this);
+    return startUs;
+  }
+
   /** A slot that nobody elsewhere needs: jobs here may. */
   release(slot: Slot): void {
+    this.timing.localPace.uncount(slot);
     this.line.addSlot(slot);
-    void this.spare.giveBack();
+    this.giveBackSpare();
     this.turn();
+  }
+
+  giveBackSpare(): void {
+    void this.spare.giveBack();
   }
 
   /** How much longer it is paused, as far as this process knows, in milliseconds. */
@@ -152,7 +160,7 @@ export class KeyQueue {
   /** Forgets its jobs, which were refused; done when their slots were given back, as far as they can be. */
   async close(): Promise<void> {
     this.line.removeJobs();
-    this.applicants.clear();
+    this.applicants.dropAll();
     const pause = this.ownPause.tellAgain();
     this.ownPause.end();
     await Promise.all([pause, this.spare.giveBack()]);
@@ -163,10 +171,29 @@ export class KeyQueue {
     const nowUs = this.slots.nowUs();
     this.giveUp(nowUs);
     this.startDue(nowUs);
-    this.lookAhead(nowUs);
+    this.looks.begin(nowUs);
     if (this.refill.dueUs() <= nowUs) void this.refill.begin();
     if (this.ownPause.dueUs <= nowUs) void this.tellAgain();
-    this.host.changed();
+    this.host.changed(this);
+  }
+
+  /**
+   * What was heard, where the slot may be put off, or given back if it is too far away then.
+   *
+   * @param last the last slot of the line when the store was asked
+   */
+  place(told: Heard, last: Slot | undefined): Heard {
+    // What the store has lost is over. Else a job whose slots are always put off too far would wait for ever.
+    if (!this.line.first) this.putOff.forget();
+    const isKept = last !== undefined && this.line.last?.at.isBefore(last.at) === false;
+    const heard = this.putOff.place(told, isKept ? last : undefined);
+    if (heard !== told && heard.tooFar) void this.slots.giveBack(heard.tooFar);
+    return heard;
+  }
+
+  /** Whether nothing may start on the slot any more. */
+  isVoid(slot: Slot): boolean {
+    return this.timing.isVoid(slot, this.slots.nowUs());
   }
 
   private async tellAgain(): Promise<void> {
@@ -174,7 +201,8 @@ export class KeyQueue {
     if (heard) this.hear(heard);
   }
 
-  private note(heard: Heard): void {
+  /** {@link hear} without doing what is due. */
+  note(heard: Heard): void {
     if (!heard.failure) {
       // The store is back, and knows nothing of what was granted meanwhile.
       this.line.removeLocalSlots();
@@ -186,39 +214,24 @@ export class KeyQueue {
   /** Slots on which nothing may start any more. Their jobs get others. */
   private giveUp(nowUs: number): void {
     const { line } = this;
-    while (line.first && this.isVoid(line.first, nowUs)) line.removeSlot(line.first);
+    while (line.first && this.timing.isVoid(line.first, nowUs)) line.removeSlot(line.first);
     // No store grants what is further away: its clock was set back.
     const latestUs = nowUs + this.rule.waitUs + SLACK_US;
     while (line.last && line.last.at.localUs > latestUs) line.removeSlot(line.last);
   }
 
-  private isVoid(slot: Slot, nowUs: number): boolean {
-    const lateUs = nowUs - slot.at.localUs;
-    const isMissed = lateUs > AHEAD_US && lateUs > periodUsOf(slot);
-    return isMissed || this.known.isPaused(slot) || this.localPace.forbids(slot);
-  }
-
   private startDue(nowUs: number): void {
-    const { line } = this;
-    for (let slot = line.first; slot && slot.at.localUs <= nowUs; slot = line.first) {
-      if (line.length > 0 && !this.known.isSeen(slot)) return;
+    const { line, timing } = this;
+    for (let slot = line.first; slot; slot = line.first) {
+      const isVoid = timing.isVoid(slot, nowUs);
+      if (!isVoid && timing.startUs(slot) > nowUs) return;
+      if (!isVoid && line.length > 0 && !timing.isSeen(slot)) return;
       line.removeSlot(slot);
-      const job = line.jobFor(slot);
+      const job = isVoid ? undefined : line.jobFor(slot);
       if (!job) continue;
       line.removeJob(job);
-      this.localPace.count(slot);
+      timing.use(slot, nowUs, nowUs);
       this.host.start(job);
     }
-  }
-
-  private lookAhead(nowUs: number): void {
-    const { first, length } = this.line;
-    if (!first || length === 0 || this.isLooking || this.known.isSeen(first)) return;
-    if (this.known.lookUs(first) > nowUs) return;
-    this.isLooking = true;
-    void this.slots.look(this.key, (heard) => {
-      this.isLooking = false;
-      this.hear(heard);
-    });
   }
 }

@@ -7,6 +7,10 @@ import type { Heard, Slot } from './slots.js';
 export class Known {
   /** When the newest of the answers was asked. */
   private seenUs = -Infinity;
+  /** How long the newest of the answers took. */
+  private answerUs = 0;
+  /** The last start for which a look has found no pause, though by now it would be made later. */
+  private lookedForUs = -Infinity;
   private pausedUntil: Moment | undefined;
   /** The end of a pause that this process began, by our clock, until the store has told of it. */
   private ownUs = -Infinity;
@@ -16,9 +20,10 @@ export class Known {
     this.ahead = ahead;
   }
 
-  hear({ askedUs, failure, pausedUntil }: Heard): void {
+  hear({ askedUs, heardUs, failure, pausedUntil }: Heard): void {
     if (askedUs < this.seenUs) return;
     this.seenUs = askedUs;
+    this.answerUs = heardUs - askedUs;
     // A store that failed has not said that the pause is over.
     this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);
     if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
@@ -34,14 +39,29 @@ export class Known {
     return this.ownUs;
   }
 
-  /** When to ask the store once more whether there is a pause, before a job starts on the slot. */
-  lookUs({ at }: Slot): number {
-    return this.ahead.lookUs(at.localUs);
+  /** When to ask the store once more whether there is a pause, before a job starts. */
+  lookUs(startUs: number): number {
+    return this.ahead.lookUs(startUs);
   }
 
-  /** Whether an answer is new enough for the slot: a pause that began before {@link lookUs} would be known. */
-  isSeen(slot: Slot): boolean {
-    return this.lookUs(slot) <= this.seenUs;
+  /** When to ask for it at the latest, that the answer comes before the start. */
+  latestLookUs(startUs: number): number {
+    return this.ahead.latestUs(startUs);
+  }
+
+  /** A look for a start at this instant, made in time, has told of no pause. */
+  looked(startUs: number): void {
+    this.lookedForUs = Math.max(this.lookedForUs, startUs);
+  }
+
+  /** Whether an answer is new enough for a start: a pause that began before {@link lookUs} would be known. */
+  isSeen(startUs: number): boolean {
+    return startUs <= this.lookedForUs || this.lookUs(startUs) <= this.seenUs;
+  }
+
+  /** Whether a slot may be so late because the store took long to answer, not because this process stood still. */
+  excuses(lateUs: number): boolean {
+    return lateUs <= this.answerUs;
   }
 
   isPaused({ at }: Slot): boolean {

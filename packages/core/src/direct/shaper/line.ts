@@ -1,14 +1,14 @@
 /** The jobs of a key that wait in this process, and the slots that they will have: jobs take the earliest of them. */
 
 import { Balance } from './balance.js';
-import type { Job } from './job.js';
-import { goesBefore, RankedJobs } from './ranked-jobs.js';
+import { goesBefore, type Job } from './job.js';
+import { Ranked } from './ranked.js';
 import { SlotRow } from './slot-row.js';
 import type { Slot } from './slots.js';
 
 export class Line {
   /** By cost; never empty ones. */
-  private readonly jobs = new Map<number, RankedJobs>();
+  private readonly jobs = new Map<number, Ranked<Job>>();
   private readonly slots = new SlotRow();
   private readonly balance = new Balance();
   private jobCount = 0;
@@ -26,10 +26,15 @@ export class Line {
     return this.slots.last;
   }
 
+  /** The first slot behind those of which something holds: of all up to one of them. */
+  firstBehind(holds: (slot: Slot) => boolean): Slot | undefined {
+    return this.slots.firstBehind(holds);
+  }
+
   addJob(job: Job): void {
     let equals = this.jobs.get(job.cost);
     if (!equals) {
-      equals = new RankedJobs();
+      equals = new Ranked(goesBefore);
       this.jobs.set(job.cost, equals);
     }
     equals.add(job);
@@ -80,10 +85,11 @@ export class Line {
     return this.balance.isSpare(cost);
   }
 
-  /** The last slot that no job needs and that work of this cost can have. */
+  /** A slot that no job needs and that work of this cost can have: the first behind those that jobs will take. */
   spareFor(cost: number): Slot | undefined {
     if (!this.hasRoomFor(cost)) return undefined;
-    return this.slots.findLast((slot) => slot.cost >= cost && this.isSpare(slot));
+    const fits = (slot: Slot) => slot.cost >= cost && this.isSpare(slot);
+    return this.slots.find(fits, this.jobCount) ?? this.slots.findLast(fits);
   }
 
   /** Whether another job of this cost has a slot here. */

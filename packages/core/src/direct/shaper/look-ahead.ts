@@ -1,6 +1,6 @@
 /** How long before its start a job of a shaper looks once more whether its key is paused. */
 
-import { AHEAD_US, shortAheadUs } from '../../contract/look-ahead.js';
+import { AHEAD_US, timeForLookUs } from '../../contract/look-ahead.js';
 
 /** So long after a pause of any key the next one is thought likely. */
 const LIKELY_US = 60_000_000;
@@ -23,6 +23,12 @@ export class LookAhead {
   /** When to look for a start at this instant of our clock. */
   lookUs(startUs: number): number {
     const isLikely = startUs < this.lastPauseUs + LIKELY_US;
-    return startUs - (isLikely ? shortAheadUs(this.answerUs) : AHEAD_US);
+    const latestUs = this.latestUs(startUs);
+    return isLikely ? latestUs : Math.min(startUs - AHEAD_US, latestUs);
+  }
+
+  /** When to look at the latest, that the answer comes before the start: earlier for a store far away. */
+  latestUs(startUs: number): number {
+    return startUs - timeForLookUs(this.answerUs);
   }
 }

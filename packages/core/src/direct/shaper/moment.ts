@@ -17,6 +17,11 @@ export class Moment {
     return this.time ? this.us - this.time.offsetUs : this.us;
   }
 
+  /** So many microseconds later. */
+  later(us: number): Moment {
+    return new Moment(this.us + us, this.time);
+  }
+
   /** Exact for instants of one clock. */
   isBefore(other: Moment): boolean {
     return this.time === other.time ? this.us < other.us : this.localUs < other.localUs;

@@ -1,7 +1,7 @@
 /** The options of a shaper, checked. */
 
 import { makeShaperRule } from '../../algorithms/queue/rule.js';
-import { checkObject, checkOptions } from '../../base/check-shapes.js';
+import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import {
   checkBurst,
   checkLimit,
@@ -13,10 +13,14 @@ import {
 import { type Duration, windowToMicroseconds } from '../../base/duration.js';
 import { mustBe, SpillwayError } from '../../base/errors.js';
 import { type HintOptions, randomOf } from '../../base/hint.js';
+import type { NamesOf } from '../../base/option-names.js';
 import type { Control } from '../../contract/control.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Store } from '../../contract/store.js';
+import { shortWindow } from '../../limits/limiter-notices.js';
 import { nameOf } from '../../limits/rule-options.js';
+import { tellOfLimiters } from '../../observe/limiter-notices.js';
+import { Notices } from '../../observe/notices.js';
 import { checkClientOptions } from '../../stores/check-store.js';
 import type { KeyedLimiterOptions } from '../options.js';
 
@@ -60,6 +64,28 @@ export interface ShaperSettings
   readonly control?: Control | undefined;
 }
 
+const SHAPER_OPTIONS: NamesOf<ShaperOptions> = {
+  name: 1,
+  limit: 1,
+  window: 1,
+  burst: 1,
+  maxWait: 1,
+  maxQueue: 1,
+};
+
+const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
+  store: 1,
+  storeTimeout: 1,
+  onStoreError: 1,
+  localShare: 1,
+  control: 1,
+  breaker: 1,
+  clock: 1,
+  random: 1,
+  logger: 1,
+  validate: 1,
+};
+
 /** The options as a shaper goes by them. */
 interface ShaperNumbers {
   readonly name: string;
@@ -70,10 +96,10 @@ interface ShaperNumbers {
 
 /**
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
- * `SPW_NAME_REQUIRED`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_REQUIRED`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function numbersOf(options: ShaperOptions, settings: ShaperSettings): ShaperNumbers {
-  checkOptions(options);
+  checkOptions(options, 'createShaper()', SHAPER_OPTIONS, ['its second argument', SHAPER_SETTINGS]);
   const { limit, window, burst = 1, maxWait = '30s', maxQueue = 1_000 } = options;
   checkLimit('limit', limit);
   const windowUs = windowToMicroseconds(window);
@@ -88,14 +114,23 @@ export function numbersOf(options: ShaperOptions, settings: ShaperSettings): Sha
     );
   }
   const name = checkName(nameOf(options));
+  if (typeof window === 'number') tellOfShortWindow(settings, name, window);
   const rule = makeShaperRule(limit, windowUs, burst, waitUs);
   return { name, rule, maxQueue, random: randomOf(settings) };
 }
 
+/** A pace below a second is usual, but then it is written as `'250ms'`. */
+function tellOfShortWindow(settings: ShaperSettings, name: string, windowMs: number): void {
+  const notices = shortWindow('shaper', name, windowMs);
+  tellOfLimiters(new Notices(settings), [{ name, notices }], 0);
+}
+
 function checkSettings(settings: ShaperSettings): void {
+  const first = ['its first argument', SHAPER_OPTIONS] as const;
+  checkOptions(settings, 'the second argument of createShaper()', SHAPER_SETTINGS, first);
   checkClientOptions(settings);
   const { store, onStoreError, localShare, control } = settings;
-  if (control !== undefined) checkObject('control', control);
+  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, control);
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';
   if (mayFail && localShare === undefined) {

@@ -30,6 +30,11 @@ export class OwnPause {
     return this.asked === 0 && (this.againUs === Infinity || this.untilUs <= nowUs);
   }
 
+  /** When it ends, if the store has not heard of it. */
+  get endUs(): number {
+    return this.againUs === Infinity ? -Infinity : this.untilUs;
+  }
+
   /** Tells the store. Longer pauses of before last as long as they did. */
   async begin(holdUs: number): Promise<Heard> {
     this.untilUs = Math.max(this.untilUs, this.slots.nowUs() + holdUs);

@@ -19,6 +19,7 @@ interface RefillHost {
   readonly line: Line;
   readonly known: Known;
   hear(heard: Heard): void;
+  place(heard: Heard, last: Slot | undefined): Heard;
   release(slot: Slot): void;
   turn(): void;
 }
@@ -55,9 +56,11 @@ export class Refill {
   /** Takes slots of these costs, and finds out when the store can be asked for more. Resolves to its last answer. */
   private async takeEach(costs: readonly number[]): Promise<Heard> {
     const { host } = this;
+    const { last } = host.line;
     const asked = costs.map((cost) => host.slots.take(host.key, cost, (heard) => heard));
-    const all = await Promise.all(asked);
-    for (const heard of all) host.hear(heard);
+    const told = await Promise.all(asked);
+    for (const heard of told) host.hear(heard);
+    const all = told.map((heard) => host.place(heard, last));
     const slots = all.flatMap(({ slot }) => slot ?? []);
     // The last first: the stand-in takes back only what it granted last.
     const useless = slots.filter((slot) => this.isUseless(slot)).reverse();
@@ -82,7 +85,9 @@ export class Refill {
   private nextUs({ slot, waitMs }: Heard): number {
     const { known, rule, slots } = this.host;
     const nowUs = slots.nowUs();
-    if (slot) return this.isUseless(slot) ? known.freeUs(nowUs) : nowUs;
+    if (slot && this.isUseless(slot)) return known.freeUs(nowUs);
+    // A slot inside a pause, which the store should know of, will be given up.
+    if (slot) return known.isPaused(slot) ? nowUs + LEAST_PAUSE_US : nowUs;
     // What passes is at most `waitUs` away. Where nobody knows, the store is asked again soon.
     const passesUs = Number.isFinite(waitMs) ? waitMs * 1_000 - rule.waitUs : 0;
     return nowUs + Math.max(passesUs, LEAST_PAUSE_US);

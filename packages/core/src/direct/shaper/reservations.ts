@@ -3,6 +3,7 @@
 import { type Clock, WallTime } from '../../base/clock.js';
 import type { Reservation, Unreserved } from '../../contract/shaper.js';
 import type { Eventually } from '../direct-client.js';
+import type { KeyQueue } from './key-queue.js';
 import type { LivePace } from './live-pace.js';
 import type { Queues } from './queues.js';
 import { unreserved } from './refusals.js';
@@ -16,7 +17,7 @@ export class Reservations {
   private readonly pace: LivePace;
   private readonly wallTime: WallTime;
   private isClosed = false;
-  private readonly answered = (heard: Heard): Eventually<Reserved> => this.answer(heard);
+  private readonly answered = (heard: Heard): Reserved => this.answer(heard);
 
   constructor(slots: Slots, queues: Queues, pace: LivePace, clock: Clock) {
     this.slots = slots;
@@ -34,9 +35,22 @@ export class Reservations {
     if (this.isClosed) return unreserved(key, 'closed', Infinity);
     const blockedMs = this.pace.blockedMs(key);
     if (blockedMs > 0) return unreserved(key, 'blocked', blockedMs);
-    const spare = this.queues.get(key)?.takeSpare(cost);
-    if (spare) return this.reservation(spare, this.slots.nowUs());
+    const queue = this.queues.get(key);
+    const spare = queue?.takeSpare(cost);
+    if (queue && spare) return this.takeSpare(queue, spare, cost);
     return this.slots.take(key, cost, this.answered) as Eventually<Reserved>;
+  }
+
+  /** A slot that this process has, unless a pause has begun that it has not heard of. */
+  private takeSpare(queue: KeyQueue, spare: Slot, cost: number): Eventually<Reserved> {
+    const { key } = spare;
+    return this.slots.look(key, (heard): Eventually<Reserved> => {
+      queue.hear(heard);
+      // What the stand-in granted is void when the store answers again.
+      const isVoid = (spare.isLocal && !heard.failure) || queue.isVoid(spare);
+      if (!isVoid) return this.given(spare, heard.heardUs);
+      return this.slots.take(key, cost, this.answered) as Eventually<Reserved>;
+    }) as Eventually<Reserved>;
   }
 
   /** `keys` are different, and at least one. */
@@ -52,25 +66,27 @@ export class Reservations {
     return unreserved(key, 'blocked', ms);
   }
 
-  private answer(heard: Heard): Eventually<Reserved> {
-    const { key, slot, heardUs, isUnknown, waitMs } = heard;
+  private answer(told: Heard): Reserved {
+    const { key } = told;
     const queue = this.queues.get(key);
-    queue?.hear(heard);
-    if (!slot) return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
-    if (this.isClosed) {
-      this.queues.of(key).release(slot);
-      return unreserved(key, 'closed', Infinity);
-    }
-    if (queue?.localPace.forbids(slot)) {
-      return this.slots.take(key, slot.cost, this.answered) as Eventually<Reserved>;
-    }
-    return this.reservation(slot, heardUs);
+    queue?.hear(told);
+    const { slot, heardUs, isUnknown, waitMs } = queue?.place(told, undefined) ?? told;
+    if (slot) return this.given(slot, heardUs);
+    return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
+  }
+
+  private given(slot: Slot, nowUs: number): Reserved {
+    const { key } = slot;
+    if (!this.isClosed) return this.reservation(slot, nowUs);
+    this.queues.of(key).release(slot);
+    return unreserved(key, 'closed', Infinity);
   }
 
   private reservation(slot: Slot, nowUs: number): Reservation {
     const { key } = slot;
-    if (slot.isLocal) this.queues.of(key).localPace.count(slot);
-    const atUs = Math.max(slot.at.localUs, nowUs);
+    // The store does not know of a slot of the stand-in: what is asked of it later must come behind.
+    const queue = slot.isLocal ? this.queues.of(key) : this.queues.get(key);
+    const atUs = queue?.promise(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
     let isHeld = true;
     const cancel = () => {
       if (isHeld) this.queues.of(key).release(slot);

@@ -15,7 +15,7 @@ import { DirectClient } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
 import { costIn, jobOptions } from './job-options.js';
-import type { KeyQueueHost } from './key-queue.js';
+import type { KeyQueue, KeyQueueHost } from './key-queue.js';
 import { LivePace } from './live-pace.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
 import { Queues } from './queues.js';
@@ -31,10 +31,12 @@ import { type Heard, Slots } from './slots.js';
  *   start by priority, then first come. A job that is aborted settles at once, and the next job has its slot.
  * - `reserve` tells when to start and leaves the rest to you; `reserveFirst` takes the first of several keys whose wait
  *   is at most `maxWait`. A refusal takes nothing.
- * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start.
+ * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start,
+ *   earlier where the store takes longer than 24 ms to answer.
  *
  * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
- * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot.
+ * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot. The work
+ * starts after the call of `schedule` has returned.
  *
  * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
  * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects; while it lasts, the
@@ -193,8 +195,8 @@ class Paced implements Shaper, KeyQueueHost {
     void run.then(() => this.running.delete(run));
   }
 
-  changed(): void {
-    this.queues.update(this.waiting.size > 0);
+  changed(queue: KeyQueue): void {
+    this.queues.update(queue, this.waiting.size > 0);
   }
 
   private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {

@@ -35,6 +35,29 @@ export class SlotRow {
     this.head = 0;
   }
 
+  /** The first one behind those of which something holds: of all up to one of them. */
+  firstBehind(holds: (slot: Slot) => boolean): Slot | undefined {
+    const { slots } = this;
+    let from = this.head;
+    let to = slots.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (holds(slots[middle] as Slot)) from = middle + 1;
+      else to = middle;
+    }
+    return slots[from];
+  }
+
+  /** The first one that fits, but none of so many in front. */
+  find(fits: (slot: Slot) => boolean, front: number): Slot | undefined {
+    const { slots, head } = this;
+    for (let at = head + front; at < slots.length; at += 1) {
+      const slot = slots[at] as Slot;
+      if (fits(slot)) return slot;
+    }
+    return undefined;
+  }
+
   /** The last one that fits. */
   findLast(fits: (slot: Slot) => boolean): Slot | undefined {
     const { slots, head } = this;

@@ -12,35 +12,35 @@ local function claims()
   local sub = string.sub
 
   -- What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock.
-  local function view(step, text)
-    local ends, letter, rest = match(text, '^(%d+)([rd])(.*)$')
-    local size = #(rest or '')
+  -- Returns whether it is that of the owner `me`.
+  local function view(step, text, me)
+    local ends, letter, rest = match(text, '^(%d+)([rd])([ -~]*)$')
+    local runs, size = letter == 'r', #(rest or '')
+    local owner = sub(rest or '', 1, 16)
     -- What is no owner or no note here would spoil the reply, and with it the answers to other groups.
-    if size < 16 or size > (letter == 'r' and 16 or 272) or match(rest, '[^ -~]') or match(sub(rest, 1, 16), '[^%w_-]') then
+    if size < 16 or size > (runs and 16 or 272) or (owner ~= me and match(owner, '[^%w_-]')) then
       error(CORRUPT)
     end
     ends = tonumber(ends)
     if ends <= now then
-      return
+      return false
     end
-    local runs = letter == 'r'
     if ends > now + (runs and MAX_LEASE or MAX_KEEP) then
       ends, step.cut = now + (runs and step.lease or step.keep), true
     end
-    step.state, step.ends, step.owner, step.note = runs and RUNNING or KEPT, ends, sub(rest, 1, 16), sub(rest, 17)
+    step.state, step.ends, step.owner, step.note = runs and RUNNING or KEPT, ends, owner, sub(rest, 17)
+    return owner == me
   end
 
   local function judge(step, key)
     local op = step.op
-    step.state, step.ends, step.owner, step.note, step.cut = FREE, 0, '', '', false
-    local text = op ~= RESET and call('GET', key)
-    if text then
-      view(step, text)
-    end
-    local own = step.state ~= FREE and step.owner == sub(step.id, 1, 16)
+    step.state, step.cut = FREE, false
     if op == RESET then
       return true
-    elseif op == PUT then
+    end
+    local text = call('GET', key)
+    local own = text and view(step, text, sub(step.id, 1, 16))
+    if op == PUT then
       return own and step.state == RUNNING
     end
     return step.state == FREE or (own and (step.state == RUNNING or op == DONE))

@@ -1,0 +1,50 @@
+/** One process of a fleet that shares a pace: each of its jobs is a call to the receiver, with what it knows of its slot. */
+
+import { createShaper } from '@spillway/core';
+import { redisStore } from '@spillway/redis';
+import { Redis } from 'ioredis';
+import { StoreClock, toldStore } from 'spillway-testkit/store-clock';
+import { answerCalls } from '../harness/child.js';
+
+const [port, receiver, limit] = process.argv.slice(2);
+const redis = new Redis(Number(port));
+const clock = new StoreClock(redis);
+const slots = [];
+let starts = 0;
+const store = toldStore(redisStore(redis), { onSlot: (slotMs) => slots.push(slotMs) });
+const shaper = createShaper(
+  { name: 'fleet', limit: Number(limit), window: '1s', maxWait: '1h' },
+  { store, onStoreError: 'deny', storeTimeout: '5s' },
+);
+
+const wallMs = () => performance.timeOrigin + performance.now();
+
+async function call() {
+  const nowMs = clock.latestMs();
+  starts += 1;
+  const come = slots.filter((slotMs) => slotMs <= nowMs);
+  const headers = {
+    // Each start needs a slot of its own that has come.
+    'x-early': come.length < starts ? '1' : '0',
+    // By the clock that all processes of a machine have.
+    'x-slot-ms': String(wallMs() - (nowMs - Math.max(...come))),
+  };
+  await (await fetch(receiver, { headers })).arrayBuffer();
+}
+
+answerCalls({
+  async prepare() {
+    await clock.start();
+    // What the first call of a process loads would make a start late.
+    await (await fetch(receiver)).arrayBuffer();
+  },
+  /** Schedules so many jobs; done when all have run. */
+  async run(jobs) {
+    const all = [];
+    for (let i = 0; i < jobs; i += 1) {
+      all.push(shaper.schedule('acme', call));
+      if (i % 5 === 4) await redis.ping(); // so that the slots of all processes are mixed
+    }
+    await Promise.all(all);
+  },
+});

@@ -1,0 +1,44 @@
+/** A reservation beside a decision: each entry makes a function from key to a promise, as the contenders beside it do. */
+
+import { createLimiter, createShaper, memoryStore } from '@spillway/core';
+import { redisStore } from '@spillway/redis';
+import { makeKeys } from '../harness/keys.js';
+
+// Nothing is refused: a unit comes back in 35 s, and a reservation may wait for it.
+const RATE = { name: 'api', limit: 1_000_000, window: '400d' };
+const WAITS = { ...RATE, maxWait: '400d' };
+const KEYS = 10_000;
+const ROOM = { maxEntries: 100_000_000 };
+
+function consumeOf(store) {
+  const limiter = createLimiter(RATE, { store, storeTimeout: '5s' });
+  return async (key) => (await limiter.consume(key)).allowed;
+}
+
+function reserveOf(store) {
+  const shaper = createShaper(WAITS, { store, localShare: 1, storeTimeout: '5s' });
+  return async (key) => (await shaper.reserve(key)).allowed;
+}
+
+async function reservePausedOf(store) {
+  const shaper = createShaper(WAITS, { store, localShare: 1, storeTimeout: '5s' });
+  for (const key of makeKeys(KEYS)) await shaper.pause(key, '24h');
+  return reserveOf(store);
+}
+
+const TITLES = {
+  consume: '_`createLimiter().consume`_',
+  reserve: '`createShaper().reserve`',
+  paused: 'the same, of keys that are paused',
+};
+
+export const reservesInRedis = {
+  consumes: { title: TITLES.consume, make: (client) => consumeOf(redisStore(client)) },
+  reserves: { title: TITLES.reserve, make: (client) => reserveOf(redisStore(client)) },
+  paused: { title: TITLES.paused, make: (client) => reservePausedOf(redisStore(client)) },
+};
+
+export const reservesInMemory = {
+  consumes: { title: TITLES.consume, make: () => consumeOf(memoryStore(ROOM)), later: true },
+  reserves: { title: TITLES.reserve, make: () => reserveOf(memoryStore(ROOM)), later: true },
+};

@@ -1,0 +1,74 @@
+/** Which options a function has. One that it has not is refused with the name that was meant, as far as we can tell. */
+
+import { SpillwayError } from './errors.js';
+import { ourNameFor, placeOf } from './other-names.js';
+
+/**
+ * The names of a type's options, for {@link checkNames}. The compiler refuses a list that lacks one, or has one too
+ * many.
+ */
+export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
+
+/** Where else options are given, and which. */
+export type OtherPlace = readonly [place: string, names: object];
+
+/**
+ * Refuses options that a function has not; an option that is undefined is left out. To be called where it is made.
+ *
+ * @param of how messages call the function, as in `rateLimit()`
+ * @param other a second object of options that the same function takes
+ * @throws SpillwayError `SPW_OPTION_UNKNOWN`
+ */
+export function checkNames(of: string, options: object, names: object, other?: OtherPlace): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(names, name)) continue;
+    throw new SpillwayError(
+      'SPW_OPTION_UNKNOWN',
+      `${of} has no option "${name.slice(0, 60)}": ${mendFor(name, of, names, other)}`,
+    );
+  }
+}
+
+/** What to write in place of an unknown name. */
+function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
+  const ours = ourNameFor(name, names);
+  if (ours?.endsWith(')')) return `use ${ours} instead`;
+  if (ours && Object.hasOwn(names, ours)) return `use "${ours}" instead`;
+  const near = nearest(name, Object.keys(names));
+  const place = other && Object.hasOwn(other[1], ours ?? name) ? other[0] : placeOf(ours ?? name);
+  if (place && place !== of) {
+    return ours ? `use "${ours}" of ${place} instead` : `"${name}" is an option of ${place}`;
+  }
+  return near ? `did you mean "${near}"?` : `it has ${Object.keys(names).sort().join(', ')}`;
+}
+
+/** The name that is most like another one, if it is like it at all; upper and lower case are the same. */
+function nearest(name: string, names: readonly string[]): string | undefined {
+  const { length } = name;
+  if (length > 40) return undefined;
+  let best: string | undefined;
+  // Two letters that changed places are two changes: allowed from five letters on.
+  let least = Math.max(1, length / 2.5);
+  for (const own of names) {
+    const changes = distance(name.toLowerCase(), own.toLowerCase());
+    if (changes < least || (changes === least && best === undefined)) {
+      best = own;
+      least = changes;
+    }
+  }
+  return best;
+}
+
+/** How many letters are to be added, taken away or changed (V. I. Levenshtein, "Binary codes", 1966). */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (const [at, letter] of [...from].entries()) {
+    const above = row;
+    row = [at + 1];
+    for (let i = 0; i < to.length; i += 1) {
+      const changed = (above[i] as number) + (letter === to[i] ? 0 : 1);
+      row.push(Math.min(changed, (above[i + 1] as number) + 1, (row[i] as number) + 1));
+    }
+  }
+  return row[to.length] as number;
+}

@@ -1,0 +1,52 @@
+/** What may be a mistake in how a limiter was made: known when it is made, told by its guard. */
+
+import type { Notice } from '../contract/notice.js';
+import type { Rule } from '../contract/rule.js';
+
+const SECOND_MS = 1_000;
+
+/** An address in the text of a function: a property such as `raw.ip`, or a header field that holds one. */
+const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
+
+/** What gives an address in its canonical form, IPv6 by /64. */
+const CANONICAL = /clientIp|canonicalAddress/;
+
+/** The files, on a stack, of the functions that call handlers: of Express 4 and 5, Koa, Hono, Fastify, NestJS, Node. */
+const IN_HANDLER =
+  /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
+
+export const MADE_IN_HANDLER: Notice = {
+  code: 'SPW_MADE_IN_HANDLER',
+  message:
+    'limiters are made while requests are handled, and each begins at zero: make them once, outside of handlers',
+};
+
+/** All there is to tell of a limiter. */
+export function noticesOn(name: string, key: unknown, rule?: Rule): readonly Notice[] {
+  const notices: Notice[] = [];
+  if (typeof key === 'function' && isRawAddress(key)) {
+    notices.push({
+      code: 'SPW_KEY_RAW_ADDRESS',
+      message: `the key of limiter "${name}" is an address, of which each IPv6 client has 2^64: leave key out, or use clientIp of the request`,
+    });
+  }
+  if (rule) notices.push(...shortWindow('limiter', name, rule.logic.declared(rule).windowMs));
+  if (IN_HANDLER.test(String(new Error().stack))) notices.push(MADE_IN_HANDLER);
+  return notices;
+}
+
+/** A window below a second: most often a number that was meant in seconds. */
+export function shortWindow(
+  what: string,
+  name: string,
+  windowMs: number = SECOND_MS,
+): readonly Notice[] {
+  if (windowMs >= SECOND_MS) return [];
+  const message = `the window of ${what} "${name}" is ${windowMs} ms: a number means milliseconds, '${windowMs}s' means seconds`;
+  return [{ code: 'SPW_WINDOW_SHORT', message }];
+}
+
+function isRawAddress(key: object): boolean {
+  const text = String(key);
+  return ADDRESS.test(text) && !CANONICAL.test(text);
+}

@@ -1,0 +1,88 @@
+/** The options of the request rate limiter, checked. */
+
+import { checkOptions } from '../base/check-shapes.js';
+import { checkCallback, checkCost } from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { RequestOutcome } from '../contract/limiter.js';
+import type { Mode } from '../contract/mode.js';
+import type { LimitRequest, Per, PerLater } from '../contract/request.js';
+import type { Algorithm } from '../contract/rule.js';
+import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
+
+export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
+  /**
+   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
+   * Required when the guard is given a store. Default: the numbers, as in `100-per-1m`.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request, which may be async (then with
+   * `defaultLimit`). 0 from a function lets nobody pass (`never`), whatever is set live, and asks no store.
+   */
+  readonly limit: PerLater<Raw, number>;
+  /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
+  readonly defaultLimit?: number | undefined;
+  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
+  readonly window: Duration;
+  /** Units at once, for `token-bucket` only. Default: the limit. */
+  readonly burst?: number | undefined;
+  /** Default `token-bucket`. */
+  readonly algorithm?: Algorithm | undefined;
+  /**
+   * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
+   * longer than 8,192 units or fails: the client's address.
+   */
+  readonly key?: PerLater<Raw, string | undefined> | undefined;
+  /** Units one request takes, an integer from 0, or a function of the request, which may be async. Default 1. */
+  readonly cost?: PerLater<Raw, number> | undefined;
+  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  readonly mode?: Per<Raw, Mode> | undefined;
+  /**
+   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
+   * shadow. Default 1.
+   */
+  readonly share?: number | undefined;
+  /**
+   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
+   * failures only; beware that a client can go away before it is answered. The request is the one that was judged:
+   * where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does not. Only
+   * `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
+   */
+  readonly refundIf?:
+    | ((
+        outcome: RequestOutcome,
+        request: LimitRequest<Raw>,
+      ) => boolean | undefined | PromiseLike<boolean | undefined>)
+    | undefined;
+}
+
+const NAMES: NamesOf<RateLimitOptions> = {
+  name: 1,
+  limit: 1,
+  defaultLimit: 1,
+  window: 1,
+  burst: 1,
+  algorithm: 1,
+  key: 1,
+  cost: 1,
+  mode: 1,
+  share: 1,
+  refundIf: 1,
+  onStoreError: 1,
+  localShare: 1,
+};
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
+export function checkRateLimit<Raw>(options: RateLimitOptions<Raw>): void {
+  checkOptions(options, 'rateLimit()', NAMES);
+}
+
+/** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID` */
+export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
+  const { cost, refundIf } = options;
+  checkKeyOption(options.key);
+  checkStoreError(options);
+  if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
+  checkCallback('refundIf', refundIf);
+}

@@ -1,0 +1,49 @@
+/** The options of store and control, checked before any of them is used. */
+
+import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
+
+/** The options that are checked here, for what else is given is checked where it is used. */
+interface Shared {
+  readonly coalesce?: unknown;
+  readonly reconnect?: unknown;
+  readonly hashKeys?: unknown;
+  readonly logger?: unknown;
+  readonly onFault?: unknown;
+}
+
+/**
+ * @param of the function that takes them, as messages call it
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ */
+export function checkRedisOptions<Options extends Shared>(
+  options: Options,
+  of: string,
+  names: NamesOf<Options>,
+): void {
+  checkOptions(options, of, names);
+  for (const flag of ['coalesce', 'reconnect'] as const) {
+    const value = options[flag];
+    if (value !== undefined && typeof value !== 'boolean') {
+      throw mustBe(flag, 'true or false', value);
+    }
+  }
+  const { hashKeys, logger, onFault } = options;
+  // Not shown: it is a secret.
+  if (hashKeys !== undefined && !isSecret(hashKeys)) {
+    throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof hashKeys);
+  }
+  if (logger !== undefined && logger !== false && !isLogger(logger)) {
+    throw mustBe('logger', 'an object with warn()', logger);
+  }
+  if (onFault !== undefined && typeof onFault !== 'function') {
+    throw mustBe('onFault', 'a function', onFault);
+  }
+}
+
+function isSecret(value: unknown): boolean {
+  return typeof value === 'string' || value instanceof Uint8Array;
+}
+
+function isLogger(value: unknown): boolean {
+  return typeof (value as { warn?: unknown } | null)?.warn === 'function';
+}

@@ -1,0 +1,46 @@
+/**
+ * Wrong calls in plain JavaScript, in every framework, against the build: each answers with a sentence that names the
+ * mend. `table.js` has the calls and the sentences.
+ */
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+
+/** What one call was told in one framework. */
+interface Told {
+  readonly world: string;
+  readonly title: string;
+  readonly fits: boolean;
+  readonly got: string;
+  readonly wanted: string;
+  /** Of calls that only show at requests: what these should be answered with, and what they were. */
+  readonly status?: number;
+  readonly statuses?: readonly number[];
+}
+
+const { stdout } = await promisify(execFile)(
+  process.execPath,
+  [join(import.meta.dirname, 'run.js')],
+  { maxBuffer: 10_000_000 },
+);
+const told: readonly Told[] = JSON.parse(stdout);
+const worlds = [...new Set(told.map(({ world }) => world))];
+
+it('is tried in every framework', () => {
+  const names = 'Express 5, Express 4, Koa, Fastify, Hono, NestJS, node:http, fetch';
+  expect(worlds.join(', ')).toBe(names);
+  expect(told.length).toBeGreaterThan(worlds.length * 80);
+});
+
+describe.each(worlds)('%s', (name) => {
+  it.each(told.filter(({ world }) => world === name))(
+    '$title',
+    ({ fits, got, wanted, status, statuses }) => {
+      if (!fits) expect(got).toBe(wanted);
+      // A mistake that only shows at a request fails none.
+      expect(statuses).toEqual(status && [status]);
+    },
+  );
+});

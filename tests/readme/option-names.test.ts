@@ -1,0 +1,71 @@
+/** The table of docs/errors.md that says what options of other packages are called here: each of its rows is obeyed. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { rateLimit } from '@spillway/core';
+import { checkGateOptions } from '@spillway/core/adapter';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './snippets.js';
+
+const limit = { limit: 1, window: '1m' } as const;
+const text = readFileSync(join(ROOT, 'docs', 'errors.md'), 'utf8');
+const table = text.slice(text.indexOf('| elsewhere | here |'));
+const rows = table
+  .slice(0, table.indexOf('\n\n'))
+  .split('\n')
+  .slice(2)
+  .map((row) =>
+    row.split('|').map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name)),
+  )
+  .flatMap(([, theirs = [], ours = []]) => theirs.map((name) => [name, ours[0]] as const));
+
+/** What other packages take, by their documentation. What we call the same is left out. */
+const THEIRS: Readonly<Record<string, string>> = {
+  'express-rate-limit':
+    'windowMs message statusCode handler legacyHeaders standardHeaders identifier passOnStoreError keyGenerator ipv6Subnet requestPropertyName skipSuccessfulRequests skipFailedRequests requestWasSuccessful max onLimitReached draft_polli_ratelimit_headers',
+  'rate-limiter-flexible':
+    'points duration keyPrefix blockDuration execEvenly execEvenlyMinDelayMs inMemoryBlockOnConsumed inMemoryBlockDuration insuranceLimiter storeClient',
+  '@nestjs/throttler':
+    'ttl throttlers blockDuration getTracker generateKey skipIf ignoreUserAgents storage errorMessage setHeaders',
+  'hono-rate-limiter':
+    'windowMs message statusCode handler standardHeaders requestPropertyName requestStorePropertyName skipSuccessfulRequests skipFailedRequests requestWasSuccessful keyGenerator binding',
+  '@upstash/ratelimit':
+    'redis limiter timeout analytics ephemeralCache enableProtection denyListThreshold dynamicLimits',
+  '@fastify/rate-limit':
+    'max ban timeWindow cache allowList redis nameSpace continueExceeding skipOnError keyGenerator errorResponseBuilder enableDraftSpec addHeaders addHeadersOnExceeding onExceeding onExceeded groupId',
+  'koa-ratelimit':
+    'driver db duration errorMessage id max disableHeader status throw whitelist blacklist onLimited',
+};
+
+it('has a table', () => {
+  expect(rows.length).toBeGreaterThan(60);
+  expect(new Set(rows.map(([name]) => name)).size).toBe(rows.length);
+});
+
+describe.each(Object.entries(THEIRS))('%s', (_, names) => {
+  it('is there, with all its options', () => {
+    const known = rows.map(([name]) => name);
+    expect(names.split(' ').filter((name) => !known.includes(name))).toEqual([]);
+  });
+});
+
+it.each(rows)('%s names %s, wherever it is given', (name, ours) => {
+  const named = ours?.endsWith(')') ? `use ${ours} instead` : `use "${ours}" `;
+  const options = { [String(name)]: 1 };
+  expect(() => rateLimit({ ...limit, ...options })).toThrow(`has no option "${name}": ${named}`);
+  const ofAdapters = { onRefused: 1, limiters: 1, groups: 1 };
+  expect(() => checkGateOptions(options, ofAdapters)).toThrow(`has no option "${name}": ${named}`);
+});
+
+it('is at most 1 kB of code', async () => {
+  const { outputFiles } = await build({
+    entryPoints: [join(ROOT, 'packages', 'core', 'src', 'base', 'other-names.ts')],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    write: false,
+  });
+  expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThan(1_024);
+});
