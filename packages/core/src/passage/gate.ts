@@ -8,7 +8,6 @@ import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { ListGuard } from '../guard/guard.js';
 import type { GuardAdmission } from '../guard/guard-admission.js';
-import type { GuardOptions } from '../guard/options.js';
 import { setFields } from '../http/fields.js';
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
