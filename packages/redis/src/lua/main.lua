@@ -1,8 +1,8 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
 -- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`,
--- `PUT`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter. Returns
--- the reply.
+-- `PUT`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter.
+-- Returns the reply.
 
 local readers = {}
 
