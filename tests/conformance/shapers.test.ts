@@ -78,7 +78,7 @@ class Judged implements Store {
     const verdicts = this.oracle.apply(steps, this.clock.nowUs());
     for (const [at, step] of steps.entries()) {
       const answer = answers[at] as QueueAnswer;
-      const { charged: _, answer: state, ...numbers } = verdicts[at] as Verdict;
+      const { charged: _, claim: _none, answer: state, ...numbers } = verdicts[at] as Verdict;
       const expected = { ...numbers, ...stateOf(state as QueueAnswer) };
       const found = { ...numbersOf(step, answer), ...stateOf(answer) };
       if (!equals(found, expected)) this.differences.push({ step, found, expected });
