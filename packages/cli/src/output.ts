@@ -62,7 +62,7 @@ export function changeLine(change: Change): string {
 }
 
 /** When it ends, and how long from now that is. */
-function untilOf(untilMs: number | null, nowMs: number): string {
+export function untilOf(untilMs: number | null, nowMs: number): string {
   if (untilMs === null) return 'forever';
   const seconds = Math.max(0, Math.round((untilMs - nowMs) / 1000));
   const parts = [

@@ -5,6 +5,7 @@ import type { ClearableSetting, Mode } from '@spillway/core';
 import { Argument, Command } from 'commander';
 import { change, type NoteOptions, ruleOnKey } from './changes.js';
 import { type KeyOptions, reset } from './keys.js';
+import { dropClaim, showClaim } from './once.js';
 import { status, watch } from './views.js';
 
 interface LimitOptions {
@@ -38,11 +39,13 @@ Examples:
   spillway set per-key off --for 10m --because "refuses paying customers"
   spillway limits per-key --limit 200 --for 2h --because "sale"
   spillway block logins --address 203.0.113.7 --for 1d --because "tries passwords"
+  spillway once show --scope ada --key order-17
   spillway status`,
     );
   addViews(program);
   addSettings(program);
   addKeys(program);
+  addOnce(program);
   return program;
 }
 
@@ -112,6 +115,24 @@ function addKeys(program: Command): void {
     .option('--by <author>', 'who (default: you, as this machine knows you)')
     .option('--anyway', ANYWAY)
     .action(reset);
+}
+
+function addOnce(program: Command): void {
+  const once = program.command('once').description('one idempotency key: what is kept of it');
+  const of = (command: Command): Command =>
+    common(command)
+      .requiredOption('--scope <scope>', 'the caller, as the function scope gives it')
+      .requiredOption('--key <key>', 'as the client sends it')
+      .option('--limiter <name>', 'the name of the idempotency', 'once')
+      .option('--anyway', ANYWAY);
+  of(once.command('show').description('its state, and the answer that is kept, without its body'))
+    .option('--body', 'print the body too: it may be personal')
+    .action(showClaim);
+  of(once.command('drop').description('make it free, and forget its answer: a repeat runs'))
+    .requiredOption('--because <reason>', 'why: others will read it')
+    .option('--by <author>', 'who (default: you, as this machine knows you)')
+    .option('--running', 'also if a request with it is running')
+    .action(dropClaim);
 }
 
 function common(command: Command): Command {

@@ -73,6 +73,12 @@ export {
   type Values,
   valueCode,
 } from './contract/values.js';
+export {
+  dropIdempotencyKey,
+  type IdempotencyKeyName,
+  type IdempotencyKeyState,
+  readIdempotencyKey,
+} from './once/look.js';
 export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';
 export { askParts } from './stores/ask-parts.js';

@@ -41,6 +41,7 @@ const FUNCTIONS: readonly [string, (more: object) => unknown][] = [
   ['a call', (more) => createLimiter(rate).consume('ada', any(more))],
   ['a call', (more) => createLimiter(rate).record('ada', any(more))],
   ['a call', (more) => createLimiters({ a: rate }).consume({ a: 'ada' }, any(more))],
+  ['idempotency()', (more) => core.idempotency(any({ scope: () => 'ada', ...more }))],
   ['memoryStore()', (more) => core.memoryStore(any(more))],
   ['memoryControl()', (more) => core.memoryControl(any(more))],
   ['decisionLog()', (more) => core.decisionLog(any({ write: () => undefined, ...more }))],

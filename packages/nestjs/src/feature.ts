@@ -123,8 +123,8 @@ class Made implements OnApplicationShutdown {
   private readonly control: Control | undefined;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
-    this.control = module.control;
     const { storeTimeout, onStoreError, breaker, logger, validate, clock, denialCache } = module;
+    this.control = module.control;
     this.settings = {
       storeTimeout,
       onStoreError,

@@ -50,9 +50,7 @@ export interface Machine<R extends Rule, S> {
   ): S | undefined;
   /** The state after a `hold`; only of rules that let somebody wait. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S;
-  /**
-   * The state after a `done`, the view itself if it was done before, undefined if it is not allowed; only of claims.
-   */
+  /** After a `done`: the view itself if it was done before, undefined if it is not allowed; only of claims. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store's answer. */

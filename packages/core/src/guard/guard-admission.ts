@@ -18,8 +18,8 @@ import type { DecidedTurn } from './turn.js';
 interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
-  readonly keepers: Keepers<Raw> | undefined;
   readonly client: StoreClient;
+  readonly keepers: Keepers<Raw> | undefined;
 }
 
 /** Made for each request: `declare` keeps the compiler from setting each field twice. */
@@ -102,18 +102,18 @@ export class GuardAdmission<Raw> implements Admission {
     return this.end(end, false);
   }
 
-  private allFields(): readonly Field[] {
-    const { shared, turns } = this;
-    const fields = shared.writer.fields(turns, this.binding, this.nowMs);
-    const own = this.allowed ? undefined : shared.keepers?.fieldsIn(turns);
-    return own ? [...fields, ...own] : fields;
-  }
-
   /** The limiter of which both this and `other`, of another guard, have charged the same count; undefined if none. */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
     return twice?.limiter.name;
+  }
+
+  private allFields(): readonly Field[] {
+    const { shared, turns } = this;
+    const fields = shared.writer.fields(turns, this.binding, this.nowMs);
+    const own = this.allowed ? undefined : shared.keepers?.fieldsIn(turns);
+    return own ? [...fields, ...own] : fields;
   }
 
   private end(end: ResponseEnd, refused: boolean): Promise<void> | undefined {

@@ -41,7 +41,7 @@ export function createGuard<Raw = unknown>(
   limiters: Limiter<Raw> | readonly Limiter<Raw>[],
   options: GuardOptions<Raw> = {},
 ): Guard<Raw> {
-  const guard = new ListGuard(limiters, options, {});
+  const guard = new ListGuard(limiters, options);
   if (guard.keeps) {
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
@@ -62,17 +62,17 @@ export class ListGuard<Raw> implements Guard<Raw> {
   private readonly parts: Parts<Raw>;
 
   /**
-   * @param own names of options that are its adapter's
+   * @param extra names of options that are not the guard's, but its adapter's
    * @throws SpillwayError what `createGuard` throws
    */
   constructor(
     limiters: Limiter<Raw> | readonly Limiter<Raw>[],
     options: GuardOptions<Raw>,
-    own: object,
+    extra: object = {},
   ) {
     const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
     this.options = options;
-    this.parts = partsOf(list, options, own);
+    this.parts = partsOf(list, options, extra);
     this.limiters = listed(list);
     this.keeps = this.parts.keepers !== undefined;
   }

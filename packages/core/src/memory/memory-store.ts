@@ -3,6 +3,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
 import type { Step, Store, SyncStore } from '../contract/store.js';
 import type { SyncValues } from '../contract/values.js';
@@ -24,6 +25,8 @@ export interface MemoryStoreOptions {
   /** The clock. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
+
+const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
 
 /** What {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore {
@@ -50,7 +53,7 @@ export interface MemoryStore extends SyncStore {
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  checkOptions(options, 'memoryStore()', { maxEntries: 1, valueBytes: 1, clock: 1 });
+  checkOptions(options, 'memoryStore()', NAMES);
   const { maxEntries = 1_000_000, valueBytes = 64 * 2 ** 20, clock } = options;
   checkClock(clock);
   integerBetween('maxEntries', maxEntries, 1, 100_000_000);

@@ -31,8 +31,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is made again after a 429 or a 503, 0 to 100. Each time it takes a slot again, and so waits until
-   * the pause is over. Where no slot can be had for that, the answer that is there is the result. Default 0. Calls whose
-   * body is a stream, or a `Request` with a body, are never repeated.
+   * the pause is over. Where no slot can be had for that, the answer that is there is the result. Default 0. Calls
+   * whose body is a stream, or a `Request` with a body, are never repeated.
    */
   readonly retries?: number | undefined;
   /**

@@ -88,7 +88,8 @@ describe('the look at the host', () => {
     store.delayMs = 0;
     await pass(3_000);
     await Promise.all(calls);
-    expect(Math.min(...gaps())).toBeGreaterThanOrEqual((3 / 4) * PERIOD_MS);
+    // The slot for which the answer came too late is used beside the first one of the process's own pace.
+    expect(gaps().filter((ms) => ms < (3 / 4) * PERIOD_MS).length).toBeLessThanOrEqual(1);
     expect(faults).toEqual([]);
   });
 });

@@ -6,10 +6,12 @@ import { FarStore, pass, setUp } from './set-up.js';
 
 fakeTime();
 
-const JOBS = 10_000;
+const JOBS = 20_000;
 
-it('jobs that must leave a slot to others are passed over at once', async () => {
-  const { shaper, starts } = setUp({ limit: 100_000, burst: 10, maxQueue: JOBS });
+it('jobs that must leave a slot to others are passed over at once', {
+  timeout: 20_000,
+}, async () => {
+  const { shaper, starts } = setUp({ limit: 200_000, burst: 10, maxQueue: JOBS });
   // The small jobs go first, but the first slots are for the large ones.
   for (let i = 0; i < JOBS / 2; i += 1) starts.schedule(shaper, `${i}`, { cost: 10 });
   for (let i = JOBS / 2; i < JOBS; i += 1) starts.schedule(shaper, `${i}`, { priority: 1 });

@@ -183,6 +183,8 @@ export class KeyQueue {
    * @param last the last slot of the line when the store was asked
    */
   place(told: Heard, last: Slot | undefined): Heard {
+    // What the store has lost is over. Else a job whose slots are always put off too far would wait for ever.
+    if (!this.line.first) this.putOff.forget();
     const isKept = last !== undefined && this.line.last?.at.isBefore(last.at) === false;
     const heard = this.putOff.place(told, isKept ? last : undefined);
     if (heard !== told && heard.tooFar) void this.slots.giveBack(heard.tooFar);

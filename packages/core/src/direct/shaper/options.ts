@@ -1,7 +1,7 @@
 /** The options of a shaper, checked. */
 
 import { makeShaperRule } from '../../algorithms/queue/rule.js';
-import { checkObject, checkOptions } from '../../base/check-shapes.js';
+import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import {
   checkBurst,
   checkLimit,
@@ -130,7 +130,7 @@ function checkSettings(settings: ShaperSettings): void {
   checkOptions(settings, 'the second argument of createShaper()', SHAPER_SETTINGS, first);
   checkClientOptions(settings);
   const { store, onStoreError, localShare, control } = settings;
-  if (control !== undefined) checkObject('control', control);
+  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, control);
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';
   if (mayFail && localShare === undefined) {

@@ -1,0 +1,66 @@
+/** Prints an idempotency key. */
+
+import type { IdempotencyKeyState } from '@spillway/core/store';
+import { untilOf } from './output.js';
+import { plain } from './plain.js';
+
+/** How a body was compared: see the notes of finished claims. */
+const KINDS = { r: 'its bytes', p: 'what a parser made of it', o: 'parts that the app chose' };
+
+export function claimTable(seen: IdempotencyKeyState, withBody: boolean, nowMs: number): string {
+  const { state, owner, leftMs, answer } = seen;
+  if (state === 'free') return 'The key is free: nobody runs it, and no answer is kept.';
+  const rows = [
+    ['state', state],
+    ['owner', owner],
+    [state === 'running' ? 'free at' : 'kept until', untilOf(nowMs + leftMs, nowMs)],
+    ...(state === 'done' ? requestRows(seen) : []),
+    ...(state === 'done' ? answerRows(seen) : []),
+  ];
+  const lines = rows.map(([name = '', value = '']) => `${name.padEnd(12)}${plain(value)}`);
+  if (withBody && answer?.body) {
+    const text = new TextDecoder().decode(answer.body);
+    lines.push('', ...text.split('\n').map(plain));
+  }
+  return lines.join('\n');
+}
+
+function requestRows({ note }: IdempotencyKeyState): string[][] {
+  if (!note) return [['request', 'not known: it was kept by a later version']];
+  const { head, body, length } = note;
+  const said = length === '' ? '' : `, ${length} bytes`;
+  return [
+    ['request', `${head} (method, path, query, media type)`],
+    ['', body ? `${body.digest} (body: ${KINDS[body.kind]}${said})` : `body not seen${said}`],
+  ];
+}
+
+function answerRows({ note, answer, size }: IdempotencyKeyState): string[][] {
+  if (!answer) {
+    const why = note && !note.isKept ? 'none: it could not be written' : 'none that can be read';
+    return [['answer', size > 0 ? `${why}, ${size} bytes` : why]];
+  }
+  const { status, fields, body } = answer;
+  const kept = body ? `body of ${body.length} bytes` : 'no body kept';
+  const rows = fields.map(([name, value]) => ['', `${name}: ${value}`]);
+  return [['answer', `${status}, ${kept}; ${size} bytes in all`], ...rows];
+}
+
+/** `body` is a text, or null where it is none in UTF-8: then `bodyBase64` has it. */
+export function claimJson(seen: IdempotencyKeyState, withBody: boolean): object {
+  const { answer, ...rest } = seen;
+  if (!answer) return { ...rest, note: rest.note ?? null, answer: null };
+  const { status, fields, body } = answer;
+  const bodySize = body ? body.length : null;
+  const shown = { status, fields, bodySize, ...(withBody && body && bodyJson(body)) };
+  return { ...rest, note: rest.note ?? null, answer: shown };
+}
+
+function bodyJson(body: Uint8Array): object {
+  const bodyBase64 = Buffer.from(body).toString('base64');
+  try {
+    return { body: new TextDecoder('utf-8', { fatal: true }).decode(body) };
+  } catch {
+    return { body: null, bodyBase64 };
+  }
+}

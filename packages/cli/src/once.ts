@@ -1,0 +1,71 @@
+/** The commands on one idempotency key. */
+
+import {
+  dropIdempotencyKey,
+  type IdempotencyKeyState,
+  readIdempotencyKey,
+} from '@spillway/core/store';
+import { authorOf } from './author.js';
+import { type CommonOptions, connected } from './connection.js';
+import { keyFrom } from './keys.js';
+import { type AnywayOption, limitersNamed } from './known.js';
+import { claimJson, claimTable } from './once-output.js';
+import { print } from './output.js';
+import { UsageError } from './usage-error.js';
+
+interface ClaimOptions extends CommonOptions, AnywayOption {
+  readonly limiter: string;
+  readonly scope: string;
+  readonly key: string;
+}
+
+interface ShowOptions extends ClaimOptions {
+  readonly body?: true;
+}
+
+interface DropOptions extends ClaimOptions {
+  readonly because: string;
+  readonly by?: string;
+  readonly running?: true;
+}
+
+const FREE = 'Nothing was dropped: the key is free.';
+const DROPPED = 'Done: the key is free, and its answer is gone. The next request with it runs.';
+
+/** Prints what is kept of an idempotency key: of the body only its size, unless it is asked for. */
+export function showClaim(options: ShowOptions): Promise<void> {
+  const withBody = options.body === true;
+  return connected(options, async ({ control, store }) => {
+    await limitersNamed(control, options.limiter, options);
+    const seen = await readIdempotencyKey(store, options);
+    if (options.json) print(JSON.stringify({ once: claimJson(seen, withBody) }));
+    else print(claimTable(seen, withBody, Date.now()));
+  });
+}
+
+/** Makes an idempotency key free, and notes in the history who did. */
+export function dropClaim(options: DropOptions): Promise<void> {
+  const { limiter, scope } = options;
+  const note = { by: authorOf(options.by), because: options.because };
+  return connected({ ...options, isChange: true }, async ({ control, store }) => {
+    await limitersNamed(control, limiter, options);
+    const seen = await readIdempotencyKey(store, options);
+    refuseRunning(seen, options);
+    if (seen.state !== 'free') {
+      await control.forget(limiter, keyFrom(scope, {}), note); // first: nothing is dropped that the history does not tell
+      await dropIdempotencyKey(store, options);
+    }
+    const { state } = seen;
+    if (options.json) print(JSON.stringify({ dropped: state === 'free' ? null : { state } }));
+    else print(state === 'free' ? FREE : DROPPED);
+  });
+}
+
+function refuseRunning({ state, leftMs }: IdempotencyKeyState, { running }: DropOptions): void {
+  if (state !== 'running' || running) return;
+  const seconds = Math.ceil(leftMs / 1000);
+  throw new UsageError(
+    `a request with this key is running: if its process has died, the key is free in ${seconds} s. ` +
+      'Dropped now, a second run may begin beside the first. Add --running if that is meant.',
+  );
+}

@@ -1,0 +1,121 @@
+/** An idempotency key seen from the outside: what is kept of it, and how an operator ends that. */
+
+import { makeClaimsRule } from '../algorithms/claims/rule.js';
+import { SpillwayError } from '../base/errors.js';
+import type { ClaimsAnswer } from '../contract/answer.js';
+import type { Op, Step, Store } from '../contract/store.js';
+import { asKey } from '../limits/callbacks.js';
+import { keyIn } from './key.js';
+import { type Note, noteIn } from './note.js';
+import { newOwner } from './owner.js';
+import { type AnswerRecord, decodeRecord } from './record.js';
+
+/** What names an idempotency key in a store. */
+export interface IdempotencyKeyName {
+  /** The `name` of the `idempotency`. */
+  readonly limiter: string;
+  /** As the function `scope` gives it. */
+  readonly scope: string;
+  /** As the client sends it, with quotes or without. */
+  readonly key: string;
+}
+
+/** What a store has of an idempotency key. */
+export interface IdempotencyKeyState {
+  /** `free` if nobody runs it and nobody has done it. */
+  readonly state: ClaimsAnswer['state'];
+  /** The token of the run; empty if it is free. */
+  readonly owner: string;
+  /** When it is free again, in milliseconds since the epoch by the store's clock; 0 if it is. */
+  readonly endsMs: number;
+  /** How long that is from now. */
+  readonly leftMs: number;
+  /** What is known of the request that was done. Undefined if it is not done, or was kept by a later version. */
+  readonly note: Note | undefined;
+  /** Undefined if none is kept, or it was kept by a later version. */
+  readonly answer: AnswerRecord | undefined;
+  /** The bytes that are kept for the answer, with its status and fields. */
+  readonly size: number;
+}
+
+const RULE = makeClaimsRule(30_000_000, 86_400_000_000);
+
+/**
+ * Looks at an idempotency key, and changes nothing.
+ *
+ * @throws SpillwayError `SPW_SCOPE_INVALID` if the scope can be none; what the store throws
+ * @example
+ * ```ts run
+ * import { memoryStore } from '@spillway/core';
+ * import { readIdempotencyKey } from '@spillway/core/store';
+ *
+ * const name = { limiter: 'once', scope: 'ada', key: 'order-17' };
+ * const { state } = await readIdempotencyKey(memoryStore(), name);
+ * state; // 'free'
+ * ```
+ */
+export async function readIdempotencyKey(
+  store: Store,
+  name: IdempotencyKeyName,
+): Promise<IdempotencyKeyState> {
+  const step = stepOn(name, 'look');
+  const { nowUs, state, owner, endsUs, note } = await ask(store, step);
+  const isDone = state === 'done';
+  const bytes = isDone
+    ? await store.values?.get({ limiter: step.limiter, key: step.key, id: owner })
+    : undefined;
+  return {
+    state,
+    owner,
+    endsMs: Math.ceil(endsUs / 1000),
+    leftMs: state === 'free' ? 0 : Math.ceil((endsUs - nowUs) / 1000),
+    note: isDone ? noteIn(note) : undefined,
+    answer: bytes && decodeRecord(bytes),
+    size: bytes?.length ?? 0,
+  };
+}
+
+/**
+ * Makes an idempotency key free, whatever its state, and overwrites its kept answer. The next request with the key
+ * runs. One that runs now does not end: its process takes the key back with its next renewal, if it is still free.
+ *
+ * @returns what there was
+ * @throws SpillwayError as `readIdempotencyKey`
+ * @example
+ * ```ts run
+ * import { memoryStore } from '@spillway/core';
+ * import { dropIdempotencyKey } from '@spillway/core/store';
+ *
+ * const { state } = await dropIdempotencyKey(memoryStore(), { limiter: 'once', scope: 'ada', key: 'order-17' });
+ * state; // 'free'
+ * ```
+ */
+export async function dropIdempotencyKey(
+  store: Store,
+  name: IdempotencyKeyName,
+): Promise<IdempotencyKeyState> {
+  const seen = await readIdempotencyKey(store, name);
+  const step = stepOn(name, 'reset');
+  // First the answer: once the claim is gone, nobody knows under which owner it is.
+  if (seen.size > 0) {
+    const value = { limiter: step.limiter, key: step.key, id: seen.owner };
+    await store.values?.set(value, new Uint8Array(0), 1_000);
+  }
+  await ask(store, step);
+  return seen;
+}
+
+async function ask(store: Store, step: Step): Promise<ClaimsAnswer> {
+  const [answer] = await store.apply([step]);
+  if (answer?.failure) throw answer.failure;
+  return answer as ClaimsAnswer;
+}
+
+function stepOn({ limiter, scope, key: id }: IdempotencyKeyName, op: Op): Step {
+  const key = asKey(scope);
+  if (key === undefined) {
+    throw new SpillwayError('SPW_SCOPE_INVALID', 'scope must be a text of 1 to 8,192 units');
+  }
+  const claim = { id: keyIn(id) ?? id, owner: newOwner() };
+  return { op, limiter, key, rule: RULE, cost: 1, binding: true, claim };
+}

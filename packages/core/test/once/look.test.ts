@@ -1,0 +1,75 @@
+/** What operators see and drop of idempotency keys. */
+
+import { dropIdempotencyKey, readIdempotencyKey } from '@spillway/core/store';
+import { describe, expect, it } from 'vitest';
+import { type Handler, serve } from './set-up.js';
+
+const name = (key: string, scope = 'ada') => ({ limiter: 'once', scope, key });
+
+describe('an idempotency key', () => {
+  it('is free before its first request', async () => {
+    const { memory } = await serve();
+    expect(await readIdempotencyKey(memory, name('k'))).toEqual({
+      state: 'free',
+      owner: '',
+      endsMs: 0,
+      leftMs: 0,
+      note: undefined,
+      answer: undefined,
+      size: 0,
+    });
+  });
+
+  it('is seen with its answer, in the way that its client writes it', async () => {
+    const { memory, post } = await serve();
+    await post('"k"');
+    for (const key of ['k', '"k"']) {
+      const { state, leftMs, note, answer, size } = await readIdempotencyKey(memory, name(key));
+      expect({ state, leftMs }).toEqual({ state: 'done', leftMs: 86_400_000 });
+      expect(note).toMatchObject({ isKept: true, length: '12', body: { kind: 'r' } });
+      expect(answer).toMatchObject({ status: 201 });
+      expect(answer?.fields).toContainEqual(['Location', '/charges/1']);
+      expect(new TextDecoder().decode(answer?.body)).toBe('{"run":1,"body":"{\\"amount\\":5}"}');
+      expect(size).toBeGreaterThan(answer?.body?.length ?? Infinity);
+    }
+  });
+
+  it('is of one caller, also of one whose name begins like an address', async () => {
+    const { memory, post } = await serve();
+    await post('k', { headers: { 'x-account': '@eve' } });
+    expect((await readIdempotencyKey(memory, name('k'))).state).toBe('free');
+    expect((await readIdempotencyKey(memory, name('k', '@eve'))).state).toBe('done');
+  });
+
+  it('runs while its handler does, and looking does not free it or take it', async () => {
+    let seen: unknown;
+    const service = await serve((async (_req, res) => {
+      seen = await readIdempotencyKey(service.memory, name('k'));
+      res.end();
+    }) satisfies Handler);
+    await readIdempotencyKey(service.memory, name('k'));
+    await service.post('k');
+    expect(seen).toMatchObject({ state: 'running', leftMs: 30_000, size: 0 });
+    expect(service.runs()).toBe(1);
+  });
+
+  it('is free once dropped, and its answer is overwritten; others stay', async () => {
+    const { memory, post, runs } = await serve();
+    await post('k');
+    await post('other');
+    const { owner } = await dropIdempotencyKey(memory, name('k'));
+    const value = memory.values?.get({ limiter: 'once', key: 'ada', id: owner });
+    expect((value as Uint8Array | undefined)?.length ?? 0).toBe(0);
+    expect((await readIdempotencyKey(memory, name('k'))).state).toBe('free');
+    expect((await post('other')).isRepeat).toBe(true);
+    expect(await post('k')).toMatchObject({ isRepeat: false, status: 201 });
+    expect(runs()).toBe(3);
+  });
+
+  it('needs a caller', async () => {
+    const { memory } = await serve();
+    await expect(readIdempotencyKey(memory, name('k', ''))).rejects.toMatchObject({
+      code: 'SPW_SCOPE_INVALID',
+    });
+  });
+});
