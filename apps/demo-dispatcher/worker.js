@@ -20,6 +20,7 @@ const shaper = createShaper(
     store: redisStore(redis),
     storeTimeout: '1s',
     localShare: 1 / WORKERS,
+    random: () => (worker - 1) / WORKERS, // the workers have numbers: they need no chance to start apart
     logger: worker === '1' ? console : false, // one voice will do
   },
 );

@@ -62,8 +62,9 @@ describe('the dispatcher', () => {
     async (way) => {
       const redis = await RedisServer.up();
       let isOut = false;
-      // From the first row of the busy time on, to the end: each 40th message shuts North meanwhile.
-      const { code, text, errors } = await run({ REDIS_URL: redis.url, SECONDS: '12' }, (said) => {
+      const env = { REDIS_URL: redis.url, SECONDS: '12', REFUSE_EACH: '2' };
+      // From the busy time on, to the end.
+      const { code, text, errors } = await run(env, (said) => {
         if (isOut || !said.includes('  4.0 s')) return;
         isOut = true;
         void redis[way]();
