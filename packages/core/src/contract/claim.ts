@@ -21,7 +21,7 @@ export function checkClaim({ op, limiter, rule, cost, claim, onStoreError }: Ste
   if (rule.machine !== 'claims')
     throw invalid('with a claim, but its rule is about something else');
   if (typeof onStoreError === 'object')
-    throw invalid('by a rule of the process: nothing counts claims but the store');
+    throw invalid('by a rule of its own: nothing counts claims but the store');
   if (claim === undefined) {
     if (op === 'reset') return;
     throw invalid('without a claim');

@@ -38,8 +38,6 @@ export interface IdempotencyKeyState {
   readonly size: number;
 }
 
-const RULE = makeClaimsRule(30_000_000, 86_400_000_000);
-
 /**
  * Looks at an idempotency key, and changes nothing.
  *
@@ -117,5 +115,6 @@ function stepOn({ limiter, scope, key: id }: IdempotencyKeyName, op: Op): Step {
     throw new SpillwayError('SPW_SCOPE_INVALID', 'scope must be a text of 1 to 8,192 units');
   }
   const claim = { id: keyIn(id) ?? id, owner: newOwner() };
-  return { op, limiter, key, rule: RULE, cost: 1, binding: true, claim };
+  const rule = makeClaimsRule(30_000_000, 86_400_000_000); // no look or reset depends on its numbers
+  return { op, limiter, key, rule, cost: 1, binding: true, claim };
 }

@@ -48,7 +48,7 @@ export class StoreClient {
   readonly sync: boolean;
   /** What permits, and all else that counts time beside the store, go by. */
   readonly clock: Clock;
-  /** Whether the store is the memory of this process and decides by {@link clock}. */
+  /** Whether the store is in our own memory and decides by {@link clock}. */
   readonly hasOurTime: boolean;
   /** The room that users of the store share for releases that did not reach it. */
   readonly releaseRoom: Room;
