@@ -118,8 +118,10 @@ export class Hearing {
     };
   }
 
+  /** At most the longest wait: a process with a late place would start nothing. */
   private phaseUs(rule: Rule, own: QueueRule): number {
-    return Math.floor((this.phase * (own.windowUs - (rule as QueueRule).windowUs)) / own.limit);
+    const spreadUs = (own.windowUs - (rule as QueueRule).windowUs) / own.limit;
+    return Math.floor(this.phase * Math.min(spreadUs, own.waitUs));
   }
 }
 
