@@ -12,8 +12,9 @@ const CLOSE_US = 5_000_000;
 
 /** A permit is named by the step that took it. So is a claim, which is held and renewed in the same way. */
 export class Permits {
-  /** By the length of their leases, as many as limiters have; those of claims by its negative. */
-  private readonly cycles = new Map<number, LeaseCycle>();
+  /** By the length of their leases: as many as limiters have. */
+  private readonly permits = new Map<number, LeaseCycle>();
+  private readonly claims = new Map<number, LeaseCycle>();
   private readonly underWay = new Set<Promise<unknown>>();
   private readonly client: StoreClient;
 
@@ -32,12 +33,12 @@ export class Permits {
 
   /** From now on a claim is not renewed, and nothing is sent. */
   abandon(step: Step): void {
-    this.cycles.get(keyOf(step))?.release(step);
+    this.cyclesOf(step).get(lengthOf(step))?.release(step);
   }
 
   /** The step that gives a permit back, or ends a claim; from now on it is not renewed. */
   release(step: Step, last: Step = releaseOf(step)): Step {
-    this.cycles.get(keyOf(step))?.release(step, last);
+    this.cyclesOf(step).get(lengthOf(step))?.release(step, last);
     return last;
   }
 
@@ -61,20 +62,20 @@ export class Permits {
 
   /** To be called with each request. */
   keepUp(): void {
-    if (this.cycles.size === 0) return;
-    for (const cycle of this.cycles.values()) cycle.keepUp();
+    if (this.permits.size > 0) for (const cycle of this.permits.values()) cycle.keepUp();
+    if (this.claims.size > 0) for (const cycle of this.claims.values()) cycle.keepUp();
   }
 
   /** Told when the breaker opens and closes: what an outage kept from the store is made up for when it ends. */
   onBreaker({ state }: BreakerEvent): void {
     if (state === 'open') return;
-    for (const cycle of this.cycles.values()) cycle.catchUp();
+    for (const cycle of [...this.permits.values(), ...this.claims.values()]) cycle.catchUp();
   }
 
   /** Permits held now. */
   get size(): number {
     let size = 0;
-    for (const [key, cycle] of this.cycles) if (key > 0) size += cycle.size;
+    for (const cycle of this.permits.values()) size += cycle.size;
     return size;
   }
 
@@ -83,8 +84,12 @@ export class Permits {
    * answered, at the latest after 5 s.
    */
   async close(): Promise<void> {
-    const releases = [...this.cycles].flatMap(([key, cycle]) => cycle.end(key > 0));
-    this.cycles.clear();
+    const releases = [
+      ...[...this.permits.values()].flatMap((cycle) => cycle.end(true)),
+      ...[...this.claims.values()].flatMap((cycle) => cycle.end(false)),
+    ];
+    this.permits.clear();
+    this.claims.clear();
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;
     for (let from = 0; from < releases.length; from += MOST_STEPS) {
@@ -113,18 +118,21 @@ export class Permits {
   }
 
   private cycleOf(step: Step): LeaseCycle {
-    const key = keyOf(step);
-    let cycle = this.cycles.get(key);
+    const cycles = this.cyclesOf(step);
+    const leaseUs = lengthOf(step);
+    let cycle = cycles.get(leaseUs);
     if (!cycle) {
-      cycle = new LeaseCycle(this.client, Math.abs(key), (call) => this.track(call));
-      this.cycles.set(key, cycle);
+      cycle = new LeaseCycle(this.client, leaseUs, (call) => this.track(call));
+      cycles.set(leaseUs, cycle);
     }
     return cycle;
   }
+
+  private cyclesOf({ rule }: Step): Map<number, LeaseCycle> {
+    return rule.machine === 'claims' ? this.claims : this.permits;
+  }
 }
 
-/** Of the cycle that a step belongs to. */
-function keyOf({ rule }: Step): number {
-  if (rule.machine === 'claims') return -rule.leaseUs;
-  return rule.machine === 'leases' ? rule.leaseUs : Infinity;
+function lengthOf({ rule }: Step): number {
+  return rule.machine === 'leases' || rule.machine === 'claims' ? rule.leaseUs : Infinity;
 }
