@@ -3,7 +3,12 @@
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
-declare const Buffer: { from(text: string, encoding?: string): Uint8Array };
+declare const TextEncoder: new () => { encode(text: string): Uint8Array };
+
+/** What only Node and its like have; there, streams are written in other encodings than UTF-8, too. */
+interface NodeGlobals {
+  readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
+}
 
 type Listener = (...args: never[]) => void;
 
@@ -95,6 +100,8 @@ function hasNoBody({ headers, stream }: NodeBody): boolean {
 /** The bytes of what a stream was given or gives: text in some encoding, or bytes. */
 export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
-  const named = typeof encoding === 'string' ? encoding : 'utf8';
-  return Buffer.from(String(chunk), named);
+  const text = String(chunk);
+  const { Buffer: host } = globalThis as NodeGlobals;
+  if (host && typeof encoding === 'string') return host.from(text, encoding);
+  return new TextEncoder().encode(text);
 }
