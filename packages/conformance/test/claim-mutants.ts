@@ -1,16 +1,11 @@
 /** Stores that are wrong in one way each about claims and values. */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
-import {
-  type ClaimsAnswer,
-  type ClaimsRule,
-  stateStore,
-  type ValueName,
-  type Values,
-} from '@spillway/core/store';
+import type { ClaimsAnswer, ClaimsRule, ValueName, Values } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import type { OpenStore } from '../src/index.js';
 import { type Mutant, memory, mutant, steps } from './mutant.js';
+import { openTampered } from './tampered.js';
 
 const ONCE = 'lets one of many';
 const FREES = 'frees a claim exactly';
@@ -71,42 +66,16 @@ function stored(
   caughtBy: string,
   tamper: (stored: Stored, step: Step, nowUs: number) => boolean,
 ): Mutant {
-  return {
-    name,
-    caughtBy,
-    open() {
-      const rows = new Map<string, string>();
-      let nowUs = 0;
-      let asked: readonly Step[] = [];
-      const tampered = (text: string | undefined): string | undefined => {
-        const parts = /^(\d+)([rd])(.{16})(.*)$/.exec(text ?? '');
-        if (!parts || asked.length !== 1) return text;
-        const [, ends, state = '', owner = '', note = ''] = parts;
-        const all: Stored = { ends: Number(ends), state, owner, note };
-        const stays = tamper(all, asked[0] as Step, nowUs);
-        return stays ? `${all.ends}${all.state}${all.owner}${all.note}` : undefined;
-      };
-      const right = stateStore({
-        async transact(names, decide) {
-          const texts = names.map((each) => tampered(rows.get(each)));
-          for (const [each, state] of decide(texts, nowUs)) {
-            if (state) rows.set(each, state.text);
-            else rows.delete(each);
-          }
-        },
-      });
-      const apply = (group: readonly Step[]) => {
-        asked = group;
-        return right.apply(group);
-      };
-      return {
-        store: { sync: false, apply },
-        setTimeUs(us) {
-          nowUs = us;
-        },
-      };
-    },
-  };
+  const open = () =>
+    openTampered((text, step, nowUs) => {
+      const parts = /^(\d+)([rd])(.{16})(.*)$/.exec(text);
+      if (!parts) return text;
+      const [, ends, state = '', owner = '', note = ''] = parts;
+      const all: Stored = { ends: Number(ends), state, owner, note };
+      const stays = tamper(all, step, nowUs);
+      return stays ? `${all.ends}${all.state}${all.owner}${all.note}` : undefined;
+    });
+  return { name, caughtBy, open };
 }
 
 const times: readonly Mutant[] = [

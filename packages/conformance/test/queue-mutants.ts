@@ -1,9 +1,9 @@
 /** Stores that are wrong in one way each about a bucket that waits: its waits, its tail, its pause, its changes. */
 
 import type { Answer, Step } from '@spillway/core';
-import { makeShaperRule, type QueueRule, type Rule, stateStore } from '@spillway/core/store';
-import type { OpenStore } from '../src/index.js';
+import { makeShaperRule, type QueueRule, type Rule } from '@spillway/core/store';
 import { type Mutant, memory, mutant, steps } from './mutant.js';
+import { openTampered, type TamperText } from './tampered.js';
 
 const WAITS = 'lets units wait for their turn';
 const REFUSES = 'refuses a wait that is too long';
@@ -39,39 +39,16 @@ function stored(
   caughtBy: string,
   { before, after }: { readonly before?: Tamper; readonly after?: Tamper },
 ): Mutant {
-  return { name, caughtBy, open: () => openTampered(before, after) };
+  return { name, caughtBy, open: () => openTampered(textual(before), textual(after)) };
 }
 
-function openTampered(before: Tamper | undefined, after: Tamper | undefined): OpenStore {
-  const rows = new Map<string, string>();
-  let nowUs = 0;
-  let asked: readonly Step[] = [];
-  const tampered = (text: string | undefined, tamper: Tamper | undefined): string | undefined => {
-    const [step] = asked;
-    if (text === undefined || asked.length !== 1 || step?.rule.machine !== 'queue') return text;
+function textual(tamper: Tamper | undefined): TamperText {
+  return (text, step, nowUs) => {
+    if (step.rule.machine !== 'queue') return text;
     const [us = 0, span = 0, pause = 0, num = 0, den = 1] = text.split(':').map(Number);
     const all: Stored = { us, span, pause, num, den };
     tamper?.(all, { ...step, rule: step.rule }, nowUs);
     return [all.us, all.span, all.pause, all.num, all.den].join(':');
-  };
-  const right = stateStore({
-    async transact(names, decide) {
-      const texts = names.map((name) => tampered(rows.get(name), before));
-      for (const [name, state] of decide(texts, nowUs)) {
-        if (state) rows.set(name, tampered(state.text, after) as string);
-        else rows.delete(name);
-      }
-    },
-  });
-  const apply = (group: readonly Step[]) => {
-    asked = group;
-    return right.apply(group);
-  };
-  return {
-    store: { sync: false, apply },
-    setTimeUs(us) {
-      nowUs = us;
-    },
   };
 }
 
