@@ -88,7 +88,7 @@ class Run {
         defaultLimit: 5,
         key: ({ path }) => path,
         cost: (asked) => Number(asked.header('cost')),
-        refundIf: ({ status }) => status === 200,
+        refundIf: (_, { status }) => status === 200,
       }),
       { store: this.store, denialCache },
     );

@@ -210,7 +210,7 @@ describe('a guard', () => {
 
   it('counts failures only, with refundIf', () => {
     const { admit } = setUp(
-      rateLimit({ ...two, refundIf: ({ status, aborted }) => status === 200 && !aborted }),
+      rateLimit({ ...two, refundIf: (_, { status, aborted }) => status === 200 && !aborted }),
     );
     for (let i = 0; i < 5; i += 1) {
       const admission = admit();

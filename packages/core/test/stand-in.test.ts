@@ -232,7 +232,7 @@ it('a login limit that gives back what succeeds does so during an outage too', a
     name: 'logins',
     limit: 2,
     window: '400d',
-    refundIf: ({ status = 500 }) => status < 400,
+    refundIf: (_, { status = 500 }) => status < 400,
   });
   const guard = createGuard(logins, { store, breaker: false, logger: false });
   for (let i = 0; i < 10; i += 1) {

@@ -44,15 +44,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly share?: number | undefined;
   /**
-   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
-   * failures only; beware that a client can go away before it is answered. The request is the one that was judged:
-   * where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does not. Only
-   * `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
+   * After the response: whether to give the cost back. `(_, { status = 500, aborted }) => status < 400 && !aborted`
+   * counts failures only; beware that a client can go away before it is answered. The request is the one that was
+   * judged: where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does
+   * not. Only `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
    */
   readonly refundIf?:
     | ((
-        outcome: RequestOutcome,
         request: LimitRequest<Raw>,
+        outcome: RequestOutcome,
       ) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
 }
