@@ -93,8 +93,10 @@ describe('a wrong option is told at construction, with its name, its value and a
     expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
   });
 
-  it('a style of headers that there is not', () => {
-    const act = () => createGuard(rateLimit(good), { headers: ['draft-7' as 'legacy'] });
-    expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
+  it('a style of headers that there is not, and two that write one field', () => {
+    for (const headers of [['draft-7' as 'legacy'], ['draft-11', 'draft-6'] as const]) {
+      const act = () => createGuard(rateLimit(good), { headers });
+      expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
+    }
   });
 });
