@@ -33,7 +33,7 @@ export type {
 } from './contract/observer.js';
 export type { KeptAnswer } from './contract/recorder.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
-export type { Algorithm } from './contract/rule.js';
+export type { Algorithm, Anchor } from './contract/rule.js';
 export type {
   HostSignal,
   Reservation,

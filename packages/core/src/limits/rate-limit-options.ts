@@ -7,7 +7,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
-import type { Algorithm } from '../contract/rule.js';
+import type { Algorithm, Anchor } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
@@ -29,6 +29,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly burst?: number | undefined;
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
+  /** Where windows begin, for `fixed-window` only: see {@link Anchor}. Default `epoch`. */
+  readonly anchor?: Anchor | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
    * longer than 8,192 units or fails: the client's address.
@@ -64,6 +66,7 @@ const NAMES: NamesOf<RateLimitOptions> = {
   window: 1,
   burst: 1,
   algorithm: 1,
+  anchor: 1,
   key: 1,
   cost: 1,
   mode: 1,
