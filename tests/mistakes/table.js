@@ -118,7 +118,7 @@ export const THROWN = [
     has(
       'rateLimit()',
       'colour',
-      'it has algorithm, burst, cost, defaultLimit, key, limit, localShare, mode, name, onStoreError, refundIf, share, window',
+      'it has algorithm, anchor, burst, cost, defaultLimit, key, limit, localShare, mode, name, onStoreError, refundIf, share, window',
     ),
   ),
   guard('UNKNOWN_OPTION', { onRefuse: none }, (world) =>

@@ -15,8 +15,8 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit fields to send. Default `['draft-11']`; `'draft-6'` in its place sends those of that version of the
-   * draft; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. See {@link HeaderStyle}.
+   * Which rate limit fields to send. Default `['draft-11']`; `'draft-6'` in its place sends those of that version of
+   * the draft; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */

@@ -19,10 +19,10 @@ import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
 import { stringItem } from './structured.js';
 
 /**
- * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`
- * in seconds from now, and `RateLimit-Policy` in the form of that version, so not beside `draft-11`. `legacy`:
- * `X-RateLimit-*`. With several limits, `draft-6` and `legacy` tell of the one that refuses, else of the one with the
- * least left.
+ * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`,
+ * `RateLimit-Reset` in seconds from now, and `RateLimit-Policy` in the form of that version, so not beside `draft-11`.
+ * `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` tell of the one that refuses, else of the one
+ * with the least left.
  */
 export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
