@@ -1,7 +1,7 @@
 /** @spillway/core: limiters, the guard that runs them, and the store in memory: what apps use. */
 
 export type { Clock } from './base/clock.js';
-export type { Duration } from './base/duration.js';
+export { type Duration, duration } from './base/duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/errors.js';
 export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';

@@ -65,8 +65,8 @@ describe('a wrong option is told at construction, with its name, its value and a
       { ...good, algorithm: 'sliding-window-log', anchor: 'epoch' },
       { ...good, anchor: 'epoch' },
     ] as const) {
-      for (const make of [rateLimit, createLimiter]) {
-        const { code, message } = codeOf(() => make(options));
+      for (const make of [() => rateLimit(options), () => createLimiter(options)]) {
+        const { code, message } = codeOf(make);
         expect(code).toBe('SPW_OPTION_INVALID');
         expect(message).toContain('anchor must be');
       }

@@ -78,7 +78,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.rule = this.declared.rule;
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
-    this.notices = noticesOn(this.name, options.key, this.rule);
+    this.notices = noticesOn(this.name, options.key, options.window);
   }
 
   step(
