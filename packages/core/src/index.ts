@@ -92,6 +92,7 @@ export {
   type DecisionLogOptions,
   decisionLog,
 } from './observe/decision-log.js';
+export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
 export { type ClaimSignal, claimOf, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
 export type { FinalAnswer, IdempotencyOptions } from './once/options.js';

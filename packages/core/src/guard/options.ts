@@ -41,7 +41,9 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
    */
   readonly callbackTimeout?: Duration | undefined;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
-  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
+  readonly onDecision?:
+    | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
+    | undefined;
   /**
    * Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a
    * minute for each.
