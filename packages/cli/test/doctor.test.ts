@@ -7,8 +7,10 @@ import { userFromDocs } from '../../redis/test/rights.js';
 import { findingsOf } from '../src/doctor/checks.js';
 import type { Facts } from '../src/doctor/facts.js';
 import type { Finding } from '../src/doctor/finding.js';
-import { TRIED } from '../src/doctor/rights.js';
+import { RIGHTS_SCRIPT } from '../src/doctor/rights.js';
 import { commandOnRedis } from './command.js';
+
+const TRIED = [...RIGHTS_SCRIPT.matchAll(/^try\('(\w+)'/gm)].map(([, command = '']) => command);
 
 /** Rights of a client, not of our scripts; `eval` and `evalsha` are tried by running the script. */
 const NOT_TRIED = ['evalsha', 'eval', 'ping', 'info', 'client|setname', 'select'];

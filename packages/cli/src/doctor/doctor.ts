@@ -15,7 +15,7 @@ const MARKS: Readonly<Record<Verdict, string>> = {
 };
 
 /** There is a problem: limits fail, or do not hold. The findings are printed already. */
-export class ProblemsFound extends Error {}
+class ProblemsFound extends Error {}
 
 /**
  * Prints what is found. It writes one key of its own, and removes it.

@@ -2,7 +2,8 @@
 
 /**
  * Every command that scripts of the store and of the control call, with arguments that change nothing but the probe
- * key. `set` is first: the others then meet a text and fail by its type, so none makes a key that stays.
+ * key. `set` is first: the others then meet a text and fail by its type, so none makes a key that stays. `eval` and
+ * `evalsha` run the script.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],
@@ -31,9 +32,6 @@ const CALLS: readonly (readonly string[])[] = [
   ['time'],
   ['del', 'PROBE'],
 ];
-
-/** The commands that the script below tries. */
-export const TRIED: readonly string[] = CALLS.map(([command = '']) => command);
 
 /** Answers the errors as a list: a command, its error, the next command, its error. */
 export const RIGHTS_SCRIPT: string = `
