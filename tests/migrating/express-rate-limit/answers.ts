@@ -74,15 +74,11 @@ export const answers: readonly Case<Subject>[] = [
       return seen.map(([limit, left, reset]) => [limit, left, reset === end]);
     },
   ),
-  same(
-    'leaves them out with `legacyHeaders: false`',
-    [[undefined], [undefined]],
-    (on) => fields(on, { legacyHeaders: false }, ['x-ratelimit-limit']),
+  same('leaves them out with `legacyHeaders: false`', [[undefined], [undefined]], (on) =>
+    fields(on, { legacyHeaders: false }, ['x-ratelimit-limit']),
   ),
-  same(
-    'says in `Retry-After` how long the window lasts',
-    [[undefined], ['60']],
-    (on) => fields(on, {}, ['retry-after']),
+  same('says in `Retry-After` how long the window lasts', [[undefined], ['60']], (on) =>
+    fields(on, {}, ['retry-after']),
   ),
   differs(
     'sends no `Retry-After` where all fields are switched off',
@@ -122,15 +118,19 @@ export const answers: readonly Case<Subject>[] = [
       return [first?.[0], String(first?.[1]).includes('pk=')];
     },
   ),
-  same('tells handlers the limit, what is used and what remains', { limit: 3, used: 1, remaining: 2 }, async (on) => {
-    let seen: unknown;
-    const service = await serve(on.limiter({ limit: 3 }).handler, (req, _res, next) => {
-      seen = on.infoOf(req);
-      next();
-    });
-    await ask(service);
-    return seen;
-  }),
+  same(
+    'tells handlers the limit, what is used and what remains',
+    { limit: 3, used: 1, remaining: 2 },
+    async (on) => {
+      let seen: unknown;
+      const service = await serve(on.limiter({ limit: 3 }).handler, (req, _res, next) => {
+        seen = on.infoOf(req);
+        next();
+      });
+      await ask(service);
+      return seen;
+    },
+  ),
   differs(
     'tells a `handler` that more is used than there is',
     {
@@ -149,10 +149,14 @@ export const answers: readonly Case<Subject>[] = [
       return seen;
     },
   ),
-  same('does not count successes with `skipSuccessfulRequests`', [200, 302, 401, 429], async (on) => {
-    const service = await serve(on.limiter({ limit: 1, skipSuccessfulRequests: true }).handler);
-    return statuses(service, [answered(200), answered(302), answered(401), answered(401)]);
-  }),
+  same(
+    'does not count successes with `skipSuccessfulRequests`',
+    [200, 302, 401, 429],
+    async (on) => {
+      const service = await serve(on.limiter({ limit: 1, skipSuccessfulRequests: true }).handler);
+      return statuses(service, [answered(200), answered(302), answered(401), answered(401)]);
+    },
+  ),
   same('does not count failures with `skipFailedRequests`', [500, 404, 200, 429], async (on) => {
     const service = await serve(on.limiter({ limit: 1, skipFailedRequests: true }).handler);
     return statuses(service, [answered(500), answered(404), answered(200), answered(200)]);
@@ -162,19 +166,23 @@ export const answers: readonly Case<Subject>[] = [
     const service = await serve(on.limiter({ limit: 1, ...both }).handler);
     return statuses(service, [answered(200), answered(500), answered(200)]);
   }),
-  same('asks `requestWasSuccessful`, which sees what a handler left', [200, 200, 429], async (on) => {
-    const options: Options = {
-      limit: 1,
-      skipSuccessfulRequests: true,
-      requestWasSuccessful: (_req, res) => res.locals['loggedIn'] === true,
-    };
-    const login = (req: Request, res: Response, next: NextFunction) => {
-      res.locals['loggedIn'] = req.path === '/right';
-      next();
-    };
-    const service = await serve(on.limiter(options).handler, login);
-    return statuses(service, [{ path: '/right' }, { path: '/wrong' }, { path: '/wrong' }]);
-  }),
+  same(
+    'asks `requestWasSuccessful`, which sees what a handler left',
+    [200, 200, 429],
+    async (on) => {
+      const options: Options = {
+        limit: 1,
+        skipSuccessfulRequests: true,
+        requestWasSuccessful: (_req, res) => res.locals['loggedIn'] === true,
+      };
+      const login = (req: Request, res: Response, next: NextFunction) => {
+        res.locals['loggedIn'] = req.path === '/right';
+        next();
+      };
+      const service = await serve(on.limiter(options).handler, login);
+      return statuses(service, [{ path: '/right' }, { path: '/wrong' }, { path: '/wrong' }]);
+    },
+  ),
   same('waits for a `requestWasSuccessful` that is async', [200, 200, 429], async (on) => {
     const options: Options = {
       limit: 1,
@@ -210,7 +218,8 @@ export const answers: readonly Case<Subject>[] = [
     {
       theirs: 500,
       ours: 429,
-      because: "`onStoreError: 'deny'` is a refusal with 503, which an `onRefused` of yours can change; the default, `'local'`, goes on counting.",
+      because:
+        "`onStoreError: 'deny'` is a refusal with 503, which an `onRefused` of yours can change; the default, `'local'`, goes on counting.",
     },
     async (on) => (await ask(await serve(on.broken()))).status,
   ),

@@ -187,11 +187,15 @@ export const counting: readonly Case<Subject>[] = [
     await limiter.resetKey('ada');
     return [...before, ...(await statuses(service, 1))];
   }),
-  same('tells with `getKey` what a key has used, and nothing of others', [2, undefined], async (on) => {
-    const limiter = on.limiter();
-    await statuses(await serveWith(limiter), 2);
-    return [await limiter.usedBy('203.0.113.1'), await limiter.usedBy('203.0.113.2')];
-  }),
+  same(
+    'tells with `getKey` what a key has used, and nothing of others',
+    [2, undefined],
+    async (on) => {
+      const limiter = on.limiter();
+      await statuses(await serveWith(limiter), 2);
+      return [await limiter.usedBy('203.0.113.1'), await limiter.usedBy('203.0.113.2')];
+    },
+  ),
   same('counts preflights of browsers too', [200, 429], async (on) => {
     const fields = { origin: 'https://a.example', 'access-control-request-method': 'POST' };
     const preflight = { method: 'OPTIONS', fields } as const;

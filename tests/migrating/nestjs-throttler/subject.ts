@@ -17,8 +17,8 @@ import {
   type LimitRequest,
   RateLimit,
   type RateLimitOptions,
-  requestOf,
   rateLimit,
+  requestOf,
   SkipRateLimit,
   SpillwayModule,
 } from '@spillway/nestjs';
@@ -82,15 +82,20 @@ function serveWith(use: Package): Subject {
       };
       class AppModule {}
       Module(metadata)(AppModule);
-      const app = await NestFactory.create<NestExpressApplication>(AppModule, new ExpressAdapter(), {
-        logger: false,
-        abortOnError: false,
-      });
+      const app = await NestFactory.create<NestExpressApplication>(
+        AppModule,
+        new ExpressAdapter(),
+        {
+          logger: false,
+          abortOnError: false,
+        },
+      );
       onTestFinished(() => app.close());
       app.set('trust proxy', 1);
       if (onError) {
         app.useGlobalFilters({
-          catch: (error, host) => host.switchToHttp().getResponse().status(400).json(onError(error)),
+          catch: (error, host) =>
+            host.switchToHttp().getResponse().status(400).json(onError(error)),
         });
       }
       await app.init();

@@ -67,10 +67,14 @@ const cases: readonly Case<Subject>[] = [
     const service = await on.serve({ options: [two], controllers });
     return statuses(service, [LIST, LIST, ONE, ONE, ONE]);
   }),
-  same('takes those of `@Throttle` on a class for each of its methods', [200, 429, 200, 429], async (on) => {
-    const classes = { cats: { throttle: { default: one } } };
-    return statuses(await on.serve({ options: [two], classes }), [LIST, LIST, ONE, ONE]);
-  }),
+  same(
+    'takes those of `@Throttle` on a class for each of its methods',
+    [200, 429, 200, 429],
+    async (on) => {
+      const classes = { cats: { throttle: { default: one } } };
+      return statuses(await on.serve({ options: [two], classes }), [LIST, LIST, ONE, ONE]);
+    },
+  ),
   same('switches a throttler off with `@SkipThrottle`', [200, 200, 200, 429], async (on) => {
     const controllers = { cats: { list: { skip: { default: true } }, one: {} } };
     const service = await on.serve({ options: [one], controllers });
@@ -155,7 +159,8 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: [200, 429],
       ours: 'SPW_WINDOW_INVALID',
-      because: 'The window is a constant. Two windows are two limiters, with a `mode` that chooses.',
+      because:
+        'The window is a constant. Two windows are two limiters, with a `mode` that chooses.',
     },
     async (on) => {
       try {

@@ -31,22 +31,30 @@ const second = { points: 1, duration: 1, keyPrefix: 'second' } as const;
 const minute = { points: 5, duration: 60, keyPrefix: 'minute' } as const;
 
 export const blocksAndGroups: readonly Case<Subject>[] = [
-  same('blocks with `blockDuration` for longer than the duration', [true, true, 3_600_000], async (on) => {
-    const limiter = on.limiter(blocking);
-    const first = [await limiter.consume('ada'), await limiter.consume('ada')];
-    const { waitMs } = await limiter.consume('ada');
-    return [...first.map((one) => one.passes), waitMs];
-  }),
-  same('refuses until the block is over, and then counts anew', [false, false, true], async (on) => {
-    const limiter = on.limiter(blocking);
-    for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
-    await passes(10_000);
-    const during = await limiter.consume('ada');
-    await passes(3_589_000);
-    const late = await limiter.consume('ada');
-    await passes(1_000);
-    return [during, late, await limiter.consume('ada')].map((one) => one.passes);
-  }),
+  same(
+    'blocks with `blockDuration` for longer than the duration',
+    [true, true, 3_600_000],
+    async (on) => {
+      const limiter = on.limiter(blocking);
+      const first = [await limiter.consume('ada'), await limiter.consume('ada')];
+      const { waitMs } = await limiter.consume('ada');
+      return [...first.map((one) => one.passes), waitMs];
+    },
+  ),
+  same(
+    'refuses until the block is over, and then counts anew',
+    [false, false, true],
+    async (on) => {
+      const limiter = on.limiter(blocking);
+      for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
+      await passes(10_000);
+      const during = await limiter.consume('ada');
+      await passes(3_589_000);
+      const late = await limiter.consume('ada');
+      await passes(1_000);
+      return [during, late, await limiter.consume('ada')].map((one) => one.passes);
+    },
+  ),
   same('does not make a block longer that is there', [false, true], async (on) => {
     const limiter = on.limiter(blocking);
     for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
@@ -140,15 +148,21 @@ export const blocksAndGroups: readonly Case<Subject>[] = [
       return union.consumed('ada');
     },
   ),
-  same('takes from a second limiter with `BurstyRateLimiter` when the first has nothing left', [true, true, true, false], (on) =>
-    times(on.bursty(second, { points: 2, duration: 60, keyPrefix: 'burst' }), 4),
+  same(
+    'takes from a second limiter with `BurstyRateLimiter` when the first has nothing left',
+    [true, true, true, false],
+    (on) => times(on.bursty(second, { points: 2, duration: 60, keyPrefix: 'burst' }), 4),
   ),
-  same('goes back to the first limiter of `BurstyRateLimiter` when it may', [true, true, false, true, false], async (on) => {
-    const bursty = on.bursty(second, { points: 1, duration: 60, keyPrefix: 'burst' });
-    const before = await times(bursty, 3);
-    await passes(1_000);
-    return [...before, ...(await times(bursty, 2))];
-  }),
+  same(
+    'goes back to the first limiter of `BurstyRateLimiter` when it may',
+    [true, true, false, true, false],
+    async (on) => {
+      const bursty = on.bursty(second, { points: 1, duration: 60, keyPrefix: 'burst' });
+      const before = await times(bursty, 3);
+      await passes(1_000);
+      return [...before, ...(await times(bursty, 2))];
+    },
+  ),
   same('counts with `insuranceLimiter` where the store fails', [true, true, false], async (on) => {
     const limiter = on.insured({ points: 2, duration: 10 });
     const seen: boolean[] = [];

@@ -68,7 +68,8 @@ export const keys: readonly Case<Subject>[] = [
     {
       theirs: true,
       ours: 'SPW_KEY_INVALID',
-      because: 'A key is a text, so that 7 and "7" are not counted apart by mistake: write `String(id)`.',
+      because:
+        'A key is a text, so that 7 and "7" are not counted apart by mistake: write `String(id)`.',
     },
     async (on) => {
       try {
@@ -128,12 +129,16 @@ export const keys: readonly Case<Subject>[] = [
       return [...before, await limiter.consume('ada', 1, 2)].map((one) => one.passes);
     },
   ),
-  same('tells with `get` without consuming', { consumed: 2, left: 3, waitMs: 10_000 }, async (on) => {
-    const limiter = on.limiter(five);
-    await limiter.consume('ada', 2);
-    await limiter.get('ada');
-    return limiter.get('ada');
-  }),
+  same(
+    'tells with `get` without consuming',
+    { consumed: 2, left: 3, waitMs: 10_000 },
+    async (on) => {
+      const limiter = on.limiter(five);
+      await limiter.consume('ada', 2);
+      await limiter.get('ada');
+      return limiter.get('ada');
+    },
+  ),
   same('knows nothing of a key that was never used', null, (on) => on.limiter(five).get('ada')),
   same('knows nothing of a key when its duration is over', null, async (on) => {
     const limiter = on.limiter(five);
@@ -157,12 +162,16 @@ export const keys: readonly Case<Subject>[] = [
     },
     (on) => on.limiter(five).delete('nobody'),
   ),
-  same('consumes with `penalty` what nobody asked for', { consumed: 4, left: 1, waitMs: 10_000 }, async (on) => {
-    const limiter = on.limiter(five);
-    await limiter.consume('ada');
-    await limiter.penalty('ada', 3);
-    return limiter.get('ada');
-  }),
+  same(
+    'consumes with `penalty` what nobody asked for',
+    { consumed: 4, left: 1, waitMs: 10_000 },
+    async (on) => {
+      const limiter = on.limiter(five);
+      await limiter.consume('ada');
+      await limiter.penalty('ada', 3);
+      return limiter.get('ada');
+    },
+  ),
   same('refuses after a penalty', [true, false], async (on) => {
     const limiter = on.limiter({ points: 3, duration: 10 });
     const before = await consume(limiter, [1]);
@@ -202,9 +211,13 @@ export const keys: readonly Case<Subject>[] = [
       return consume(limiter, [1, 1, 1]);
     },
   ),
-  same('puts a key where it should be with `set`', { consumed: 4, left: 1, waitMs: 10_000 }, async (on) => {
-    const limiter = on.limiter(five);
-    await limiter.set('ada', 4, 10);
-    return limiter.get('ada');
-  }),
+  same(
+    'puts a key where it should be with `set`',
+    { consumed: 4, left: 1, waitMs: 10_000 },
+    async (on) => {
+      const limiter = on.limiter(five);
+      await limiter.set('ada', 4, 10);
+      return limiter.get('ada');
+    },
+  ),
 ];

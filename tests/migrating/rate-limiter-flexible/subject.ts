@@ -1,6 +1,12 @@
 /** rate-limiter-flexible, and the same options with Spillway below. */
 
-import { createLimiter, createLimiters, createShaper, type Decision, memoryStore } from '@spillway/core';
+import {
+  createLimiter,
+  createLimiters,
+  createShaper,
+  type Decision,
+  memoryStore,
+} from '@spillway/core';
 import * as peer from 'rate-limiter-flexible';
 import { brokenStore } from 'spillway-testkit';
 
@@ -136,13 +142,21 @@ export const theirs: Subject = {
   },
   queue(options, maxQueueSize) {
     const limiter = new peer.RateLimiterMemory(options);
-    const queue = new peer.RateLimiterQueue(limiter, maxQueueSize === undefined ? {} : { maxQueueSize });
+    const queue = new peer.RateLimiterQueue(
+      limiter,
+      maxQueueSize === undefined ? {} : { maxQueueSize },
+    );
     return { start: () => queue.removeTokens(1) };
   },
 };
 
 const ruleOf = ({ points, duration, keyPrefix = 'limit' }: Options) =>
-  ({ name: keyPrefix, limit: points, window: duration * 1_000, algorithm: 'fixed-window' }) as const;
+  ({
+    name: keyPrefix,
+    limit: points,
+    window: duration * 1_000,
+    algorithm: 'fixed-window',
+  }) as const;
 
 export const ours: Subject = {
   limiter: (options) => shim(options),
