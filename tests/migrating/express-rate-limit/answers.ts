@@ -217,9 +217,9 @@ export const answers: readonly Case<Subject>[] = [
     'answers 500 where the store fails',
     {
       theirs: 500,
-      ours: 429,
+      ours: 503,
       because:
-        "`onStoreError: 'deny'` is a refusal with 503, which an `onRefused` of yours can change; the default, `'local'`, goes on counting.",
+        "So it is with `onStoreError: 'deny'`. The default, `'local'`, goes on counting in this process.",
     },
     async (on) => (await ask(await serve(on.broken()))).status,
   ),

@@ -85,7 +85,7 @@ const MESSAGE = 'Too many requests, please try again later.';
 
 function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
   const { windowMs = 60_000, limit = options.max ?? 5, keyGenerator, skip } = options;
-  const { handler, message = MESSAGE, statusCode = 429, ipv6Subnet = 56 } = options;
+  const { handler, message = MESSAGE, statusCode, ipv6Subnet = 56 } = options;
   const name = typeof options.identifier === 'string' ? options.identifier : 'limit';
   const rule = { name, window: windowMs, algorithm: 'fixed-window' } as const;
   const limiter = rateLimit({
@@ -105,7 +105,7 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
     skip: skip && (({ raw }) => skip(raw, raw.res as Response)),
     onRefused: async (_admission, req, res, next) => {
       if (handler) return handler(req, res, next, options as peer.Options);
-      res.status(statusCode);
+      if (statusCode) res.status(statusCode);
       return res.send(typeof message === 'function' ? await message(req, res) : message);
     },
     logger: false,

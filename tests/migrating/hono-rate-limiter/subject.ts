@@ -75,7 +75,7 @@ const MESSAGE = 'Too many requests, please try again later.';
 export const ours: Subject = {
   limiter(options) {
     const { windowMs = 60_000, limit = 5, keyGenerator, skip, handler } = options;
-    const { message = MESSAGE, statusCode = 429 } = options;
+    const { message = MESSAGE, statusCode } = options;
     const store = memoryStore();
     const rule = { name: 'limit', window: windowMs, algorithm: 'fixed-window' } as const;
     const limiter = rateLimit({
@@ -93,7 +93,7 @@ export const ours: Subject = {
       onRefused: async (_admission, c) => {
         if (handler) return handler(c);
         const said = typeof message === 'function' ? await message(c) : message;
-        c.status(statusCode as 429);
+        if (statusCode) c.status(statusCode as 429);
         return typeof said === 'string' ? c.text(said) : c.json(said);
       },
       logger: false,

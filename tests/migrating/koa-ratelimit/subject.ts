@@ -51,7 +51,7 @@ export const ours: Subject = {
 
 function shim(options: Options, store: ReturnType<typeof memoryStore>): Middleware {
   const { max = 2_500, duration = 3_600_000, namespace = 'limit', id, whitelist } = options;
-  const { status = 429, errorMessage, disableHeader = false, onLimited } = options;
+  const { status, errorMessage, disableHeader = false, onLimited } = options;
   const limiter = rateLimit({
     name: namespace,
     limit: max,
@@ -67,8 +67,8 @@ function shim(options: Options, store: ReturnType<typeof memoryStore>): Middlewa
     ...((errorMessage || onLimited || options.throw || options.status) && {
       onRefused: (_admission, ctx) => {
         onLimited?.(ctx);
-        if (options.throw) ctx.throw(status, errorMessage as string);
-        ctx.status = status;
+        if (options.throw) ctx.throw(status ?? 429, errorMessage as string);
+        if (status) ctx.status = status;
         ctx.body = errorMessage;
       },
     }),

@@ -68,8 +68,7 @@ export const keys: readonly Case<Subject>[] = [
     {
       theirs: true,
       ours: 'SPW_KEY_INVALID',
-      because:
-        'A key is a text, so that 7 and "7" are not counted apart by mistake: write `String(id)`.',
+      because: 'A key is a text: write `String(id)`.',
     },
     async (on) => {
       try {
