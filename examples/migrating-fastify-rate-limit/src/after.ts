@@ -5,11 +5,10 @@ import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import Fastify, { type FastifyInstance } from 'fastify';
 
 export function createApp(): FastifyInstance {
-  const app = Fastify();
+  const app = Fastify({ trustProxy: '127.0.0.1' });
 
   app.register(spillway, {
     limiters: rateLimit({ name: 'api', limit: 100, window: '1m', algorithm: 'fixed-window' }),
-    trustProxy: 1,
     headers: ['draft-11', 'legacy'],
     onRefused: () => ({ statusCode: 429, ...TOO_MANY }),
   });

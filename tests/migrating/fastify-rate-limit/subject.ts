@@ -106,7 +106,6 @@ export const ours: Subject = {
           limiters: global ? [limiterOf('global', options)] : [],
           groups,
           hook,
-          trustProxy: 1,
           headers: ['legacy'],
           onStoreError: skipOnError ? 'allow' : 'deny',
           ...(broken && { store: { ...brokenStore } as Store }),
