@@ -15,6 +15,7 @@ import {
 } from '@spillway/express';
 import { redisStore } from '@spillway/redis';
 import cors from 'cors';
+import { cannotListen, complain, welcome } from 'demo-parts';
 import express from 'express';
 import { Redis } from 'ioredis';
 
@@ -87,11 +88,11 @@ app.all('/fails', () => {
   throw new Error('the handler failed; the limits go on');
 });
 
-const server = app.listen(Number(PORT), () => {
-  console.log(
-    `Listening on port ${server.address().port}, counting in ${redis ? 'Redis' : 'memory'}`,
-  );
+const server = app.listen(Number(PORT), (error) => {
+  if (error) cannotListen(error);
+  welcome(server.address().port, `Express, counting in ${redis ? 'Redis' : 'memory'}`);
 });
+server.on('error', cannotListen); // where Express 4 tells it
 
 process.once('SIGTERM', () => {
   server.close(async () => {
@@ -99,10 +100,3 @@ process.once('SIGTERM', () => {
     redis?.disconnect();
   });
 });
-
-/** An outage is one line a second, not one for each request. */
-function complain(text) {
-  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
-  complain.lastMs = Date.now();
-  console.error(text);
-}

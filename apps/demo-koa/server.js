@@ -9,6 +9,7 @@ import Router from '@koa/router';
 import { eventLoopSignal } from '@spillway/core/node';
 import * as spw from '@spillway/koa';
 import { redisStore } from '@spillway/redis';
+import { cannotListen, complain, welcome } from 'demo-parts';
 import { Redis } from 'ioredis';
 import Koa from 'koa';
 
@@ -72,8 +73,9 @@ app.use(cors({ exposeHeaders: exposed }));
 app.use(front).use(router.routes());
 
 const server = app.listen(Number(PORT), () => {
-  console.log(`Listening on port ${server.address().port}, ${redis ? 'in Redis' : 'in memory'}`);
+  welcome(server.address().port, `Koa, counting in ${redis ? 'Redis' : 'memory'}`);
 });
+server.on('error', cannotListen);
 process.once('SIGTERM', () =>
   server.close(async () => {
     await Promise.all([front.close(), perKey.close()]);
@@ -87,11 +89,4 @@ async function* lines(count, socket) {
     await sleep(100);
     yield `${line}\n`;
   }
-}
-
-/** An outage is one line a second, not one for each request. */
-function complain(text) {
-  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
-  complain.lastMs = Date.now();
-  console.error(text);
 }
