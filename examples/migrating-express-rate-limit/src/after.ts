@@ -4,6 +4,9 @@ import { rateLimit, type SpillwayOptions, spillway } from '@spillway/express';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import express, { type Express } from 'express';
 
+/** They begin with the first request of a client, as before. */
+const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+
 export function createApp(): Express {
   const app = express();
   app.set('trust proxy', 1);
@@ -13,13 +16,13 @@ export function createApp(): Express {
     headers: ['draft-11', 'legacy'],
     onRefused: (_admission, _req, res) => res.json(TOO_MANY),
   };
-  const api = rateLimit({ name: 'api', limit: 100, window: '1m', algorithm: 'fixed-window' });
+  const api = rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS });
   const logins = rateLimit({
     name: 'logins',
     limit: 5,
     window: '15m',
-    algorithm: 'fixed-window',
-    refundIf: ({ status = 500, aborted }) => status < 400 && !aborted,
+    ...WINDOWS,
+    refundIf: (_request, { status = 500, aborted }) => status < 400 && !aborted,
   });
 
   app.use(spillway(api, options));

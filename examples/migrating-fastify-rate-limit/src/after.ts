@@ -4,11 +4,14 @@ import { rateLimit, spillway } from '@spillway/fastify';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import Fastify, { type FastifyInstance } from 'fastify';
 
+/** They begin with the first request of a client, as before. */
+const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+
 export function createApp(): FastifyInstance {
   const app = Fastify({ trustProxy: '127.0.0.1' });
 
   app.register(spillway, {
-    limiters: rateLimit({ name: 'api', limit: 100, window: '1m', algorithm: 'fixed-window' }),
+    limiters: rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS }),
     headers: ['draft-11', 'legacy'],
     onRefused: () => ({ statusCode: 429, ...TOO_MANY }),
   });
@@ -20,7 +23,7 @@ export function createApp(): FastifyInstance {
       name: 'logins',
       limit: 5,
       window: '15m',
-      algorithm: 'fixed-window',
+      ...WINDOWS,
     });
     app.post('/login', { config: { spillway: logins } }, (request, reply) => {
       return reply.code(isAda(request.headers.authorization) ? 204 : 401).send();

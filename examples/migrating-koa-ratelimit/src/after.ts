@@ -5,6 +5,9 @@ import { rateLimit, type SpillwayOptions, spillway } from '@spillway/koa';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import Koa from 'koa';
 
+/** They begin with the first request of a client, as before. */
+const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+
 export function createApp(): Koa {
   const app = new Koa({ proxy: true });
 
@@ -16,8 +19,8 @@ export function createApp(): Koa {
       ctx.body = TOO_MANY;
     },
   };
-  const api = rateLimit({ name: 'api', limit: 100, window: '1m', algorithm: 'fixed-window' });
-  const logins = rateLimit({ name: 'logins', limit: 5, window: '15m', algorithm: 'fixed-window' });
+  const api = rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS });
+  const logins = rateLimit({ name: 'logins', limit: 5, window: '15m', ...WINDOWS });
 
   const router = new Router();
   router.get('/health', (ctx) => {

@@ -4,16 +4,19 @@ import { createLimiter, rateLimit, spillway } from '@spillway/express';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import express, { type Express } from 'express';
 
+/** They begin with the first request of a client, as before. */
+const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+
 export function createApp(): Express {
   const app = express();
   app.set('trust proxy', 1);
 
-  const api = rateLimit({ name: 'api', limit: 100, window: '1m', algorithm: 'fixed-window' });
+  const api = rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS });
   const failures = createLimiter({
     name: 'login-failures',
     limit: 5,
     window: '15m',
-    algorithm: 'fixed-window',
+    ...WINDOWS,
   });
   const blocks = createLimiter({ name: 'login-blocks', limit: 1, window: '1h' }); // one block lasts an hour
 

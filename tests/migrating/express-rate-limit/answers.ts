@@ -5,6 +5,8 @@ import { type Case, differs, same } from '../cases.js';
 import { ask, passes, statuses } from '../world.js';
 import { type Options, type Subject, serve } from './subject.js';
 
+const DRAFT_6 = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy'];
+
 const answered = (status: number) => ({ path: `/?status=${status}` });
 
 /** The status and the body of the second request where one may pass. */
@@ -73,6 +75,17 @@ export const answers: readonly Case<Subject>[] = [
       const seen = await fields(on, { limit: 2 }, names);
       return seen.map(([limit, left, reset]) => [limit, left, reset === end]);
     },
+  ),
+  same(
+    "sends `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy` with `standardHeaders: 'draft-6'`",
+    [
+      ['2', '1', '60', '2;w=60'],
+      ['2', '0', '60', '2;w=60'],
+    ],
+    (on) => fields(on, { limit: 2, standardHeaders: 'draft-6' }, DRAFT_6),
+  ),
+  same('sends those with `standardHeaders: true`', [['1'], ['1']], (on) =>
+    fields(on, { standardHeaders: true }, ['ratelimit-limit']),
   ),
   same('leaves them out with `legacyHeaders: false`', [[undefined], [undefined]], (on) =>
     fields(on, { legacyHeaders: false }, ['x-ratelimit-limit']),

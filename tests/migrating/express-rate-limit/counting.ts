@@ -76,6 +76,32 @@ export const counting: readonly Case<Subject>[] = [
     await passes(MINUTE);
     return [...before, ...(await statuses(service, 3))];
   }),
+  same('begins the window with the first request of a client', [200, 429, 200], async (on) => {
+    await passes(20_000);
+    const service = await serveWith(on.limiter({ ...two, limit: 1 }));
+    const seen = await statuses(service, 1);
+    await passes(59_000);
+    seen.push(...(await statuses(service, 1)));
+    await passes(1_000);
+    return [...seen, ...(await statuses(service, 1))];
+  }),
+  differs(
+    'keeps the end of a window though all of it was given back',
+    {
+      theirs: [200, 401, 401],
+      ours: [200, 401, 429],
+      because: 'A key whose units are all given back is as if it had never been used.',
+    },
+    async (on) => {
+      const limiter = on.limiter({ ...two, limit: 1, skipSuccessfulRequests: true });
+      const service = await serveWith(limiter);
+      const seen = await statuses(service, 1);
+      await passes(30_000);
+      seen.push(...(await statuses(service, [{ path: '/?status=401' }])));
+      await passes(30_000);
+      return [...seen, ...(await statuses(service, [{ path: '/?status=401' }]))];
+    },
+  ),
   same('counts what `keyGenerator` says', [200, 429, 200], async (on) => {
     const keyGenerator = (req: Request) => String(req.query['user']);
     const service = await serveWith(on.limiter({ limit: 1, keyGenerator }));

@@ -87,7 +87,12 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
   const { windowMs = 60_000, limit = options.max ?? 5, keyGenerator, skip } = options;
   const { handler, message = MESSAGE, statusCode, ipv6Subnet = 56 } = options;
   const name = typeof options.identifier === 'string' ? options.identifier : 'limit';
-  const rule = { name, window: windowMs, algorithm: 'fixed-window' } as const;
+  const rule = {
+    name,
+    window: windowMs,
+    algorithm: 'fixed-window',
+    anchor: 'first-request',
+  } as const;
   const limiter = rateLimit({
     ...rule,
     ...(typeof limit === 'function'
@@ -125,7 +130,7 @@ function refundOf({
   requestWasSuccessful = (_req, res) => res.statusCode < 400,
 }: Options) {
   if (!skipSuccessfulRequests && !skipFailedRequests) return undefined;
-  return async ({ aborted }: RequestOutcome, { raw }: LimitRequest<Request>) => {
+  return async ({ raw }: LimitRequest<Request>, { aborted }: RequestOutcome) => {
     if (aborted) return skipFailedRequests;
     const success = await requestWasSuccessful(raw, raw.res as Response);
     return success ? skipSuccessfulRequests : skipFailedRequests;
@@ -135,5 +140,6 @@ function refundOf({
 function stylesOf({ legacyHeaders = true, standardHeaders = false }: Options): HeaderStyle[] {
   const styles: HeaderStyle[] = legacyHeaders ? ['legacy'] : [];
   if (standardHeaders === 'draft-8') styles.push('draft-11');
+  if (standardHeaders === true || standardHeaders === 'draft-6') styles.push('draft-6');
   return styles;
 }

@@ -19,6 +19,7 @@ export interface Options {
   readonly continueExceeding?: boolean;
   readonly exponentialBackoff?: boolean;
   readonly skipOnError?: boolean;
+  readonly enableDraftSpec?: boolean;
   readonly groupId?: string;
   readonly onExceeding?: () => void;
   readonly onExceeded?: () => void;
@@ -106,7 +107,7 @@ export const ours: Subject = {
           limiters: global ? [limiterOf('global', options)] : [],
           groups,
           hook,
-          headers: ['legacy'],
+          headers: [options.enableDraftSpec ? 'draft-6' : 'legacy'],
           onStoreError: skipOnError ? 'allow' : 'deny',
           ...(broken && { store: { ...brokenStore } as Store }),
           ...(allowList && {
@@ -137,6 +138,7 @@ function limiterOf(name: string, options: Options): Limiter<FastifyRequest> {
       : { limit: max }),
     window: timeWindow as number,
     algorithm: 'fixed-window',
+    anchor: 'first-request',
     key: keyGenerator && (({ raw }) => keyGenerator(raw)),
   });
 }

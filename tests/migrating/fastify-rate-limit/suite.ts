@@ -41,6 +41,9 @@ const cases: readonly Case<Subject>[] = [
   same('admits again when the window is over', [200, 429, 200], (on) =>
     after(on, { options: one }, [0, 0, 60_000]),
   ),
+  same('begins the window with the first request of a client', [200, 429], (on) =>
+    after(on, { options: one }, [20_000, 59_000]),
+  ),
   same('counts addresses of an IPv6 /64 as one client', [200, 429], async (on) => {
     const addresses = ['2001:db8:0:1::1', '2001:db8:0:1::2'];
     return statuses(
@@ -185,6 +188,14 @@ const cases: readonly Case<Subject>[] = [
       const { headers } = await ask(await on.serve({ options: one }));
       const reset = headers['x-ratelimit-reset'];
       return reset === String(Date.now() / 1_000 + 60) ? 'the time by the clock' : reset;
+    },
+  ),
+  same(
+    'sends `ratelimit-limit`, `-remaining` and `-reset` with `enableDraftSpec`',
+    ['2', '1', '60'],
+    async (on) => {
+      const { headers } = await ask(await on.serve({ options: { ...two, enableDraftSpec: true } }));
+      return ['limit', 'remaining', 'reset'].map((name) => headers[`ratelimit-${name}`]);
     },
   ),
   same('says in `retry-after` how long the window lasts', '60', async (on) => {

@@ -1,7 +1,14 @@
 /** hono-rate-limiter, and the same options with Spillway below. */
 
 import { getRequestListener } from '@hono/node-server';
-import { admissionsOf, createLimiter, memoryStore, rateLimit, spillway } from '@spillway/hono';
+import {
+  admissionsOf,
+  createLimiter,
+  type HeaderStyle,
+  memoryStore,
+  rateLimit,
+  spillway,
+} from '@spillway/hono';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import * as peer from 'hono-rate-limiter';
 import { type Service, serveListener } from 'spillway-testkit/http';
@@ -77,7 +84,12 @@ export const ours: Subject = {
     const { windowMs = 60_000, limit = 5, keyGenerator, skip, handler } = options;
     const { message = MESSAGE, statusCode } = options;
     const store = memoryStore();
-    const rule = { name: 'limit', window: windowMs, algorithm: 'fixed-window' } as const;
+    const rule = {
+      name: 'limit',
+      window: windowMs,
+      algorithm: 'fixed-window',
+      anchor: 'first-request',
+    } as const;
     const limiter = rateLimit({
       ...rule,
       ...(typeof limit === 'function'
@@ -88,6 +100,7 @@ export const ours: Subject = {
     });
     const guard = spillway(limiter, {
       store,
+      headers: stylesOf(options),
       clientIp: (c) => c.req.header('x-forwarded-for'),
       skip: skip && (({ raw }) => skip(raw)),
       onRefused: async (_admission, c) => {
@@ -118,6 +131,11 @@ function refundOf({
   requestWasSuccessful = (c) => c.res.status < 400,
 }: Options) {
   if (!skipFailedRequests && !skipSuccessfulRequests) return undefined;
-  return async (_outcome: unknown, { raw }: { raw: Context }) =>
+  return async ({ raw }: { raw: Context }) =>
     (await requestWasSuccessful(raw)) ? skipSuccessfulRequests : skipFailedRequests;
+}
+
+function stylesOf({ standardHeaders = 'draft-6' }: Options): HeaderStyle[] {
+  if (standardHeaders === false) return [];
+  return [standardHeaders === 'draft-7' ? 'draft-11' : 'draft-6'];
 }

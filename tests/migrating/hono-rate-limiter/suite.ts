@@ -52,6 +52,13 @@ const cases: readonly Case<Subject>[] = [
     await passes(60_000);
     return [...before, ...(await statuses(service, 1))];
   }),
+  same('begins the window with the first request of a key', [200, 429], async (on) => {
+    await passes(20_000);
+    const service = await serveWith(on, { windowMs: 60_000 });
+    const before = await statuses(service, 1);
+    await passes(59_000);
+    return [...before, ...(await statuses(service, 1))];
+  }),
   same('asks a function for the limit, and waits for it', [200, 200, 429], async (on) =>
     statuses(await serveWith(on, { limit: async () => 2 }), 3),
   ),
@@ -126,6 +133,19 @@ const cases: readonly Case<Subject>[] = [
     const service = await serveWith(on, {});
     await ask(service);
     return (await ask(service)).headers['retry-after'];
+  }),
+  same(
+    'sends `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy` unless told otherwise',
+    ['2', '1', '60', '2;w=60'],
+    async (on) => {
+      const { headers } = await ask(await serveWith(on, { limit: 2 }));
+      const names = ['limit', 'remaining', 'reset', 'policy'];
+      return names.map((name) => headers[`ratelimit-${name}`]);
+    },
+  ),
+  same('sends none of them with `standardHeaders: false`', undefined, async (on) => {
+    const { headers } = await ask(await serveWith(on, { standardHeaders: false }));
+    return headers['ratelimit-limit'];
   }),
   differs(
     "sends `RateLimit` and `RateLimit-Policy` as draft 7 has them, with `standardHeaders: 'draft-7'`",

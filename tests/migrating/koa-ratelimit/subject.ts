@@ -57,6 +57,7 @@ function shim(options: Options, store: ReturnType<typeof memoryStore>): Middlewa
     limit: max,
     window: duration,
     algorithm: 'fixed-window',
+    anchor: 'first-request',
     key: id && (({ raw }) => id(raw) || undefined),
   });
   const guard = spillway(limiter, {

@@ -39,6 +39,13 @@ const cases: readonly Case<Subject>[] = [
     await passes(60_001);
     return [...before, ...(await statuses(service, 1))];
   }),
+  same('begins the window with the first request of a client', [200, 429], async (on) => {
+    await passes(20_000);
+    const service = await on.serve(one);
+    const before = await statuses(service, 1);
+    await passes(59_000);
+    return [...before, ...(await statuses(service, 1))];
+  }),
   same('does not count what `whitelist` names', [200, 200, 200, 429], async (on) => {
     const whitelist = async (ctx: Context) => ctx.path === '/health';
     const service = await on.serve({ ...one, whitelist });

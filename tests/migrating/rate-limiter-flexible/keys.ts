@@ -45,6 +45,15 @@ export const keys: readonly Case<Subject>[] = [
     await passes(10_000);
     return [...before, ...(await consume(limiter, [1]))];
   }),
+  same('begins the duration with the first point of a key', [false, true], async (on) => {
+    await passes(5_000);
+    const limiter = on.limiter({ points: 1, duration: 10 });
+    await limiter.consume('ada');
+    await passes(9_000);
+    const late = await limiter.consume('ada');
+    await passes(1_000);
+    return [late.passes, (await limiter.consume('ada')).passes];
+  }),
   same('takes several points at once', [true, true, false], (on) =>
     consume(on.limiter(five), [3, 2, 1]),
   ),

@@ -156,6 +156,7 @@ const ruleOf = ({ points, duration, keyPrefix = 'limit' }: Options) =>
     limit: points,
     window: duration * 1_000,
     algorithm: 'fixed-window',
+    anchor: 'first-request',
   }) as const;
 
 export const ours: Subject = {
