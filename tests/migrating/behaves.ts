@@ -1,12 +1,9 @@
-/** Runs the behaviours of a package against it and against Spillway behind its options. */
+/** Runs the behaviours of a package against it and against Spillway behind its options, in virtual time. */
 
 import { describe, expect, it } from 'vitest';
 import type { Suite } from './cases.js';
-import { virtualTime } from './world.js';
 
 export function behaves<Subject>({ peer, cases, theirs, ours }: Suite<Subject>): void {
-  virtualTime();
-
   it('tells each behaviour once', () => {
     expect(new Set(cases.map(({ does }) => does)).size).toBe(cases.length);
   });

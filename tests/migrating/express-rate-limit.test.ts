@@ -2,5 +2,7 @@
 
 import { behaves } from './behaves.js';
 import { expressRateLimit } from './express-rate-limit/suite.js';
+import { virtualTime } from './world.js';
 
+virtualTime();
 behaves(expressRateLimit);

@@ -2,5 +2,7 @@
 
 import { behaves } from './behaves.js';
 import { fastifyRateLimit } from './fastify-rate-limit/suite.js';
+import { virtualTime } from './world.js';
 
+virtualTime();
 behaves(fastifyRateLimit);

@@ -2,5 +2,7 @@
 
 import { behaves } from './behaves.js';
 import { honoRateLimiter } from './hono-rate-limiter/suite.js';
+import { virtualTime } from './world.js';
 
+virtualTime();
 behaves(honoRateLimiter);

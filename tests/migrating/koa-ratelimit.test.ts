@@ -2,5 +2,7 @@
 
 import { behaves } from './behaves.js';
 import { koaRatelimit } from './koa-ratelimit/suite.js';
+import { virtualTime } from './world.js';
 
+virtualTime();
 behaves(koaRatelimit);

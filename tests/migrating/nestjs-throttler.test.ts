@@ -2,5 +2,7 @@
 
 import { behaves } from './behaves.js';
 import { nestjsThrottler } from './nestjs-throttler/suite.js';
+import { virtualTime } from './world.js';
 
+virtualTime();
 behaves(nestjsThrottler);

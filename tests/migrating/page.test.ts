@@ -13,6 +13,7 @@ import { fastifyRateLimit } from './fastify-rate-limit/suite.js';
 import { honoRateLimiter } from './hono-rate-limiter/suite.js';
 import { koaRatelimit } from './koa-ratelimit/suite.js';
 import { nestjsThrottler } from './nestjs-throttler/suite.js';
+import { queues } from './queues/suite.js';
 import { rateLimiterFlexible } from './rate-limiter-flexible/suite.js';
 
 const SUITES: readonly Pick<Suite<never>, 'peer' | 'cases'>[] = [
@@ -22,6 +23,7 @@ const SUITES: readonly Pick<Suite<never>, 'peer' | 'cases'>[] = [
   koaRatelimit,
   honoRateLimiter,
   fastifyRateLimit,
+  ...queues,
 ];
 
 it('tells what the suites have found', async () => {
@@ -30,7 +32,7 @@ it('tells what the suites have found', async () => {
 });
 
 it('stands on enough', () => {
-  const least = [25, 25, 10, 10, 10, 10];
+  const least = [25, 25, 10, 10, 10, 10]; // of the packages that limit requests
   const tried = SUITES.map(({ cases }) => cases.length);
   expect(tried.filter((count, at) => count < (least[at] ?? 0))).toEqual([]);
 });
@@ -42,9 +44,9 @@ function page(): string {
   });
   return `# The same, or not
 
-Behaviours of six packages, gathered from their documentation and from what their own tests check. Each was tried twice,
-by a test that still runs: on the package from npm, in memory, and on Spillway behind a shim that has the package's
-options. [The suites](../../tests/migrating) show each trial, and the shims how an option is said here. This page is
+Behaviours of ten packages, gathered from their documentation; of the first six also from what their own tests check.
+Each was tried twice, by a test that still runs: on the package from npm, in memory, and on Spillway behind a shim that
+has the package's options. [The suites](../../tests/migrating) show each trial, and the shims how an option is said here. This page is
 written from them.
 
 | | tried | the same | not |
@@ -59,6 +61,7 @@ function section({ peer, cases }: (typeof SUITES)[number]): string {
   const rows = cases.flatMap(({ does, differs }) =>
     differs ? [`| ${cell(does)} | ${cell(differs.because)} |`] : [],
   );
+  if (rows.length === 0) return '';
   return `\n## ${peer}\n\n| it | Spillway |\n|---|---|\n${rows.join('\n')}\n`;
 }
 

@@ -2,5 +2,7 @@
 
 import { behaves } from './behaves.js';
 import { rateLimiterFlexible } from './rate-limiter-flexible/suite.js';
+import { virtualTime } from './world.js';
 
+virtualTime();
 behaves(rateLimiterFlexible);

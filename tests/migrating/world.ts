@@ -74,3 +74,23 @@ export async function statuses(
   for (const sent of all) seen.push((await ask(service, sent)).status);
   return seen;
 }
+
+/**
+ * When each of these that are asked for at once may start, in milliseconds; `refused` if it may not. Some packages go
+ * through several timers for one start, so the last digit does not count.
+ */
+export async function startsOf(
+  all: readonly (() => PromiseLike<unknown>)[],
+): Promise<(number | 'refused')[]> {
+  const began = Date.now();
+  const started = Promise.all(
+    all.map((start) =>
+      start().then(
+        () => Math.floor((Date.now() - began) / 10) * 10,
+        () => 'refused' as const,
+      ),
+    ),
+  );
+  await passes(30_000);
+  return started;
+}

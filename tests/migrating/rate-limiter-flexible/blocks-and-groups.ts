@@ -1,25 +1,13 @@
 /** Blocks, several limiters as one, queues, and a store that fails, as rate-limiter-flexible has them. */
 
 import { type Case, differs, same } from '../cases.js';
-import { passes } from '../world.js';
+import { passes, startsOf } from '../world.js';
 import type { Group, Queue, Subject } from './subject.js';
 
 const blocking = { points: 2, duration: 10, blockDuration: 3_600 } as const;
 
-/** When each of so many that come at once may start, in milliseconds; `refused` if it may not. */
-async function starts(queue: Queue, count: number): Promise<(number | 'refused')[]> {
-  const began = Date.now();
-  const all = Promise.all(
-    Array.from({ length: count }, () =>
-      queue.start().then(
-        () => Date.now() - began,
-        () => 'refused' as const,
-      ),
-    ),
-  );
-  await passes(30_000);
-  return all;
-}
+const starts = (queue: Queue, count: number) =>
+  startsOf(Array.from({ length: count }, () => () => queue.start()));
 
 async function times(group: Group, count: number, key = 'ada'): Promise<boolean[]> {
   const seen: boolean[] = [];
