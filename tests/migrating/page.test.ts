@@ -46,8 +46,8 @@ function page(): string {
 
 Behaviours of ten packages, gathered from their documentation; of the first six also from what their own tests check.
 Each was tried twice, by a test that still runs: on the package from npm, in memory, and on Spillway behind a shim that
-has the package's options. [The suites](../../tests/migrating) show each trial, and the shims how an option is said here. This page is
-written from them.
+has the package's options. [The suites](../../tests/migrating) show each trial, and the shims how an option is said
+here. This page is written from them.
 
 | | tried | the same | not |
 |---|---|---|---|

@@ -27,7 +27,7 @@ const second = (): Promise<void> => new Promise((resolve) => setTimeout(resolve,
 const oneByOne = { minTime: 250, maxConcurrent: 1 } as const;
 
 const AT_ONCE = 'How much runs at once is not limited, only how much starts.';
-const ONE_BY_ONE = 'A shaper starts one by one: the same rate without the heaps.';
+const ONE_BY_ONE = 'A shaper starts one by one: the same rate, spread evenly.';
 
 const bottleneck: readonly Case<Subject>[] = [
   same('starts one every `minTime`', [0, 250, 500], (on) =>

@@ -174,7 +174,7 @@ export const blocksAndGroups: readonly Case<Subject>[] = [
     {
       theirs: [0, 0, 1_000, 1_000, 2_000],
       ours: [0, 500, 1_000, 1_500, 2_000],
-      because: 'A shaper starts one by one: the same rate without the heaps.',
+      because: 'A shaper starts one by one: the same rate, spread evenly.',
     },
     (on) => starts(on.queue({ points: 2, duration: 1 }), 5),
   ),
