@@ -19,87 +19,56 @@ export interface App {
   >;
 }
 
-const FORGERY = { now: '1x429', because: 'only what the proxy has written is believed' } as const;
+const FORGERY = {
+  'a client that forges X-Forwarded-For': {
+    now: '1x429',
+    because: 'only what the proxy has written is believed',
+  },
+} as const;
 
-/** Each is loaded when it is tried: koa-ratelimit reads the clock when it is loaded. */
 export const APPS: readonly App[] = [
-  {
-    peer: 'express-rate-limit',
-    async listen(half) {
-      const { createApp } =
-        half === 'before'
-          ? await import('example-migrating-express-rate-limit/before')
-          : await import('example-migrating-express-rate-limit/after');
-      return createApp();
+  app('express-rate-limit', (it: http.RequestListener) => it),
+  app('rate-limiter-flexible', (it: http.RequestListener) => it),
+  app(
+    '@nestjs/throttler',
+    async (it: NestExpressApplication) => {
+      onTestFinished(() => it.close());
+      await it.init();
+      return it.getHttpAdapter().getInstance();
     },
-    differences: {},
-  },
-  {
-    peer: 'rate-limiter-flexible',
-    async listen(half) {
-      const { createApp } =
-        half === 'before'
-          ? await import('example-migrating-rate-limiter-flexible/before')
-          : await import('example-migrating-rate-limiter-flexible/after');
-      return createApp();
-    },
-    differences: {},
-  },
-  {
-    peer: '@nestjs/throttler',
-    async listen(half) {
-      const { createApp } =
-        half === 'before'
-          ? await import('example-migrating-nestjs-throttler/before')
-          : await import('example-migrating-nestjs-throttler/after');
-      const app: NestExpressApplication = await createApp();
-      onTestFinished(() => app.close());
-      await app.init();
-      return app.getHttpAdapter().getInstance();
-    },
-    differences: {
+    {
       'what a refused client reads': {
         now: 'Quota exceeded',
         because: 'a problem document in place of the text of the exception',
       },
     },
-  },
-  {
-    peer: 'koa-ratelimit',
-    async listen(half) {
-      const { createApp } =
-        half === 'before'
-          ? await import('example-migrating-koa-ratelimit/before')
-          : await import('example-migrating-koa-ratelimit/after');
-      const app: Koa = createApp();
-      return app.callback();
-    },
-    differences: { 'a client that forges X-Forwarded-For': FORGERY },
-  },
-  {
-    peer: 'hono-rate-limiter',
-    async listen(half) {
-      const { createApp } =
-        half === 'before'
-          ? await import('example-migrating-hono-rate-limiter/before')
-          : await import('example-migrating-hono-rate-limiter/after');
-      const app: Hono = createApp();
-      return getRequestListener(app.fetch, { overrideGlobalObjects: false });
-    },
-    differences: { 'a client that forges X-Forwarded-For': FORGERY },
-  },
-  {
-    peer: '@fastify/rate-limit',
-    async listen(half) {
-      const { createApp } =
-        half === 'before'
-          ? await import('example-migrating-fastify-rate-limit/before')
-          : await import('example-migrating-fastify-rate-limit/after');
-      const app: FastifyInstance = createApp();
-      onTestFinished(() => app.close());
-      await app.ready();
-      return (req, res) => app.routing(req, res);
-    },
-    differences: {},
-  },
+  ),
+  app('koa-ratelimit', (it: Koa) => it.callback(), FORGERY),
+  app(
+    'hono-rate-limiter',
+    (it: Hono) => getRequestListener(it.fetch, { overrideGlobalObjects: false }),
+    FORGERY,
+  ),
+  app('@fastify/rate-limit', async (it: FastifyInstance) => {
+    onTestFinished(() => it.close());
+    await it.ready();
+    return (req, res) => it.routing(req, res);
+  }),
 ];
+
+/** It is loaded when it is tried: koa-ratelimit reads the clock when it is loaded. */
+function app<Made>(
+  peer: string,
+  listen: (made: Made) => http.RequestListener | Promise<http.RequestListener>,
+  differences: App['differences'] = {},
+): App {
+  const name = `example-migrating-${peer.replace(/^@(.*)\//, '$1-')}`;
+  return {
+    peer,
+    listen: async (half) => {
+      const { createApp } = await import(/* @vite-ignore */ `${name}/${half}`);
+      return listen(await createApp());
+    },
+    differences,
+  };
+}

@@ -4,9 +4,7 @@ import {
   admissionsOf,
   createLimiter,
   type HeaderStyle,
-  type LimitRequest,
   memoryStore,
-  type RequestOutcome,
   rateLimit,
   type Store,
   spillway,
@@ -15,6 +13,7 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import * as peer from 'express-rate-limit';
 import { brokenStore } from 'spillway-testkit';
 import { type Service, serveListener } from 'spillway-testkit/http';
+import { refundOf } from '../refund-of.js';
 
 export type Options = Partial<peer.Options>;
 
@@ -85,6 +84,7 @@ const MESSAGE = 'Too many requests, please try again later.';
 
 function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
   const { windowMs = 60_000, limit = options.max ?? 5, keyGenerator, skip } = options;
+  const { requestWasSuccessful: wasSuccessful = (_req, res) => res.statusCode < 400 } = options;
   const { handler, message = MESSAGE, statusCode, ipv6Subnet = 56 } = options;
   const name = typeof options.identifier === 'string' ? options.identifier : 'limit';
   const rule = {
@@ -99,7 +99,7 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
       ? { limit: ({ raw }) => limit(raw, raw.res as Response), defaultLimit: 5 }
       : { limit }),
     key: keyGenerator && (({ raw }) => keyGenerator(raw, raw.res as Response)),
-    refundIf: refundOf(options),
+    refundIf: refundOf(options, (raw: Request) => wasSuccessful(raw, raw.res as Response)),
   });
   const guard = spillway(limiter, {
     store,
@@ -121,19 +121,6 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
     handler: guard,
     resetKey: async (key) => void (await keys.reset(named(key))),
     usedBy: async (key) => (await keys.peek(named(key))).used || undefined,
-  };
-}
-
-function refundOf({
-  skipSuccessfulRequests = false,
-  skipFailedRequests = false,
-  requestWasSuccessful = (_req, res) => res.statusCode < 400,
-}: Options) {
-  if (!skipSuccessfulRequests && !skipFailedRequests) return undefined;
-  return async ({ raw }: LimitRequest<Request>, { aborted }: RequestOutcome) => {
-    if (aborted) return skipFailedRequests;
-    const success = await requestWasSuccessful(raw, raw.res as Response);
-    return success ? skipSuccessfulRequests : skipFailedRequests;
   };
 }
 

@@ -12,6 +12,7 @@ import {
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import * as peer from 'hono-rate-limiter';
 import { type Service, serveListener } from 'spillway-testkit/http';
+import { refundOf } from '../refund-of.js';
 
 type Message = string | object | ((c: Context) => string | object | Promise<string | object>);
 
@@ -83,6 +84,7 @@ export const ours: Subject = {
   limiter(options) {
     const { windowMs = 60_000, limit = 5, keyGenerator, skip, handler } = options;
     const { message = MESSAGE, statusCode } = options;
+    const { requestWasSuccessful = (c: Context) => c.res.status < 400 } = options;
     const store = memoryStore();
     const rule = {
       name: 'limit',
@@ -96,7 +98,7 @@ export const ours: Subject = {
         ? { limit: ({ raw }) => limit(raw), defaultLimit: 5 }
         : { limit }),
       key: ({ raw }) => keyGenerator(raw),
-      refundIf: refundOf(options),
+      refundIf: refundOf(options, requestWasSuccessful),
     });
     const guard = spillway(limiter, {
       store,
@@ -124,16 +126,6 @@ export const ours: Subject = {
     };
   },
 };
-
-function refundOf({
-  skipFailedRequests = false,
-  skipSuccessfulRequests = false,
-  requestWasSuccessful = (c) => c.res.status < 400,
-}: Options) {
-  if (!skipFailedRequests && !skipSuccessfulRequests) return undefined;
-  return async ({ raw }: { raw: Context }) =>
-    (await requestWasSuccessful(raw)) ? skipSuccessfulRequests : skipFailedRequests;
-}
 
 function stylesOf({ standardHeaders = 'draft-6' }: Options): HeaderStyle[] {
   if (standardHeaders === false) return [];
