@@ -26,15 +26,15 @@ const THEIRS: Readonly<Record<string, string>> = {
   'express-rate-limit':
     'windowMs message statusCode handler legacyHeaders standardHeaders identifier passOnStoreError keyGenerator ipv6Subnet requestPropertyName skipSuccessfulRequests skipFailedRequests requestWasSuccessful max onLimitReached draft_polli_ratelimit_headers',
   'rate-limiter-flexible':
-    'points duration keyPrefix blockDuration blockOnConsumed execEvenly execEvenlyMinDelayMs inMemoryBlockOnConsumed inMemoryBlockDuration insuranceLimiter storeClient',
+    'points duration keyPrefix blockDuration execEvenly execEvenlyMinDelayMs inMemoryBlockOnConsumed inMemoryBlockDuration insuranceLimiter storeClient',
   '@nestjs/throttler':
-    'ttl throttlers blockDuration getTracker generateKey skipIf ignoreUserAgents storage errorMessage setHeaders ipv6SubnetPrefix',
+    'ttl throttlers blockDuration getTracker generateKey skipIf ignoreUserAgents storage errorMessage setHeaders',
   'hono-rate-limiter':
     'windowMs message statusCode handler standardHeaders requestPropertyName requestStorePropertyName skipSuccessfulRequests skipFailedRequests requestWasSuccessful keyGenerator binding',
   '@upstash/ratelimit':
     'redis limiter timeout analytics ephemeralCache enableProtection denyListThreshold dynamicLimits',
   '@fastify/rate-limit':
-    'max ban onBanReach exponentialBackoff ipv6Subnet timeWindow cache allowList redis nameSpace continueExceeding skipOnError keyGenerator errorResponseBuilder enableDraftSpec addHeaders addHeadersOnExceeding onExceeding onExceeded groupId',
+    'max ban timeWindow cache allowList redis nameSpace continueExceeding skipOnError keyGenerator errorResponseBuilder enableDraftSpec addHeaders addHeadersOnExceeding onExceeding onExceeded groupId',
   'koa-ratelimit':
     'driver db duration errorMessage id max disableHeader status throw whitelist blacklist onLimited',
 };

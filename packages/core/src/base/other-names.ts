@@ -1,8 +1,8 @@
 /**
  * What options are called elsewhere, and where ours belong. docs/errors.md says more of each, at `SPW_OPTION_UNKNOWN`.
  *
- * The names are those of express-rate-limit 8, rate-limiter-flexible 11, @nestjs/throttler 6, hono-rate-limiter 0.5,
- * @upstash/ratelimit 2, @fastify/rate-limit 11 and koa-ratelimit 6, and some that come to mind.
+ * The names are those of express-rate-limit 8, rate-limiter-flexible 9, @nestjs/throttler 6, hono-rate-limiter 0.5,
+ * @upstash/ratelimit 2, @fastify/rate-limit 10 and koa-ratelimit 6, and some that come to mind.
  */
 
 /**
@@ -27,9 +27,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   onStoreError: 'passOnStoreError skipOnError insuranceLimiter',
   storeTimeout: 'timeout',
   denialCache: 'ephemeralCache inMemoryBlockOnConsumed inMemoryBlockDuration',
-  ipv6Prefix: 'ipv6Subnet ipv6SubnetPrefix',
-  control:
-    'blockDuration blockOnConsumed ban onBanReach exponentialBackoff blacklist dynamicLimits enableProtection denyListThreshold',
+  ipv6Prefix: 'ipv6Subnet',
+  control: 'blockDuration ban blacklist dynamicLimits enableProtection denyListThreshold',
   observers: 'analytics',
   limiters: 'throttlers limiter',
   groups: 'groupId',
