@@ -89,6 +89,7 @@ const USUAL = [
   'tests/issues/remembered-refusals-are-bounded-in-bytes.test.ts',
   'tests/issues/two-releases-share-no-debt.test.ts',
   'tests/metrics/conservation.test.ts',
+  'tests/migrating/',
   'tests/model/scenarios.test.ts',
   'tests/once/calls.test.ts',
   'tests/readme/login-sample.test.ts',
