@@ -91,6 +91,18 @@ describe('a fetch handler', () => {
     expect(await text('key-1', { ...form, body: 'amount=6' })).toMatch(/^422/);
   });
 
+  it('may read a clone, and then the body', async () => {
+    const { text } = serve(async (request) => {
+      const copy = await request.clone().text();
+      let own = '';
+      const body = request.body as ReadableStream<Uint8Array>;
+      for await (const chunk of body) own += new TextDecoder().decode(chunk);
+      return new Response(`${copy} ${own}`);
+    });
+    expect(await text('key-1')).toBe('200 {"amount":5} {"amount":5}');
+    expect(await text('key-1', { body: '{"amount":6}' })).toMatch(/^422/);
+  });
+
   it('may read nothing: a repeat with any body is the same', async () => {
     const { text } = serve(() => new Response('unread'));
     expect(await text('key-1')).toBe('200 unread');
@@ -167,6 +179,59 @@ describe('a fetch handler', () => {
     await expect(post('key-1')).rejects.toThrow('after the effect');
     expect(await text('key-1')).toMatch(/^409.*not kept/);
     expect(runs()).toBe(1);
+  });
+
+  it('that throws once its client has gone is done too', async () => {
+    const leaving = new AbortController();
+    const { post, text, runs } = serve(() => {
+      leaving.abort();
+      throw new Error('after the effect');
+    });
+    await expect(post('key-1', { signal: leaving.signal })).rejects.toThrow('after the effect');
+    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(runs()).toBe(1);
+  });
+
+  it('whose stream fails is done, and its answer is not kept', async () => {
+    const { post, text, runs } = serve(() => {
+      const parts = [new TextEncoder().encode('part')];
+      const stream = new ReadableStream({
+        pull(controller) {
+          const part = parts.pop();
+          if (part) controller.enqueue(part);
+          else controller.error(new Error('in the middle'));
+        },
+      });
+      return new Response(stream);
+    });
+    await expect((await post('key-1')).text()).rejects.toThrow('in the middle');
+    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(runs()).toBe(1);
+  });
+
+  it('that answers with an error of the network is done', async () => {
+    const { post, text, runs } = serve(() => Response.error());
+    await post('key-1');
+    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(runs()).toBe(1);
+  });
+
+  it('is done though its request cannot be watched', async () => {
+    const guard = fetchGuard<Request>(idempotency({ scope: () => 'ada' }), { logger: false });
+    const runs: string[] = [];
+    const fetch = guard.wrap(async (request: Request) => {
+      runs.push(await request.text());
+      return new Response('done');
+    });
+    const headers = { 'Idempotency-Key': 'key-1' };
+    const send = async () => {
+      const request = new Request('http://a.example/', { method: 'POST', body: 'x', headers });
+      const response = await fetch(Object.freeze(request));
+      return `${response.status} ${await response.text()}`;
+    };
+    expect(await send()).toBe('200 done');
+    expect(await send()).toMatch(/^409.*not kept/);
+    expect(runs).toEqual(['x']);
   });
 
   it('is heard to its end though its client has gone', async () => {
