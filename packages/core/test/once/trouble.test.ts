@@ -87,6 +87,39 @@ describe('the end of a claim', () => {
   });
 });
 
+describe('a client that leaves once all of its body has come', () => {
+  fakeTime();
+
+  it('leaves the answer behind, also one that refuses', async () => {
+    const { gate, send } = setUp();
+    const call = new Call();
+    call.watchBody = (watcher) => {
+      watcher.end();
+      watcher.cut();
+    };
+    await enter(gate, call);
+    call.end('declined', 402);
+    await call.close(true);
+    expect((await send()).text).toBe('declined');
+  });
+});
+
+describe('the repeat of a request whose body nobody has read', () => {
+  fakeTime();
+
+  it('is answered before its own has come', async () => {
+    const { gate } = setUp();
+    const first = new Call();
+    first.watchBody = () => undefined;
+    await enter(gate, first);
+    first.end('done');
+    await first.close();
+    const repeat = new Call();
+    repeat.readBody = () => new Promise(() => undefined);
+    expect(await enter(gate, repeat)).toBe('answered');
+  });
+});
+
 describe('keepIf that answers later', () => {
   it.each([
     ['rejects', () => Promise.reject(new Error('bug'))],
