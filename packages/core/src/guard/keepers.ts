@@ -23,7 +23,7 @@ export class Keepers<Raw> {
     return refusals.length === 1 && isClaim ? turn : undefined;
   }
 
-  /** What the limiter makes of such a turn. If it throws, the request is refused: another may be running, or have run. */
+  /** What the limiter makes of such a turn. If it throws, the request is refused: it may have run before. */
   settle(turn: Turn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement> {
     const { keeping } = turn.limiter as StoredLimiter<Raw>;
     const fail = (error: unknown): Settled => {

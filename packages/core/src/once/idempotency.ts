@@ -155,7 +155,10 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const claim = { id, owner: newOwner() };
     const digest = valueDigest(parts);
     if (digest !== undefined) this.chosen.set(claim, digest);
-    else if (parts !== undefined) this.tellUncompared(asking, parts);
+    else if (parts !== undefined) {
+      const error = new Junk(`fingerprint of limiter "${this.name}"`, parts);
+      asking.context.fault({ limiter: this.name, source: 'fingerprint', error });
+    }
     return {
       op: 'take',
       limiter: asking.context.countedAs ?? this.name,
@@ -166,14 +169,6 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
       claim,
       onStoreError: this.onStoreError,
     };
-  }
-
-  private tellUncompared(
-    { context }: CallbackContext<Raw> & { readonly context: StepContext },
-    parts: unknown,
-  ): void {
-    const error = new Junk(`fingerprint of limiter "${this.name}"`, parts);
-    context.fault({ limiter: this.name, source: 'fingerprint', error });
   }
 
   /** What is decided without the store. */

@@ -1,42 +1,8 @@
 /** Idempotency keys of fetch handlers: bodies as a handler reads them, answers as they are sent. */
 
-import { claimOf, type IdempotencyOptions, idempotency, memoryStore } from '@spillway/core';
-import { type FetchGuardOptions, fetchGuard } from '@spillway/core/fetch';
+import { claimOf, memoryStore } from '@spillway/core';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-
-type Handler = (request: Request, run: number) => Response | Promise<Response>;
-
-function serve(
-  handler: Handler,
-  options: Partial<IdempotencyOptions<Request>> = {},
-  guard: FetchGuardOptions<Request> = {},
-) {
-  let runs = 0;
-  const limits = fetchGuard<Request>(idempotency({ scope: () => 'ada', ...options }), {
-    store: memoryStore(),
-    ...guard,
-  });
-  const fetch = limits.wrap(async (request: Request) => {
-    runs += 1;
-    return handler(request, runs);
-  });
-  const post = async (key: string, init: RequestInit = {}, path = '/charges') => {
-    const headers = { 'Idempotency-Key': key, 'Content-Type': 'application/json' };
-    const own = {
-      method: 'POST',
-      body: '{"amount":5}',
-      ...init,
-      headers: { ...headers, ...init.headers },
-    };
-    return fetch(new Request(`http://a.example${path}`, own));
-  };
-  const text = async (...args: Parameters<typeof post>) => {
-    const response = await post(...args);
-    const mark = response.headers.get('idempotency-replayed') ? ' again' : '';
-    return `${response.status} ${await response.text()}${mark}`;
-  };
-  return { post, text, limits, runs: () => runs };
-}
+import { type Handler, serve } from './fetch-set-up.js';
 
 const echo: Handler = async (request, run) => new Response(`${run}: ${await request.text()}`);
 
@@ -170,68 +136,6 @@ describe('a fetch handler', () => {
     expect(await text('key-1')).toBe('204  again');
     expect((await post('key-2', { method: 'HEAD', body: null })).status).toBe(204);
     expect((await post('key-2', { method: 'HEAD', body: null })).status).toBe(204);
-  });
-
-  it('that throws is done, and does not run again', async () => {
-    const { post, text, runs } = serve(() => {
-      throw new Error('after the effect');
-    });
-    await expect(post('key-1')).rejects.toThrow('after the effect');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
-    expect(runs()).toBe(1);
-  });
-
-  it('that throws once its client has gone is done too', async () => {
-    const leaving = new AbortController();
-    const { post, text, runs } = serve(() => {
-      leaving.abort();
-      throw new Error('after the effect');
-    });
-    await expect(post('key-1', { signal: leaving.signal })).rejects.toThrow('after the effect');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
-    expect(runs()).toBe(1);
-  });
-
-  it('whose stream fails is done, and its answer is not kept', async () => {
-    const { post, text, runs } = serve(() => {
-      const parts = [new TextEncoder().encode('part')];
-      const stream = new ReadableStream({
-        pull(controller) {
-          const part = parts.pop();
-          if (part) controller.enqueue(part);
-          else controller.error(new Error('in the middle'));
-        },
-      });
-      return new Response(stream);
-    });
-    await expect((await post('key-1')).text()).rejects.toThrow('in the middle');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
-    expect(runs()).toBe(1);
-  });
-
-  it('that answers with an error of the network is done', async () => {
-    const { post, text, runs } = serve(() => Response.error());
-    await post('key-1');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
-    expect(runs()).toBe(1);
-  });
-
-  it('is done though its request cannot be watched', async () => {
-    const guard = fetchGuard<Request>(idempotency({ scope: () => 'ada' }), { logger: false });
-    const runs: string[] = [];
-    const fetch = guard.wrap(async (request: Request) => {
-      runs.push(await request.text());
-      return new Response('done');
-    });
-    const headers = { 'Idempotency-Key': 'key-1' };
-    const send = async () => {
-      const request = new Request('http://a.example/', { method: 'POST', body: 'x', headers });
-      const response = await fetch(Object.freeze(request));
-      return `${response.status} ${await response.text()}`;
-    };
-    expect(await send()).toBe('200 done');
-    expect(await send()).toMatch(/^409.*not kept/);
-    expect(runs).toEqual(['x']);
   });
 
   it('is heard to its end though its client has gone', async () => {

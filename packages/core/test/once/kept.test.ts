@@ -128,6 +128,7 @@ describe('an answer that cannot be given again', () => {
     expect(again).toMatchObject(notKept);
     expect(JSON.parse(again.text).title).toBe('Answer not kept');
     expect(again.headers.get('location')).toBe('/charges/1');
+    expect(again.headers.get('etag')).toBeNull();
     expect(again.headers.get('retry-after')).toBeNull();
     expect(runs()).toBe(1);
   });

@@ -35,6 +35,18 @@ describe('a request whose handler cannot be watched', () => {
     expect((await send()).text).toBe('done');
   });
 
+  it('is not run again because its answer cannot be read, whatever the app allows', async () => {
+    const store = new OnceStore();
+    const { values } = store.memory;
+    const get = () => Promise.reject(new Error('down'));
+    Object.assign(store, { values: { get, set: values.set.bind(values) } });
+    const { send } = setUp({ onStoreError: 'allow' }, store);
+    const first = await send();
+    first.end('done');
+    await first.close();
+    expect((await send()).refusal?.status).toBe(503);
+  });
+
   it('is not run again because its repeat cannot be watched, whatever the app allows', async () => {
     const { gate, send } = setUp({ onStoreError: 'allow' });
     const first = await send();
@@ -77,6 +89,24 @@ describe('the end of a claim', () => {
     expect((await send()).text).toBe('long');
   });
 
+  it('leaves an answer behind that was written too late to tell', async () => {
+    const store = new OnceStore();
+    const { values } = store.memory;
+    const slow = async (...args: Parameters<typeof values.set>) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      values.set(...args);
+    };
+    Object.assign(store, { values: { get: values.get.bind(values), set: slow } });
+    const { send } = setUp({}, store);
+    const first = await send();
+    first.end('done');
+    void first.close();
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect((await send()).refusal?.binding).toMatchObject({ reason: 'not-kept' });
+    await vi.advanceTimersByTimeAsync(500);
+    expect((await send()).text).toBe('done');
+  });
+
   it('is told once, whenever the client has read the answer', async () => {
     const { send, store } = setUp();
     const first = await send();
@@ -101,6 +131,24 @@ describe('a client that leaves once all of its body has come', () => {
     call.end('declined', 402);
     await call.close(true);
     expect((await send()).text).toBe('declined');
+  });
+});
+
+describe('a repeat that waits', () => {
+  fakeTime();
+
+  it('asks no more once its client has left', async () => {
+    const { gate, send, store } = setUp({ wait: '60s' });
+    await send();
+    const repeat = new Call();
+    const waiting = enter(gate, repeat);
+    await vi.advanceTimersByTimeAsync(1_000);
+    repeat.hasLeft = true;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await waiting).toBe('gone');
+    const asked = store.count('look');
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(store.count('look')).toBe(asked);
   });
 });
 
@@ -154,18 +202,21 @@ describe('a request that meets its own claim in another guard', () => {
     return { store, send };
   }
 
-  it.each([{}, { wait: '5s' }])('passes, and is charged by the limits there: %o', async (options) => {
-    const { store, send } = twoGuards(options);
-    const { calls, passages } = await send();
-    expect(passages).toEqual(['pass', 'pass']);
-    calls[0].end('done');
-    await calls[1].close();
-    await calls[0].close();
-    const again = await send();
-    expect(again.passages).toEqual(['answered']);
-    expect(again.calls[0].text).toBe('done');
-    expect(store.count('done')).toBe(1);
-  });
+  it.each([{}, { wait: '5s' }])(
+    'passes, and is charged by the limits there: %o',
+    async (options) => {
+      const { store, send } = twoGuards(options);
+      const { calls, passages } = await send();
+      expect(passages).toEqual(['pass', 'pass']);
+      calls[0].end('done');
+      await calls[1].close();
+      await calls[0].close();
+      const again = await send();
+      expect(again.passages).toEqual(['answered']);
+      expect(again.calls[0].text).toBe('done');
+      expect(store.count('done')).toBe(1);
+    },
+  );
 
   it('is refused by the limits there, and leaves no claim behind', async () => {
     const { send } = twoGuards({ keepIf: () => false });
