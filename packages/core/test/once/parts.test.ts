@@ -5,6 +5,7 @@ import { seeded } from 'spillway-testkit';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newDigest } from '../../src/base/sha256.js';
 import { base64url } from '../../src/once/base64url.js';
+import { Collected } from '../../src/once/collected.js';
 import { keyIn } from '../../src/once/key.js';
 import { noteIn, noteText } from '../../src/once/note.js';
 import { decodeRecord, encodeRecord } from '../../src/once/record.js';
@@ -129,6 +130,18 @@ function form(values: Readonly<Record<string, string | Blob>>): FormData {
   for (const [name, value] of Object.entries(values)) data.set(name, value);
   return data;
 }
+
+describe('the bytes of an answer', () => {
+  it('are kept as they were written, though the handler uses its buffer again', () => {
+    const answer = new Collected();
+    const buffer = Uint8Array.of(1, 2);
+    answer.begin(200, [], 10);
+    answer.add(buffer);
+    buffer.fill(9);
+    answer.add(buffer);
+    expect(answer.record()?.body).toEqual(Uint8Array.of(1, 2, 9, 9));
+  });
+});
 
 describe('a stable text', () => {
   it('does not depend on the order of members', () => {

@@ -2,6 +2,7 @@
 
 import { type GuardOptions, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
+import { readIdempotencyKey } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Call, OnceStore, setUp } from './gate-set-up.js';
@@ -89,6 +90,22 @@ describe('the end of a claim', () => {
     expect((await send()).text).toBe('long');
   });
 
+  it('says so where its answer could not be written', async () => {
+    const store = new OnceStore();
+    const set = () => Promise.reject(new Error('full'));
+    Object.assign(store, { values: { get: () => undefined, set } });
+    const { send } = setUp({}, store);
+    const first = await send();
+    first.end('done');
+    await first.close();
+    const { note } = await readIdempotencyKey(store, {
+      limiter: 'once',
+      scope: 'ada',
+      key: 'key-1',
+    });
+    expect(note).toMatchObject({ isKept: false });
+  });
+
   it('leaves an answer behind that was written too late to tell', async () => {
     const store = new OnceStore();
     const { values } = store.memory;
@@ -150,6 +167,19 @@ describe('a repeat that waits', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(store.count('look')).toBe(asked);
   });
+
+  it('is told at once of a handler that is given up, of which nothing is remembered', async () => {
+    const { gate, send, store } = setUp({ wait: '60s', maxRun: '30s' });
+    await send();
+    await vi.advanceTimersByTimeAsync(29_000);
+    const waiting = enter(gate);
+    await vi.advanceTimersByTimeAsync(999);
+    const asked = store.count('look');
+    await vi.advanceTimersByTimeAsync(20);
+    expect(store.count('look')).toBeGreaterThan(asked);
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect(await waiting).toBe('pass');
+  });
 });
 
 describe('the repeat of a request whose body nobody has read', () => {
@@ -166,6 +196,20 @@ describe('the repeat of a request whose body nobody has read', () => {
     repeat.readBody = () => new Promise(() => undefined);
     expect(await enter(gate, repeat)).toBe('answered');
   });
+});
+
+describe('fingerprint that gives nothing to compare', () => {
+  it.each([new Blob(['one']), Symbol('one')])(
+    'is a fault, and the body counts: %o',
+    async (own) => {
+      const { send, faults } = setUp({ fingerprint: () => own });
+      const first = await send();
+      first.end('done');
+      await first.close();
+      expect(faults).toMatchObject([{ limiter: 'once', source: 'fingerprint' }]);
+      expect((await send()).text).toBe('done');
+    },
+  );
 });
 
 describe('keepIf that answers later', () => {
