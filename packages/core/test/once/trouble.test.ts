@@ -198,6 +198,22 @@ describe('the repeat of a request whose body nobody has read', () => {
   });
 });
 
+describe('a repeat in shadow', () => {
+  fakeTime();
+
+  it('runs without a claim: the one that has it is not told of another', async () => {
+    const { send, store } = setUp({ mode: 'shadow' });
+    const first = await send();
+    const other = await send();
+    expect(other.passage).toBe('pass');
+    expect(first.claim?.key).toBe('key-1');
+    expect(other.claim).toBeUndefined();
+    other.end('other');
+    await other.close();
+    expect(store.count('done')).toBe(0);
+  });
+});
+
 describe('fingerprint that gives nothing to compare', () => {
   it.each([new Blob(['one']), Symbol('one')])(
     'is a fault, and the body counts: %o',
@@ -246,10 +262,10 @@ describe('a request that meets its own claim in another guard', () => {
     return { store, send };
   }
 
-  it.each([{}, { wait: '5s' }])(
-    'passes, and is charged by the limits there: %o',
-    async (options) => {
-      const { store, send } = twoGuards(options);
+  it.each(['0s', '5s'] as const)(
+    'passes, and is charged by the limits there: it would wait for %s',
+    async (wait) => {
+      const { store, send } = twoGuards({ wait });
       const { calls, passages } = await send();
       expect(passages).toEqual(['pass', 'pass']);
       calls[0].end('done');
