@@ -2,7 +2,13 @@
 
 import type { Clock } from '../base/clock.js';
 import { after, isThenable } from '../base/host.js';
-import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
+import type {
+  Limiter,
+  RequestOutcome,
+  ResponseEnd,
+  StepContext,
+  StepsBack,
+} from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Permits } from './permits/permits.js';
@@ -110,8 +116,17 @@ export class Ending<Raw> {
     if (outcome.refused) return [this.permits.release(step)];
     const ended = (lasts: readonly Step[]): readonly Step[] =>
       lasts.map((last) => this.permits.release(step, last));
-    const back = this.finish(turn, outcome);
-    return isThenable(back) ? back.then(ended) : ended(back);
+    const { limiter } = turn;
+    // Not as a callback, which has little time: to write the answer may take longer.
+    let back: StepsBack;
+    try {
+      back = limiter.finish?.(turn, outcome, this.context);
+    } catch (error) {
+      this.context.fault({ limiter: limiter.name, source: 'finish', error });
+    }
+    const listed = (own: Awaited<StepsBack>) =>
+      ended(stepsFrom({ ...turn, limiter: limiter.name, context: this.context }, own));
+    return isThenable(back) ? back.then(listed) : listed(back);
   }
 
   /** What ends together goes in one call; but a claim that takes long holds up nothing else. */

@@ -83,6 +83,18 @@ describe('the claim of a request', () => {
     expect(store.count('done')).toBe(2);
   });
 
+  it('is marked as done soon, if that did not reach the store, however long its lease is', async () => {
+    const { store, send } = setUp({ lease: '1h' });
+    const first = await send();
+    store.fails = (op) => op === 'done';
+    first.end('done');
+    await first.close();
+    store.fails = () => false;
+    expect((await send()).text).toBe('409');
+    await vi.advanceTimersByTimeAsync(5_001);
+    expect((await send()).text).toBe('done');
+  });
+
   it('is marked as done once though the reply was lost', async () => {
     const { store, send } = setUp({}, undefined, { breaker: false });
     const first = await send();
