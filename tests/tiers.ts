@@ -24,7 +24,6 @@ const SLOW = [
   'tests/mistakes/',
   'tests/metrics/alertmanager.test.ts',
   'tests/metrics/ops.test.ts',
-  'tests/once/processes.test.ts',
   'tests/packaging/',
   'tests/readme/charge-once.test.ts',
   'tests/readme/readme.test.ts',
