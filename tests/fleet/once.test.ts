@@ -157,10 +157,10 @@ describe.skipIf(redisProgram === null)('a hundred duplicates of a key, over four
       const random = seeded(keepFirst ? 2 : 1);
       const fleet = await OnceFleet.start({ url: redis.url, random, leaseMs: LEASE_MS, keepFirst });
       let isGoing = true;
-      const killing = fleet.killAtRandom(() => isGoing);
-      await fleet.chargeAll(KEYS);
-      isGoing = false;
-      await killing;
+      const charging = fleet.chargeAll(KEYS).then(() => {
+        isGoing = false;
+      });
+      await Promise.all([charging, fleet.killAtRandom(() => isGoing)]);
       expect(fleet.killedMs.size).toBeGreaterThan(1);
       expect(doubles(fleet)).toEqual([]);
       expect(await wrongAnswers(fleet)).toEqual([]);
