@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { idempotency, memoryStore, type Store } from '@spillway/core';
+import { type Duration, idempotency, memoryStore, type Store } from '@spillway/core';
+import { fetchGuard } from '@spillway/core/fetch';
 import { nodeGuard } from '@spillway/core/node';
 import { ManualClock } from '@spillway/core/testing';
 import { ROOT, until } from 'spillway-testkit';
@@ -14,10 +15,10 @@ import { FAULTS } from './faults.js';
 type Handler = (run: number) => number | Promise<number>;
 
 /** A process that answers with the number of its run, and the status that `handle` gives. */
-async function serve(store: Store, handle: Handler = () => 200) {
+async function serve(store: Store, handle: Handler = () => 200, wait: Duration = 0) {
   let runs = 0;
   const guard = nodeGuard<IncomingMessage>(
-    idempotency({ scope: (request) => request.header('x-account') ?? 'ada' }),
+    idempotency({ scope: (request) => request.header('x-account') ?? 'ada', wait }),
     { store, storeTimeout: '20ms', breaker: false, logger: false },
   );
   const { port } = await serveListener(async (req, res) => {
@@ -103,6 +104,37 @@ describe('an answer', () => {
     expect(runs()).toBe(1);
   });
 
+  it('that is a stream is sent piece by piece, and kept whole', async () => {
+    const more = latch();
+    const guard = fetchGuard<Request>(idempotency({ scope: () => 'ada' }));
+    const charge = guard.wrap(async () => {
+      const pieces = ['one ', 'two'];
+      const stream = new ReadableStream({
+        async pull(controller) {
+          if (pieces.length === 1) await more.opened;
+          const piece = pieces.shift();
+          if (piece === undefined) controller.close();
+          else controller.enqueue(new TextEncoder().encode(piece));
+        },
+      });
+      return new Response(stream);
+    });
+    const post = () => {
+      const init = { method: 'POST', headers: { 'Idempotency-Key': 'key' } };
+      return charge(new Request('https://shop.example/charges', init));
+    };
+    const reader = ((await post()).body as ReadableStream<Uint8Array>).getReader();
+    let first: Uint8Array | undefined;
+    void reader.read().then(({ value }) => {
+      first = value;
+    });
+    await until(() => first !== undefined);
+    expect(String(Buffer.from(first as Uint8Array))).toBe('one ');
+    more.open();
+    while (!(await reader.read()).done);
+    expect(await (await post()).text()).toBe('one two');
+  });
+
   it.each<[string, () => Promise<undefined>]>([
     ['rejects', () => Promise.reject(new Error('down'))],
     [
@@ -122,6 +154,31 @@ describe('an answer', () => {
     isDown = false;
     expect(await post('key')).toBe('run 1');
     expect(runs()).toBe(1);
+  });
+});
+
+describe('a repeat that may wait', () => {
+  it('waits for as long as it takes, and asks again and again', async () => {
+    const memory = memoryStore();
+    let looks = 0;
+    const { values } = far(() => ({}));
+    const store: Store = {
+      sync: false,
+      values,
+      apply: async (steps) => {
+        looks += steps.filter(({ op }) => op === 'look').length;
+        return memory.apply(steps);
+      },
+    };
+    const answering = latch();
+    const one = await serve(store, () => answering.opened.then(() => 200));
+    const other = await serve(store, undefined, '30s');
+    const first = one.post('key');
+    await until(() => one.runs() === 1);
+    const repeat = other.post('key');
+    await until(() => looks === 4, 20_000);
+    answering.open();
+    expect([await first, await repeat, other.runs()]).toEqual(['run 1', 'run 1', 0]);
   });
 });
 

@@ -5,7 +5,6 @@ const RUNNING = 'packages/core/test/once/running.test.ts';
 const KEPT = 'packages/core/test/once/kept.test.ts';
 const ENDS = 'packages/core/test/once/ends.test.ts';
 const MISTAKES = 'packages/core/test/once/mistakes.test.ts';
-const FETCH = 'packages/core/test/once/fetch.test.ts';
 const CLAIMS = 'packages/core/test/claims.test.ts';
 const REDIS = 'packages/redis/test/claims.test.ts';
 /** What the tests of each adapter do. */
@@ -21,7 +20,7 @@ type Fault =
 export const FAULTS: readonly Fault[] = [
   // Names of records
   ['a key is one for all callers: another one gets the answer', REPEATS, 'of another caller'],
-  ['the caller may be left out', MISTAKES, 'a request whose caller is not known'],
+  ['the caller may be left out', MISTAKES, 'throw where they are wrong: %o'],
   ['a caller who is not known is counted as `anonymous`', MISTAKES, 'is refused: scope gave %s'],
   [
     'the same body under another key, path or caller is refused',
@@ -61,11 +60,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   ['only what `res.send` was given is kept', ADAPTERS, 'gives a repeat %s as the first time'],
   ['bytes become JSON or text', REPEATS, 'is answered with the bytes, whatever they are'],
-  [
-    'a stream is held up until it ends',
-    FETCH,
-    'may answer with a long stream, which is not held up and not kept',
-  ],
+  ['a stream is held up until it ends', HERE, 'is sent piece by piece'],
   [
     'an error is repeated in another shape',
     ADAPTERS,
@@ -78,7 +73,7 @@ export const FAULTS: readonly Fault[] = [
     ADAPTERS,
     'keeps no cookie, and sends the fields of limits',
   ],
-  ['a repeat waits a fixed time', RUNNING, 'gets it from another process too'],
+  ['a repeat waits a fixed time', HERE, 'waits for as long as it takes'],
   // When something fails
   ['an error of the store lets the request hang', HERE, 'is refused with 503, and never hangs'],
   ['without the store a memory without bound stands in', CLAIMS, 'nothing counts in its place'],
