@@ -23,9 +23,14 @@ interface ConnectionOptions extends CommonOptions {
 /** The time that a command has, with the connection. */
 const DEADLINE_MS = 5_000;
 
+/** What names begin with if nobody says otherwise: the default of `redisStore`. */
+const DEFAULT_PREFIX = 'spw:';
+
 interface Connection {
+  readonly client: Redis | Cluster;
   readonly control: RedisControl;
   readonly store: RedisStore;
+  readonly prefix: string;
 }
 
 /**
@@ -40,7 +45,7 @@ export async function connected<Value>(
 ): Promise<Value> {
   const url = redisUrl(options.redis ?? process.env['REDIS_URL']);
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
-  const { prefix } = options;
+  const { prefix = DEFAULT_PREFIX } = options;
   const { client, firstError } = clientFor(url, options);
   const time = deadline(DEADLINE_MS, tooLate(url, options));
   try {
@@ -60,7 +65,7 @@ export async function connected<Value>(
       throw unreachable(url, firstError() ?? error);
     });
     await time.keep(connecting);
-    const work = use({ control, store });
+    const work = use({ client, control, store, prefix });
     return await (options.patient ? work : time.keep(work));
   } finally {
     time.end();

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { ClearableSetting, Mode } from '@spillway/core';
 import { Argument, Command } from 'commander';
 import { change, type NoteOptions, ruleOnKey } from './changes.js';
+import { doctor } from './doctor/doctor.js';
 import { type KeyOptions, reset } from './keys.js';
 import { dropClaim, showClaim } from './once.js';
 import { status, watch } from './views.js';
@@ -56,6 +57,9 @@ function addViews(program: Command): void {
     .option('--changes <count>', 'how many changes', '10')
     .action(status);
   common(program.command('watch')).description('print changes as they come').action(watch);
+  common(program.command('doctor'))
+    .description('look at a Redis (rights, version, eviction, memory, clock) and say what to do')
+    .action(doctor);
 }
 
 function addSettings(program: Command): void {
