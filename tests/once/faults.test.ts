@@ -159,15 +159,13 @@ describe('an answer', () => {
 
 describe('a repeat that may wait', () => {
   it('waits for as long as it takes, and asks again and again', async () => {
-    const memory = memoryStore();
     let looks = 0;
-    const { values } = far(() => ({}));
+    const shared = far(() => ({}));
     const store: Store = {
-      sync: false,
-      values,
+      ...shared,
       apply: async (steps) => {
         looks += steps.filter(({ op }) => op === 'look').length;
-        return memory.apply(steps);
+        return shared.apply(steps);
       },
     };
     const answering = latch();
