@@ -15,6 +15,8 @@ const SLOW = [
   'tests/adapters/',
   'tests/conformance/postgres.test.ts',
   'tests/edge/',
+  'tests/examples/runtimes.test.ts',
+  'tests/examples/servers.test.ts',
   'tests/fleet/',
   'tests/leases/many.test.ts',
   'tests/leases/one-call.test.ts',
