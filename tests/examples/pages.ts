@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { ROOT } from 'spillway-testkit';
 import { afterAll, onTestFinished, vi } from 'vitest';
 
@@ -76,6 +77,9 @@ export async function runExample(code: string, options: RunOptions = {}): Promis
   return import(/* @vite-ignore */ file);
 }
 
+/** An example listens at once, or soon after it was loaded. */
+const NEVER_MS = 10_000;
+
 type Ask = (path?: string, init?: RequestInit) => Promise<Response>;
 
 export interface Service {
@@ -90,7 +94,10 @@ export interface Service {
 export async function serveExample(code: string, options?: RunOptions): Promise<Service> {
   const service = nextService();
   await runExample(code, options);
-  return service;
+  const late = setTimeout(NEVER_MS, undefined, { ref: false });
+  const served = await Promise.race([service, late]);
+  if (!served) throw new Error('the example does not listen on port 3000');
+  return served;
 }
 
 /** The service that listens next in this process on port 3000: on a free port, until the test is over. */
