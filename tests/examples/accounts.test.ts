@@ -36,7 +36,8 @@ describe('docs/recipes/login.md', () => {
 
   it('stops an address that tries a list of accounts', async () => {
     const service = await open();
-    for (let i = 0; i < 30; i += 1) expect(await tries(service, 1, `u${i}@x.example`)).toEqual([401]);
+    for (let i = 0; i < 30; i += 1)
+      expect(await tries(service, 1, `u${i}@x.example`)).toEqual([401]);
     expect(await tries(service, 1, 'another@x.example', 'right')).toEqual([429]);
   });
 
@@ -51,7 +52,8 @@ describe('docs/recipes/login.md', () => {
       ...repeat(3, 202),
       ...repeat(7, 429),
     ]);
-    for (let i = 0; i < 7; i += 1) expect(await statuses(1, path, to(`${i}@x.example`))).toEqual([202]);
+    for (let i = 0; i < 7; i += 1)
+      expect(await statuses(1, path, to(`${i}@x.example`))).toEqual([202]);
     expect(await statuses(1, path, to('last@x.example'))).toEqual([429]);
     expect(sent).toHaveLength(10);
   });

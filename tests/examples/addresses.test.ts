@@ -36,7 +36,9 @@ describe('docs/deployment.md', () => {
     for (const name of ['nginx', 'Cloudflare', 'AWS', 'Kubernetes', 'Heroku', 'Vercel']) {
       expect(names).toContain(name);
     }
-    expect(rows.filter(({ fields }) => fields.some((field) => field?.startsWith('6.')))).not.toEqual([]);
+    expect(
+      rows.filter(({ fields }) => fields.some((field) => field?.startsWith('6.'))),
+    ).not.toEqual([]);
   });
 
   it.each(['{ trustProxy: 1 }', "'10.0.0.0/8'"])('limits clients by what %s says', async (text) => {
@@ -88,7 +90,8 @@ describe('docs/start/nextjs.md', () => {
     stopClock();
     const sessionOf = async (asking: Request) => ({ user: asking.headers.get('x-user') });
     const { GET } = await runExample(exampleOf(PAGE, 'Limit users'), { yours: { sessionOf } });
-    const as = (user: string) => new Request('https://app.example/', { headers: { 'x-user': user } });
+    const as = (user: string) =>
+      new Request('https://app.example/', { headers: { 'x-user': user } });
     const statuses: number[] = [];
     for (let i = 0; i < 101; i += 1) statuses.push((await GET(as('ada'))).status);
     expect(statuses).toEqual([...repeat(100, 200), 429]);

@@ -82,7 +82,10 @@ describe('docs/recipes/uploads.md', () => {
 
   it('lets two run at once, wants a length, and takes nothing that is too large', async () => {
     const service = await open();
-    const uploads = [begin(service, { 'content-length': 5 }), begin(service, { 'content-length': 5 })];
+    const uploads = [
+      begin(service, { 'content-length': 5 }),
+      begin(service, { 'content-length': 5 }),
+    ];
     await expect
       .poll(async () => (await service.ask('/files/b', { method: 'PUT', body: 'x' })).status)
       .toBe(429);
@@ -101,7 +104,8 @@ describe('docs/recipes/uploads.md', () => {
 });
 
 describe('docs/recipes/websockets.md', () => {
-  const open = () => serveExample(exampleOf('docs/recipes/websockets.md', 'With ws on node:http', 'ws'));
+  const open = () =>
+    serveExample(exampleOf('docs/recipes/websockets.md', 'With ws on node:http', 'ws'));
   const connect = ({ port }: Service) => new WebSocket(`ws://localhost:${port}/`);
 
   it('lets three sockets be open, and another when one has closed', async () => {
@@ -110,7 +114,10 @@ describe('docs/recipes/websockets.md', () => {
     await Promise.all(sockets.map((socket) => once(socket, 'open')));
     const fourth = connect(service);
     fourth.on('error', () => undefined);
-    const [, response] = (await once(fourth, 'unexpected-response')) as [unknown, http.IncomingMessage];
+    const [, response] = (await once(fourth, 'unexpected-response')) as [
+      unknown,
+      http.IncomingMessage,
+    ];
     expect(response.statusCode).toBe(429);
     expect(response.headers['content-type']).toBe('application/problem+json');
     sockets[0]?.terminate();
@@ -137,7 +144,10 @@ describe('docs/recipes/websockets.md', () => {
     for (let i = 0; i < 21; i += 1) socket.send(`${i}`);
     await expect.poll(() => answers.length).toBe(21);
     expect(answers.slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, i) => `you said ${i}`));
-    expect(JSON.parse(answers[20] ?? '')).toEqual({ error: 'too many messages', retryAfterMs: 100 });
+    expect(JSON.parse(answers[20] ?? '')).toEqual({
+      error: 'too many messages',
+      retryAfterMs: 100,
+    });
     expect(socket.readyState).toBe(WebSocket.OPEN);
     socket.terminate();
   });

@@ -19,7 +19,9 @@ function blocksIn(page: string): Block[] {
   const blocks: Block[] = [];
   const parts = /^#+ (.+)$|^(`{3,})(\w+)[^\n]*\n([\s\S]*?)^\2$/gm;
   let heading = '';
-  for (const [, title, , language, code] of readFileSync(join(ROOT, page), 'utf8').matchAll(parts)) {
+  for (const [, title, , language, code] of readFileSync(join(ROOT, page), 'utf8').matchAll(
+    parts,
+  )) {
     if (title !== undefined) heading = title;
     else blocks.push({ heading, language: language ?? '', code: code ?? '' });
   }

@@ -33,7 +33,10 @@ describe('docs/recipes/internal.md', () => {
   it('sheds what is not critical first', async () => {
     const { ask } = await serveExample(exampleOf(PAGE, 'A service that others call'), {
       yours: { authenticate },
-      replace: { 'capacity: 200': 'capacity: 5', "res.json({ price: 5 });": "if (_req.get('x-wait') === null) res.json({ price: 5 });" },
+      replace: {
+        'capacity: 200': 'capacity: 5',
+        'res.json({ price: 5 });': "if (_req.get('x-wait') === null) res.json({ price: 5 });",
+      },
     });
     onTestFinished(() => void process.removeAllListeners('SIGTERM'));
     const gone = new AbortController();
@@ -86,7 +89,10 @@ describe('docs/recipes/ai-gateway.md', () => {
     const first = await ask('/chat', chat('5000', 8_000));
     expect([first.status, await first.text()]).toEqual([200, 'Hello']);
     expect(await statuses(17, '/chat', chat('5000', 8_000))).toEqual(repeat(17, 200));
-    const [small, refused] = [await ask('/chat', chat('10', 5)), await ask('/chat', chat('1', 10_000))];
+    const [small, refused] = [
+      await ask('/chat', chat('10', 5)),
+      await ask('/chat', chat('1', 10_000)),
+    ];
     expect(small.status).toBe(200);
     expect(refused.status).toBe(200); // at most 8,000 are reserved, whatever it asks for
     const last = await ask('/chat', chat('x'.repeat(2_000), 8_000));
@@ -112,4 +118,3 @@ describe('docs/recipes/ai-gateway.md', () => {
     for (const stream of streams) stream.destroy();
   });
 });
-
