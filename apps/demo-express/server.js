@@ -6,6 +6,7 @@ import { eventLoopSignal } from '@spillway/core/node';
 import {
   admissionsOf,
   concurrencyLimit,
+  decisionTable,
   fleetShedder,
   idempotency,
   memoryStore,
@@ -26,6 +27,7 @@ const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each pro
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
+const observers = [decisionTable()]; // while you develop: a line for each refusal
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
 
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
@@ -45,10 +47,11 @@ const front = spillway([once, ...(FOUR === '1' ? overload : []), ...rates], {
   store,
   onStoreError,
   onFault,
+  observers,
   skip: ({ path }) => path === '/health',
 });
 const keys = rateLimit({ name: 'per-key', limit: Number(LIMIT), window: WINDOW, key: apiKey });
-const perKey = spillway(keys, { store, onStoreError, onFault });
+const perKey = spillway(keys, { store, onStoreError, onFault, observers });
 
 const app = express();
 app.set('trust proxy', Number(TRUST_PROXY ?? 0)); // spillway reads it

@@ -2,6 +2,7 @@
 
 import {
   concurrencyLimit,
+  decisionTable,
   fleetShedder,
   idempotency,
   rateLimit,
@@ -22,6 +23,7 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
     trustProxy: Number(TRUST_PROXY),
     skip: ({ path }) => path === '/health',
     onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+    observers: [decisionTable()], // while you develop: a line for each refusal
   };
   // A header and a path stand for an account and its plan: a demo has no accounts. Yours are found by authentication.
   const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts

@@ -34,7 +34,7 @@ Try in another terminal (the README of this demo has more):
   curl -si -H 'x-api-key: ada' ${at}/things               # refused: when to come again
   for i in 1 2; do curl -s -X POST -H 'Idempotency-Key: order-7' ${at}/charges; echo; done   # one charge
 
-Each refusal is a line here:
+Each refusal is a line here, also those of the trial, which clients do not notice:
 `);
 }
 

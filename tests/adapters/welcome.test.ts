@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { checkBuilt } from 'spillway-testkit/processes';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { demos } from './demos.js';
 
 describe.each(demos.map((kind) => [kind.name, kind] as const))('%s', (_, kind) => {
@@ -17,13 +17,15 @@ describe.each(demos.map((kind) => [kind.name, kind] as const))('%s', (_, kind) =
     return child;
   }
 
-  it('says where it listens, which limits it has, and what to try', async () => {
+  it('says where it listens, which limits it has, what to try, and whom it refuses', async () => {
     const child = start({ PORT: '0', LIMIT: '7', WINDOW: '1h' });
     let said = '';
-    for await (const chunk of child.stdout) {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       said += chunk;
-      if (said.includes('Each refusal')) break;
-    }
+    });
+    const says = (text: string | RegExp) =>
+      vi.waitFor(() => expect(said).toMatch(text), { timeout: 20_000, interval: 20 });
+    await says('Each refusal is a line here');
     const [, port] = /^Listening on port (\d+): /m.exec(said) ?? [];
     const limits = [...said.matchAll(/^ {2}(\S+) +(\d+) in 1h, .* +(enforce|shadow)$/gm)];
     expect(limits.map((row) => row.slice(1))).toEqual([
@@ -32,7 +34,9 @@ describe.each(demos.map((kind) => [kind.name, kind] as const))('%s', (_, kind) =
       ['per-key', '7', 'enforce'],
     ]);
 
+    await fetch(`http://localhost:${port}/`);
     const response = await fetch(`http://localhost:${port}/things`);
+    await says(/ GET \/things +trial +.* would-deny: rate /);
     const policies = response.headers.get('ratelimit-policy') ?? '';
     const told = [...policies.matchAll(/"([^"]+)";q=(\d+);w=3600/g)].map((row) => row.slice(1));
     const enforced = limits.filter(([, , , mode]) => mode === 'enforce');

@@ -84,7 +84,7 @@ class Several {
     );
     const made = declared.map(([name, rule]) => this.client.limit(name, rule));
     this.limits = new NamedLimits(made);
-    this.client.tellOf(made);
+    this.client.tellOf(Object.entries(limits).map(([name, { window }]) => [name, window]));
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {
