@@ -87,6 +87,7 @@ const USUAL = [
   'tests/examples/bodies.test.ts',
   'tests/examples/services.test.ts',
   'tests/examples/start.test.ts',
+  'tests/examples/troubleshooting.test.ts',
   'tests/examples/webhooks.test.ts',
   'tests/issues/a-late-release-is-a-release.test.ts',
   'tests/issues/a-receipt-without-units.test.ts',
