@@ -22,9 +22,14 @@ it('prints the table that the page shows', async () => {
     advance(1_000);
     await (await fetch(`http://127.0.0.1:${port}/`)).text();
   }
-  const [, shown = ''] = /```\n(TIME[\s\S]*?)```/.exec(readFileSync(join(ROOT, PAGE), 'utf8')) ?? [];
+  const [, shown = ''] =
+    /```\n(TIME[\s\S]*?)```/.exec(readFileSync(join(ROOT, PAGE), 'utf8')) ?? [];
   const cellsOf = (text: string) =>
-    text.trimEnd().replace(/\d\d:\d\d:\d\d\.\d{3}/g, '-').split('\n').map((line) => line.split(/ {2,}/));
+    text
+      .trimEnd()
+      .replace(/\d\d:\d\d:\d\d\.\d{3}/g, '-')
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
   expect(cellsOf(lines.join('\n'))).toEqual(cellsOf(shown));
 });
 
@@ -54,7 +59,9 @@ describe('the lines that it names', () => {
     const failing = rateLimit({ name: 'b', limit: 100, window: '1m', key });
     const short = rateLimit({ name: 'c', limit: 100, window: 60 });
     const options = { trustProxy: 1 } as const;
-    expect(await linesOf((logger) => spillway(failing, { ...options, logger }))).toContain('no user');
+    expect(await linesOf((logger) => spillway(failing, { ...options, logger }))).toContain(
+      'no user',
+    );
     expect(await linesOf((logger) => spillway(short, { ...options, logger }))).toContain(
       'SPW_WINDOW_SHORT',
     );
