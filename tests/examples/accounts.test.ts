@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { exampleOf, json, repeat, type Service, serveExample } from './pages.js';
 import { stopClock } from './time.js';
+import { authenticate } from './users.js';
 
 const MINUTE = 60_000;
 
@@ -61,10 +62,6 @@ describe('docs/recipes/login.md', () => {
 
 describe('docs/recipes/plans.md', () => {
   const PAGE = 'docs/recipes/plans.md';
-  const authenticate: RequestHandler = (req, _res, next) => {
-    req.user = { id: String(req.get('x-user')), plan: String(req.get('x-plan')) };
-    next();
-  };
   const as = (user: string, plan: string) => ({ headers: { 'x-user': user, 'x-plan': plan } });
 
   it('gives each plan numbers and a burst of its own', async () => {

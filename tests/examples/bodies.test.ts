@@ -2,16 +2,11 @@
 
 import { once } from 'node:events';
 import http from 'node:http';
-import type { RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { exampleOf, json, repeat, type Service, serveExample } from './pages.js';
 import { stopClock } from './time.js';
-
-const authenticate: RequestHandler = (req, _res, next) => {
-  req.user = { id: String(req.get('x-user') ?? 'ada'), plan: 'free' };
-  next();
-};
+import { authenticate } from './users.js';
 
 describe('docs/recipes/graphql.md', () => {
   const open = () => {
