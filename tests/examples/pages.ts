@@ -74,6 +74,7 @@ export async function runExample(code: string, options: RunOptions = {}): Promis
     if (!text.includes(from)) throw new Error(`the example has no ${from}`);
     text = text.replaceAll(from, to);
   }
+  forgetSignalsAfterwards();
   const exported = names.length > 0 ? `export { ${names.join(', ')} };` : '';
   const file = write(`example-${files++}.ts`, `${text}\nexport {};\n${exported}\n`);
   return import(/* @vite-ignore */ file);
@@ -81,6 +82,16 @@ export async function runExample(code: string, options: RunOptions = {}): Promis
 
 /** An example listens at once, or soon after it was loaded. */
 const NEVER_MS = 10_000;
+
+/** What an example does when its process is told to end, this process must not do. */
+function forgetSignalsAfterwards(): void {
+  const before = new Set(process.listeners('SIGTERM'));
+  onTestFinished(() => {
+    for (const listener of process.listeners('SIGTERM')) {
+      if (!before.has(listener)) process.off('SIGTERM', listener);
+    }
+  });
+}
 
 type Ask = (path?: string, init?: RequestInit) => Promise<Response>;
 
