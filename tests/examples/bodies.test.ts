@@ -14,18 +14,26 @@ describe('docs/recipes/graphql.md', () => {
     return serveExample(page, { yours: { authenticate } });
   };
 
-  it('charges the fields of a query, and of all queries of a batch', async () => {
+  it('charges the fields of a query, those of a fragment wherever it is used', async () => {
+    stopClock();
     const { ask } = await open();
+    const left = async (query: string) => {
+      const response = await ask('/graphql', json({ query }));
+      return Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
+    };
     const first = await ask('/graphql', json({ query: '{ hello name }' }));
     expect(await first.json()).toEqual({ data: { hello: 'world', name: 'Ada' } });
     expect(first.headers.get('ratelimit')).toMatch(/^"fields";r=98;/);
-    const batch = [{ query: '{ hello }' }, { query: 'query { a: hello b: hello }' }];
-    stopClock();
-    const second = await ask('/graphql', json(batch));
-    const third = await ask('/graphql', json({ query: 'no query' }));
-    const left = [second, third].map(({ headers }) => /r=(\d+)/.exec(headers.get('ratelimit')!));
-    expect(Number(left[0]?.[1]) - Number(left[1]?.[1])).toBe(1);
-    expect(Number(left[0]?.[1])).toBeLessThanOrEqual(97);
+    expect(await left('{ hello ...F ...F } fragment F on Query { name a: name }')).toBe(93);
+    expect(await left('{ ...F } fragment F on Query { ...F }')).toBe(92); // it uses itself
+  });
+
+  it('answers what it cannot parse, and what is too long, without running it', async () => {
+    const { ask } = await open();
+    const long = `{ ${'hello '.repeat(3_000)} }`;
+    for (const body of [{ query: '}' }, { query: long }, {}, [{ query: '{ hello }' }]]) {
+      expect((await ask('/graphql', json(body))).status).toBe(400);
+    }
   });
 
   it('refuses in the form that clients of GraphQL read', async () => {
@@ -73,6 +81,7 @@ describe('docs/recipes/uploads.md', () => {
     expect(await statuses(5, '/files/a', put(100_000))).toEqual([...repeat(4, 201), 429]);
     const { headers } = await ask('/files/a', put(98_000));
     expect(headers.get('ratelimit')).toContain('"upload-mb";r=0;');
+    expect((await ask('/files/a', put(0))).status).toBe(429);
   });
 
   it('lets two run at once, wants a length, and takes nothing that is too large', async () => {

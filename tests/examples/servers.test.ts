@@ -123,6 +123,9 @@ describe.skipIf(redisUrl === null)('with a Redis', () => {
     const answer = await handler(event, {});
     expect(answer).toMatchObject({ statusCode: 200, body: 'Hello\n' });
     expect(answer.headers.ratelimit).toMatch(/r=4;/);
+    const http = { method: 'GET', path: '/', sourceIp: '203.0.113.8' };
+    const other = await handler({ ...event, requestContext: { http, stage: '$default' } }, {});
+    expect(other.headers.ratelimit).toMatch(/r=4;/); // it is the event that says the address
 
     const worker = exampleOf('docs/recipes/serverless.md', 'Cloudflare Workers');
     const [[theirs = '', ours = ''] = []] = Object.entries(replace);

@@ -128,6 +128,18 @@ describe('docs/recipes/ai-gateway.md', () => {
     expect(last.headers.get('retry-after')).toBe('1');
   });
 
+  it('takes no reservation that a client makes smaller than it is', async () => {
+    stopClock();
+    const { ask } = await open();
+    for (const max_tokens of [-1e9, 0.5, '1e999', null, 'x'.repeat(5)]) {
+      const answer = await ask('/chat', json({ prompt: '1', max_tokens }, { 'x-user': 'eve' }));
+      expect(answer.status).toBe(200);
+    }
+    const last = await ask('/chat', chat('x'.repeat(99_999), 1, 'eve'));
+    expect(await last.json()).toMatchObject({ reserved: 100_000 });
+    expect(last.status).toBe(429);
+  });
+
   it('lets three streams run, and one more when one has ended', async () => {
     const { ask, port } = await open();
     const { body, ...init } = chat('wait', 10);

@@ -31,6 +31,8 @@ describe('webhooks that come in', () => {
     const again = await ask('/hooks/provider', delivery('a'));
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([204, 'true']);
     expect((await ask('/hooks/provider', delivery('b', '{}', 'stolen'))).status).toBe(401);
+    const unsigned = [{ method: 'POST' }, { method: 'POST', body: 'x' }, delivery('c', '{}', '')];
+    for (const init of unsigned) expect((await ask('/hooks/provider', init)).status).toBe(401);
     expect(applied).toEqual([[{ n: 1 }, 'a']]);
   });
 
