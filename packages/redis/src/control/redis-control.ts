@@ -3,12 +3,14 @@
 import type {
   Change,
   ChangeNote,
+  ClearableOfKey,
   ClearableSetting,
   Control,
   Duration,
   Fault,
   KeyRuling,
   LimiterSettings,
+  LiveLimits,
   Override,
   OverrideNote,
 } from '@spillway/core';
@@ -16,6 +18,8 @@ import { type NamesOf, tellFault } from '@spillway/core/adapter';
 import {
   type CheckedChange,
   checkClear,
+  checkClearKey,
+  checkKeyLimits,
   checkKeyRuling,
   checkSet,
   tooMany,
@@ -64,16 +68,29 @@ export interface RedisControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. Keys that are
-   * blocked or allowed stay so.
+   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. What is set for
+   * single keys stays: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
   /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
   block(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /** Lets a key pass: the limiter neither refuses nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
-  /** Ends that a key is blocked or allowed. */
-  clearKey(limiter: string, key: string, note: ChangeNote): Promise<void>;
+  /**
+   * Gives a key numbers of its own, in place of those of the limiter, declared or live. What is left out of them is as
+   * declared. With `*`, for every limiter without such numbers for the key, only a factor can be set.
+   */
+  limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
+  /**
+   * Removes what is set for a key: that it is blocked or allowed (`'ruling'`), and its `'limits'`; or one of them, with
+   * `only`.
+   */
+  clearKey(
+    limiter: string,
+    key: string,
+    note: ChangeNote,
+    only?: readonly ClearableOfKey[],
+  ): Promise<void>;
   /**
    * Makes every guard in all processes forget that it refused the key. Call it after you have reset the key's count.
    */
@@ -162,9 +179,16 @@ class InRedis implements RedisControl {
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
     const { overrides } = this.poller;
-    // Hashing a key takes longer than all the rest, so it is done only if some key was blocked or allowed.
-    return overrides.hasRulings(limiter)
+    // Hashing a key takes longer than all the rest, so it is done only if something is set for some key.
+    return overrides.concernsKeys(limiter)
       ? overrides.rulingOn(limiter, this.stored(key))
+      : undefined;
+  }
+
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    const { overrides } = this.poller;
+    return overrides.concernsKeys(limiter)
+      ? overrides.limitsOf(limiter, this.stored(key))
       : undefined;
   }
 
@@ -185,19 +209,28 @@ class InRedis implements RedisControl {
   }
 
   block(limiter: string, key: string, note: OverrideNote): Promise<void> {
-    return this.rule(limiter, key, 'block', note);
+    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'block', note));
   }
 
   allow(limiter: string, key: string, note: OverrideNote): Promise<void> {
-    return this.rule(limiter, key, 'allow', note);
+    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'allow', note));
   }
 
-  clearKey(limiter: string, key: string, note: ChangeNote): Promise<void> {
-    return this.rule(limiter, key, null, note);
+  limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void> {
+    return this.keyed(key, (named) => checkKeyLimits(limiter, named, limits, note));
+  }
+
+  clearKey(
+    limiter: string,
+    key: string,
+    note: ChangeNote,
+    only?: readonly ClearableOfKey[],
+  ): Promise<void> {
+    return this.keyed(key, (named) => checkClearKey(limiter, named, note, only));
   }
 
   forget(limiter: string, key: string, note: ChangeNote): Promise<void> {
-    return this.rule(limiter, key, 'reset', note);
+    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'reset', note));
   }
 
   async list(): Promise<readonly Override[]> {
@@ -223,14 +256,10 @@ class InRedis implements RedisControl {
     this.announcer.close();
   }
 
-  private async rule(
-    limiter: string,
-    key: string,
-    value: 'allow' | 'block' | 'reset' | null,
-    note: OverrideNote,
-  ): Promise<void> {
-    checkKeyRuling(limiter, key, value, note);
-    await this.make(checkKeyRuling(limiter, this.stored(key), value, note));
+  /** Makes a change about a key. Checked with the key first, because a hash is a good key always. */
+  private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
+    checked(key);
+    await this.make(checked(this.stored(key)));
   }
 
   private async make(change: CheckedChange): Promise<void> {
