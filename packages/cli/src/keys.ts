@@ -24,6 +24,11 @@ const DONE_UNKNOWN =
 /** The mark by which limiters tell addresses from other keys. */
 const ADDRESS_MARK = '@';
 
+/** Whether a command that may be about all keys is about one. */
+export function namesKey({ key, address }: KeyOptions & { readonly key?: string }): boolean {
+  return key !== undefined || address !== undefined;
+}
+
 /**
  * The key that a limiter counts.
  *

@@ -21,7 +21,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [['clear', 'per_key', ...because]],
       [['block', 'per_key', 'eve', ...because]],
       [['allow', 'per_key', 'eve', ...because]],
-      [['unrule', 'per_key', 'eve', ...because]],
+      [['unblock', 'per_key', 'eve', ...because]],
+      [['limits', 'per_key', '--key', 'eve', '--factor', '2', ...because]],
+      [['clear', 'per_key', '--key', 'eve', ...because]],
       [['reset', 'per_key', 'eve']],
     ])('%j, and says which there are, nearest first; not with --anyway', async (args) => {
       await announce('logins', 'api', 'per-key', 'per-ip');
@@ -93,9 +95,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await spillway(['set', 'per_key', 'off', '--anyway', ...because]);
     const { out } = await spillway(['status']);
     expect(out).toContain('No process has announced a limiter "per_key". Announced are: ');
-    expect(out).toMatch(/^LIMITER +DECLARED +FOLLOWS CHANGES$/m);
-    expect(out).toMatch(/^api +100 per 1m \(token-bucket\) +yes$/m);
-    expect(out).toMatch(/^idle +5 per 1500ms, burst 9 \(token-bucket\) +no$/m);
+    expect(out).toMatch(/^LIMITER +MODE +IN FORCE +KEYS +PROCESSES$/m);
+    expect(out).toMatch(/^api +as declared +100 per 1m \(token-bucket\) +none runs$/m);
+    expect(out).toMatch(/^idle +as declared +5 per 1500ms, burst 9 \(token-bucket\) +no control$/m);
     expect(await json('status')).toMatchObject({
       overrides: [{ limiter: 'per_key' }],
       limiters: [
@@ -119,7 +121,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(code).toBe(0);
     expect(out).toContain('nobody is known to follow');
     await announce('api');
-    expect((await spillway(['set', 'api', 'off', ...because])).out).not.toContain('nobody');
+    const { out: after } = await spillway(['set', 'api', 'off', ...because]);
+    expect(after).toContain('No process with it runs now: those that start follow.');
   });
 
   it('changes settings where the names cannot be told, and resets nothing by halves', async () => {

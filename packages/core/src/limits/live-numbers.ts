@@ -2,11 +2,15 @@
 
 import { isPlainObject, MAX_LIMIT } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
+import type { Duration } from '../base/duration.js';
 import type { LiveLimits } from '../contract/control.js';
-import type { RuleOptions } from './rule-options.js';
 
 /** What can be set live; limits on requests in progress have no window. */
-export type Numbers = Pick<RuleOptions, 'limit' | 'burst'> & Partial<Pick<RuleOptions, 'window'>>;
+export interface Numbers {
+  readonly limit: number;
+  readonly window?: Duration | undefined;
+  readonly burst?: number | undefined;
+}
 
 /**
  * The declared numbers, with what was set live in their place. Only the range of a factor is checked: `rateLimit` and
