@@ -5,7 +5,7 @@ import type { RedisControl } from '@spillway/redis';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { followedLine, untilFollowed } from './followers.js';
-import { sparedBy } from './in-force.js';
+import { isShaper, sparedBy } from './in-force.js';
 import { type KeyOptions, keyFrom } from './keys.js';
 import { type AnywayOption, EVERY, limitersNamed } from './known.js';
 import { overridesTable, print, textOf } from './output.js';
@@ -37,18 +37,21 @@ export function change(
     const all = await control.list();
     const overrides = all.filter((one) => one.limiter === limiter);
     const spared = limiter === EVERY && what ? sparedBy(what, all) : [];
+    const isMode = what === 'mode' || what === 'share';
+    const shapers = isMode ? (named ?? []).filter(isShaper).map(({ name }) => name) : [];
     const waitMs = options.wait === false ? 0 : undefined;
     const followed = await untilFollowed(control, limiter, waitMs);
     // Null if the list of names cannot be read.
     const isFollowed = named ? named.some((one) => one.isFollowed) : null;
     if (options.json) {
-      const names = spared.map((one) => one.limiter);
+      const names = [...new Set([...spared.map((one) => one.limiter), ...shapers])];
       const who = { isFollowed, followed: followed ?? null, spared: names };
       return print(JSON.stringify({ overrides, ...who }));
     }
     if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
     else print(overridesTable(overrides, Date.now()));
     for (const one of spared) print(sparedLine(one));
+    for (const name of shapers) print(`Not for ${plain(name)}: a shaper follows no ${what}.`);
     print(followedLine(followed, isFollowed));
   });
 }

@@ -146,12 +146,13 @@ function unreachable(
   sentinelMaster: string | undefined,
   error: Error & { code?: string },
 ): Error {
-  const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code ?? error.name;
+  const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code;
   if (sentinelMaster === undefined) {
-    return new Error(`no connection to Redis at ${nameOf(place)}: ${why}`);
+    return new Error(`no connection to Redis at ${nameOf(place)}: ${why ?? error.name}`);
   }
   return new Error(
-    `no connection to the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}: ${why}`,
+    `no connection to the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}: ` +
+      (why ?? 'no sentinel answers, or none knows that name'),
   );
 }
 

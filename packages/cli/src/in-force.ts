@@ -23,14 +23,20 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
   const standing = <What extends Override['what']>(what: What): Counting<What> =>
     (find(overrides, limiter.name, what) ?? find(overrides, EVERY, what)) as Counting<What>;
   const limits = standing('limits');
+  const hasNoMode = isShaper(limiter);
   const keys = overrides.filter((one) => 'key' in one && one.limiter === limiter.name);
   return {
-    mode: standing('mode'),
-    share: standing('share'),
+    mode: hasNoMode ? null : standing('mode'),
+    share: hasNoMode || limiter.declared.length === 0 ? null : standing('share'),
     limits,
     numbers: limiter.declared.map((numbers) => liveOf(numbers, limits?.value)),
     keys: new Set(keys.map((one) => 'key' in one && one.key)).size,
   };
+}
+
+/** A shaper follows no modes and shares: a pace protects the other side. */
+export function isShaper({ declared }: KnownLimiter): boolean {
+  return declared.some(({ algorithm }) => algorithm === 'shaper');
 }
 
 /** The limiters that have one of these settings of their own, which counts there in place of that of `*`. */
@@ -54,7 +60,7 @@ function find(overrides: readonly Override[], limiter: string, what: Override['w
 }
 
 /** As the limiter calculates them. Where the two are no rule, it stays as declared. */
-function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
+export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
   const { algorithm, windowMs } = numbers;
   const isBucket = algorithm === 'token-bucket';
   const keepsBurst = algorithm === 'shaper';

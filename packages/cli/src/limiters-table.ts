@@ -3,7 +3,7 @@
 import type { Override } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
 import type { Follower, KnownLimiter } from '@spillway/redis';
-import { type Followed, followedBy, type InForce, inForce } from './in-force.js';
+import { type Followed, followedBy, type InForce, inForce, isShaper } from './in-force.js';
 import { plain } from './plain.js';
 import { table } from './table.js';
 
@@ -24,7 +24,7 @@ export function limitersTable(
     const own = inForce(limiter, overrides);
     return [
       plain(limiter.name),
-      modeText(own),
+      isShaper(limiter) ? 'has none' : modeText(own),
       numbersText(limiter, own),
       own.keys === 0 ? '' : `${own.keys}`,
       followers ? followedText(followedBy(limiter.name, followers), limiter.isFollowed) : '?',
@@ -46,12 +46,14 @@ function from({ limiter }: Override): string {
   return limiter === '*' ? ' (by *)' : '';
 }
 
+/** The numbers that count, and behind them what they replace. */
 function numbersText({ declared }: KnownLimiter, { numbers, limits }: InForce): string {
-  const isDeclared = textOf(declared) === textOf(numbers);
-  if (declared.length === 0) return 'no count';
-  return isDeclared
-    ? textOf(numbers)
-    : `${textOf(numbers)}${limits ? from(limits) : ''}; declared ${textOf(declared)}`;
+  const texts = numbers.map((own, at) => {
+    const before = declared[at] as DeclaredNumbers;
+    const isChanged = limits && numbersOf(own) !== numbersOf(before);
+    return `${numbersOf(own)}${isChanged ? `, declared ${rateOf(before)}${from(limits)}` : ''}`;
+  });
+  return texts.join('; or ') || 'no count';
 }
 
 function followedText({ following, of }: Followed, isAnnounced: boolean): string {
@@ -59,21 +61,22 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-function textOf(all: readonly DeclaredNumbers[]): string {
-  return all.map(numbersOf).join('; or ');
-}
-
 function numbersOf(numbers: DeclaredNumbers): string {
-  const { algorithm, limit, windowMs, burst, open, leaseMs, keepMs, maxWaitMs } = numbers;
+  const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
-    windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`,
-    ...(burst === undefined ? [] : [`burst ${burst}`]),
+    rateOf(numbers),
     ...(open === undefined ? [] : [`${open} if not critical`]),
     ...(leaseMs === undefined ? [] : [`lease ${durationOf(leaseMs)}`]),
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
   return plain(`${parts.join(', ')} (${algorithm})`);
+}
+
+/** The numbers that can be set live. */
+function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
+  const rate = windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`;
+  return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
 /** The duration as a declaration would write it, in the largest unit that divides it. */

@@ -59,15 +59,15 @@ function addShare(program: Command): void {
 }
 
 function addLimits(program: Command): void {
-  const command = noted(
-    program.command('limits').description('change the numbers of a limiter, or of one of its keys'),
-  )
+  const command = program
+    .command('limits')
+    .description('change the numbers of a limiter, or of one of its keys')
     .argument('<limiter>', 'its name in the code; * with --factor only')
     .option('--limit <units>', 'units per window, or requests at once')
     .option('--window <duration>', 'as in 10s, 1m or 1h')
     .option('--burst <units>', 'units at once, of a token bucket')
     .option('--factor <number>', 'multiply what the code says, as in 2, 0.5 or 150%');
-  keyed(command, 'only for this key, as the limiter counts it').action(
+  noted(keyed(command, 'only for this key, as the limiter counts it')).action(
     (limiter: string, options: NoteOptions & LimitOptions & OneKey) => {
       const limits = limitsOf(options);
       if (!namesKey(options)) {
@@ -94,16 +94,12 @@ function addLimits(program: Command): void {
 }
 
 function addClear(program: Command): void {
-  const command = noted(
-    program.command('clear').description('end what was set for a limiter, or for one of its keys'),
-    false,
-  )
+  const command = program
+    .command('clear')
+    .description('end what was set for a limiter, or for one of its keys')
     .argument('<limiter>', 'its name in the code, or *')
-    .option(
-      '--only <what...>',
-      'mode, share or limits; with a key: ruling (block, allow) or limits',
-    );
-  keyed(command, 'what is set for this key, in place of what is set for all keys').action(
+    .option('--only <what...>', 'mode, share or limits; of a key: ruling (block, allow) or limits');
+  noted(keyed(command, 'what is set for this key, not what is set for all'), false).action(
     (limiter: string, options: NoteOptions & OneKey & { only?: string[] }) => {
       const { only, key } = options;
       if (namesKey(options)) return clearKey(limiter, key, options, only as ClearableOfKey[]);

@@ -1,7 +1,7 @@
 /** Limits of keys and factors, what is in force, and who follows. */
 
 import type { Override } from '@spillway/core';
-import { makeRule } from '@spillway/core/store';
+import { makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
 import { type RedisControl, redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -81,10 +81,10 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await spillway(['block', 'api', 'acme', ...because]);
     const { out } = await spillway(['status']);
     expect(out).toMatch(
-      /^api +off, for 10% of keys \(by \*\) +200 per 1h \(token-bucket\); declared 100 per 1m \(token-bucket\) +1 /m,
+      /^api +off, for 10% of keys \(by \*\) +200 per 1h \(token-bucket\), declared 100 per 1m +1 /m,
     );
     expect(out).toMatch(
-      /^other +shadow \(by \*\), for 10% of keys \(by \*\) +50 per 1m \(token-bucket\) \(by \*\); declared 100 /m,
+      /^other +shadow \(by \*\), for 10% of keys \(by \*\) +50 per 1m \(token-bucket\), declared 100 per 1m \(by \*\)/m,
     );
     const { limiters } = await json<{ limiters: unknown[] }>('status');
     expect(limiters).toMatchObject([
@@ -114,6 +114,25 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(out).not.toContain('Not for other');
     const share = await json<Set>('share', '*', '50%', ...because);
     expect(share.spared).toEqual([]);
+  });
+
+  it('says where a mode has no effect: a shaper follows none', async () => {
+    const control = await process(['api']);
+    control.register?.('partner', makeShaperRule(10, 1_000_000, 2, 0));
+    control.register?.('busy', makeLeasesRule(20, 60_000_000));
+    await vi.waitFor(async () => expect(await control.limiters()).toHaveLength(3), {
+      timeout: 10_000,
+    });
+    const set = await spillway(['set', 'partner', 'off', ...because]);
+    expect(set.out).toContain('Not for partner: a shaper follows no mode.');
+    expect((await json<Set>('set', '*', 'shadow', ...because)).spared).toEqual(['partner']);
+    await spillway(['limits', '*', '--factor', '0.5', ...because]);
+    const { out } = await spillway(['status']);
+    // The burst of a shaper stays, whatever the factor.
+    expect(out).toMatch(/^partner +has none +5 per 1s, burst 2, .*declared 10 per 1s, burst 2 /m);
+    expect(out).toMatch(
+      /^busy +shadow \(by \*\) +10 at once, lease 1m \(concurrency\), declared 20 at once/m,
+    );
   });
 
   it('waits until all processes follow, and says how many do', async () => {
