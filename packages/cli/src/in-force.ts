@@ -1,4 +1,4 @@
-/** What counts for a limiter now: what is set for it, else what is set for every limiter, else what the code declares. */
+/** What counts for a limiter now: what is set for it, else what is set for every limiter, else what the code says. */
 
 import type { LiveLimits, Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';

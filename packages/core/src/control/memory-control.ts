@@ -67,7 +67,8 @@ export interface MemoryControl extends Control {
 
 /**
  * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked, allowed or have
- * limits of their own. Each has an author, a reason and an end. For several processes see `redisControl` of `@spillway/redis`.
+ * limits of their own. Each has an author, a reason and an end. For several processes see `redisControl` of
+ * `@spillway/redis`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

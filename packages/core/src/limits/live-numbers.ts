@@ -1,8 +1,8 @@
 /** The numbers of a limit, with those that were set live. */
 
 import { isPlainObject, MAX_LIMIT } from '../base/checks.js';
-import { mustBe } from '../base/errors.js';
 import type { Duration } from '../base/duration.js';
+import { mustBe } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
 
 /** What can be set live; limits on requests in progress have no window. */

@@ -161,7 +161,7 @@ describe('createLimiter with a control', () => {
   it('tells a control its name and rule, and of a broken one goes on as declared', () => {
     const told: unknown[] = [];
     const lines: string[] = [];
-    const logger: Logger = { warn: (line) => void lines.push(line), info: () => undefined };
+    const logger: Logger = { warn: (line) => void lines.push(line) };
     const throwing = () => {
       throw new Error('bug');
     };

@@ -93,8 +93,8 @@ export interface RedisControl extends Control {
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
-   * The processes that have limiters under a control, as each notes itself: soon after it starts, after each change that
-   * it follows, and every five minutes. One that is killed is forgotten after six minutes. At most 1,000.
+   * The processes that have limiters under a control. Each notes itself soon after it starts, after each change that it
+   * follows, and every five minutes. One that is killed is forgotten six minutes after its last note. At most 1,000.
    */
   followers(): Promise<readonly Follower[]>;
   /**

@@ -1,7 +1,7 @@
 -- Notes which revision of the settings a process follows, and for which limiters.
 --
--- KEYS: followers (hash). ARGV: the id of the process; for how many ms this holds (0: it follows no more); the revision;
--- the names of its limiters (JSON); the most processes.
+-- KEYS: followers (hash). ARGV: the id of the process; for how many ms this holds (0: it follows no more); the
+-- revision; the names of its limiters (JSON); the most processes.
 -- Stored, format 1: `1 until revision names`, by id. A process that is new here removes what has ended.
 -- Reply: 1; 0 if there is no room.
 
