@@ -1,6 +1,7 @@
 /** Bundles the Worker and runs it in workerd, Cloudflare's own runtime, with the environment as its settings. */
 
 import { fileURLToPath } from 'node:url';
+import { cannotListen, welcome } from 'demo-parts';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 
@@ -8,6 +9,7 @@ const { PORT = '3000', ...environment } = process.env;
 const SETTINGS = ['LIMIT', 'WINDOW', 'FOUR', 'TRUST_PROXY', 'REDIS_HTTP_URL', 'REDIS_HTTP_TOKEN'];
 const given = SETTINGS.filter((name) => environment[name] !== undefined);
 
+console.log('Bundling the Worker ...');
 const bundle = await build({
   entryPoints: [fileURLToPath(new URL('worker.js', import.meta.url))],
   bundle: true,
@@ -26,8 +28,8 @@ const miniflare = new Miniflare({
   port: Number(PORT),
 });
 
-const { port } = await miniflare.ready;
-console.log(`Listening on port ${port}: Hono in workerd`);
+const { port } = await miniflare.ready.catch(cannotListen);
+welcome(port, 'Hono in workerd');
 process.once('SIGTERM', async () => {
   await miniflare.dispose();
   process.exit();

@@ -25,9 +25,14 @@ interface ConnectionOptions extends CommonOptions {
 /** The time that a command has, with the connection. */
 const DEADLINE_MS = 5_000;
 
+/** What names begin with if nobody says otherwise: the default of `redisStore`. */
+const DEFAULT_PREFIX = 'spw:';
+
 interface Connection {
+  readonly client: Redis | Cluster;
   readonly control: RedisControl;
   readonly store: RedisStore;
+  readonly prefix: string;
 }
 
 /**
@@ -44,7 +49,7 @@ export async function connected<Value>(
   const url = options.redis ?? process.env['REDIS_URL'];
   const place = redisPlace(url, sentinelMaster === undefined ? 6379 : 26379);
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
-  const { prefix } = options;
+  const { prefix = DEFAULT_PREFIX } = options;
   const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
   const time = deadline(DEADLINE_MS, tooLate(place, options));
   try {
@@ -64,7 +69,7 @@ export async function connected<Value>(
       throw unreachable(place, sentinelMaster, firstError() ?? error);
     });
     await time.keep(connecting);
-    const work = use({ control, store });
+    const work = use({ client, control, store, prefix });
     return await (options.patient ? work : time.keep(work));
   } finally {
     time.end();

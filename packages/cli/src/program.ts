@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { common, examples, withMarks } from './command-options.js';
+import { doctor } from './doctor/doctor.js';
 import { addKeys, addOnce } from './key-commands.js';
 import { isColoured } from './paint.js';
 import { addSettings } from './settings-commands.js';
@@ -55,6 +56,10 @@ function addViews(program: Command): void {
     .description('print changes as they come')
     .action(watch);
   examples(follow, 'watch', 'watch --json >> changes.jsonl');
+  const look = common(program.command('doctor'))
+    .description('look at a Redis (rights, version, eviction, memory, clock) and say what to do')
+    .action(doctor);
+  examples(look, 'doctor');
 }
 
 function version(): string {

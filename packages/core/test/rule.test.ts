@@ -17,7 +17,7 @@ const changes: [string, Rule, Partial<Record<string, unknown>>][] = [
   ),
   ['limit of a window', makeRule('fixed-window', 10, MINUTE), { limit: 1 }],
   ['length of a window', makeRule('fixed-window', 10, MINUTE), { windowUs: 1 }],
-  ['kind of a window', makeRule('fixed-window', 10, MINUTE), { sliding: true }],
+  ['kind of a window', makeRule('fixed-window', 10, MINUTE), { kind: 'anchored' }],
   ['length of a log', makeRule('sliding-window-log', 10, MINUTE), { windowUs: 1 }],
   ['share of the open permits', leases, { open: 1 }],
   ['length of a lease', leases, { leaseUs: 1 }],

@@ -1,6 +1,7 @@
 /** What limits without HTTP have in common: the client of their store, and the voice that tells of its failures. */
 
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { isLater, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
@@ -52,10 +53,10 @@ export class DirectClient {
   }
 
   /** Logs what may be a mistake in how limits were made; to be called once they are. */
-  tellOf(limits: readonly { readonly name: string; readonly rule: Rule }[]): void {
-    const told = limits.map(({ name, rule }) => ({
+  tellOf(limits: readonly (readonly [name: string, window: Duration])[]): void {
+    const told = limits.map(([name, window]) => ({
       name,
-      notices: noticesOn(name, undefined, rule),
+      notices: noticesOn(name, undefined, window),
     }));
     tellOfLimiters(this.notices, told, this.store.withoutStore);
   }

@@ -69,7 +69,7 @@ class Keyed {
     this.name = checkName(nameOf(options));
     this.client = new DirectClient([this.name], settings);
     this.limit = this.client.limit(this.name, this.rule, options);
-    this.client.tellOf([this]);
+    this.client.tellOf([[this.name, options.window]]);
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {

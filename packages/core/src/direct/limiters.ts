@@ -85,7 +85,7 @@ class Several {
     );
     const made = declared.map((one) => this.client.limit(...one));
     this.limits = new NamedLimits(made);
-    this.client.tellOf(made);
+    this.client.tellOf(Object.entries(limits).map(([name, { window }]) => [name, window]));
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {

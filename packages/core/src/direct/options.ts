@@ -15,7 +15,13 @@ export interface LimiterOptions extends RuleOptions {
   readonly name?: string | undefined;
 }
 
-export const RULE_OPTIONS: NamesOf<RuleOptions> = { limit: 1, window: 1, burst: 1, algorithm: 1 };
+export const RULE_OPTIONS: NamesOf<RuleOptions> = {
+  limit: 1,
+  window: 1,
+  burst: 1,
+  algorithm: 1,
+  anchor: 1,
+};
 
 export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   name: 1,
@@ -23,6 +29,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   window: 1,
   burst: 1,
   algorithm: 1,
+  anchor: 1,
 };
 
 export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {

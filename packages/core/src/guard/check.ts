@@ -7,6 +7,7 @@ import { checkNames } from '../base/option-names.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
+import { STYLE_NAMES } from '../http/response-writer.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { checkClientOptions } from '../stores/check-store.js';
@@ -84,7 +85,7 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
   const { preflights, headers, observers } = options;
   oneOf('preflights', preflights, ['pass', 'count']);
   checkMode(options.mode);
-  checkList('headers', headers, "'draft-11' and 'legacy'");
+  checkList('headers', headers, STYLE_NAMES);
   checkList('observers', observers, 'observers');
   for (const observer of observers ?? []) checkObserver(observer);
   for (const name of ['skip', 'onDecision', 'onFault'] as const) checkCallback(name, options[name]);

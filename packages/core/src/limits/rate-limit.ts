@@ -79,7 +79,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.rule = this.declared.rule;
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
-    this.notices = noticesOn(this.name, options.key, this.rule);
+    this.notices = noticesOn(this.name, options.key, options.window);
   }
 
   step(
@@ -152,7 +152,7 @@ function refunding<Raw>(
     const asking = { limiter, request, context };
     const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
       isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
-    const verdict = read(asking, 'refundIf', () => refundIf(outcome, request));
+    const verdict = read(asking, 'refundIf', () => refundIf(request, outcome));
     return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
   };
 }

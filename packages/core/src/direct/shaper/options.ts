@@ -114,15 +114,10 @@ export function numbersOf(options: ShaperOptions, settings: ShaperSettings): Sha
     );
   }
   const name = checkName(nameOf(options));
-  if (typeof window === 'number') tellOfShortWindow(settings, name, window);
+  const notices = shortWindow('shaper', name, window);
+  tellOfLimiters(new Notices(settings), [{ name, notices }], 0);
   const rule = makeShaperRule(limit, windowUs, burst, waitUs);
   return { name, rule, maxQueue, random: randomOf(settings) };
-}
-
-/** A pace below a second is usual, but then it is written as `'250ms'`. */
-function tellOfShortWindow(settings: ShaperSettings, name: string, windowMs: number): void {
-  const notices = shortWindow('shaper', name, windowMs);
-  tellOfLimiters(new Notices(settings), [{ name, notices }], 0);
 }
 
 function checkSettings(settings: ShaperSettings): void {
