@@ -25,6 +25,13 @@ const DONE_UNKNOWN =
 /** The store finds the counts of a key that are noted, so the numbers of the rule make no difference. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
+const RATES: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+];
+
 /** The mark by which limiters tell addresses from other keys. */
 const ADDRESS_MARK = '@';
 
@@ -57,13 +64,18 @@ function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
 ): readonly Rule[] {
-  return declared.flatMap((numbers) => {
-    const { algorithm, limit, windowMs, burst } = liveOf(numbers, limits);
-    const isRate = windowMs !== undefined && algorithm !== 'shaper';
-    return limits && isRate
-      ? [makeRule(algorithm as Algorithm, limit, windowMs * 1000, burst)]
-      : [];
-  });
+  return limits ? declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits))) : [];
+}
+
+/** None for what is no rate, or of a later release. */
+function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
+  // A window that begins with a key's first charge has its anchor behind the name.
+  const [name = '', anchor] = algorithm.split(', ');
+  if (windowMs === undefined || !(RATES as readonly string[]).includes(name)) return [];
+  const windowUs = windowMs * 1000;
+  return [
+    makeRule(name as Algorithm, limit, windowUs, burst, anchor as 'first-request' | undefined),
+  ];
 }
 
 /** Forgets a count in Redis, and makes every process forget that it refused the key. */

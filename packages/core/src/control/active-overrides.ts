@@ -48,17 +48,14 @@ export class ActiveOverrides implements Control {
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
     if (this.overrides.size === 0) return undefined;
-    const ruling = this.find(limiter, key) ?? this.find(EVERY_LIMITER, key);
+    const ruling = this.standingOf(limiter).rulings.get(key);
     if (!ruling) return undefined;
     const endsInMs = ruling.untilMs === null ? Infinity : ruling.untilMs - this.nowMs();
     return { verdict: ruling.value, endsInMs };
   }
 
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
-    if (this.overrides.size === 0) return undefined;
-    return (
-      this.standingOf(limiter).limits.get(key) ?? this.standingOf(EVERY_LIMITER).limits.get(key)
-    );
+    return this.overrides.size === 0 ? undefined : this.standingOf(limiter).limits.get(key);
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
@@ -68,10 +65,8 @@ export class ActiveOverrides implements Control {
   /** Whether any single key of the limiter is blocked or allowed, or has limits of its own. */
   concernsKeys(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
-    return [limiter, EVERY_LIMITER].some((name) => {
-      const { rulings, limits } = this.standingOf(name);
-      return rulings.size > 0 || limits.size > 0;
-    });
+    const { rulings, limits } = this.standingOf(limiter);
+    return rulings.size > 0 || limits.size > 0;
   }
 
   get(field: string): Override | undefined {
@@ -102,10 +97,6 @@ export class ActiveOverrides implements Control {
     return entries.map(([, override]) => override);
   }
 
-  private find(limiter: string, key: string): Ruling | undefined {
-    return this.standingOf(limiter).rulings.get(key);
-  }
-
   private standingOf(limiter: string): ActiveOverride {
     this.dropEnded();
     let standing = this.byLimiter.get(limiter);
@@ -130,7 +121,6 @@ export class ActiveOverrides implements Control {
         else if (override.what === 'mode') settings.mode = override.value;
         else if (override.what === 'share') settings.share = override.value;
         else if (override.what === 'limits') settings.limits = override.value;
-        else if (name !== limiter) continue;
         else if (override.what === 'key') rulings.set(override.key, override);
         else limits.set(override.key, override.value);
       }

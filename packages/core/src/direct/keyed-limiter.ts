@@ -81,7 +81,7 @@ class Keyed {
   }
 
   private consumeLater(step: Step): Eventually<Decision> {
-    const known = step.binding ? this.client.store.known(step) : undefined;
+    const known = this.client.store.known(step);
     if (known) return Promise.resolve(this.limit.decide(step, known));
     return this.client.ask([step], ([answer]) => this.limit.charged(step, answer as Answer));
   }

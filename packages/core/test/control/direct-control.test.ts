@@ -250,4 +250,16 @@ describe('createLimiters with a control', () => {
     const taken = [1, 2, 3, 4].map(() => limiters.consumeFirst(alternatives).alternative);
     expect(taken).toEqual([0, 0, 0, 0]);
   });
+
+  it('takes the first alternative in shadow when the store fails too', async () => {
+    const control = memoryControl();
+    const down: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+    const settings = { store: down, control, onStoreError: 'deny', logger: false } as const;
+    const limiters = createLimiters({ customer: numbers, carrier: numbers }, settings);
+    const alternatives = ['x', 'y'].map((carrier) => ({ customer: 'c', carrier }));
+    expect(await limiters.consumeFirst(alternatives)).toMatchObject({ alternative: -1 });
+    control.set('*', { mode: 'shadow' }, ada);
+    const taken = await limiters.consumeFirst(alternatives);
+    expect(taken).toMatchObject({ allowed: true, alternative: 0 });
+  });
 });
