@@ -5,6 +5,7 @@ const SLOW = [
   'packages/redis/test/conformance.test.ts',
   'packages/conformance/test/adapter.test.ts',
   'packages/cli/test/',
+  'packages/cloudflare/test/',
   'packages/redis/test/branches-on-cluster.test.ts',
   'packages/redis/test/cluster.test.ts',
   'packages/redis/test/connection.test.ts',

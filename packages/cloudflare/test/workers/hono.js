@@ -1,0 +1,42 @@
+/** A Worker behind limits that are kept in Durable Objects, as an app writes it. */
+
+import { env } from 'cloudflare:workers';
+import { durableObjectStore } from '@spillway/cloudflare';
+import { concurrencyLimit, rateLimit, spillway } from '@spillway/hono';
+import { Hono } from 'hono';
+
+export { RateLimitObject } from '@spillway/cloudflare';
+
+const store = durableObjectStore(env.RATELIMITOBJECT);
+const key = (request) => request.header('x-key');
+const settings = { store, storeTimeout: '10s', logger: false };
+const faults = [];
+const onFault = ({ error }) => faults.push(String(error));
+
+const two = rateLimit({ name: 'two', limit: 2, window: '1h', key });
+const hundred = rateLimit({ name: 'hundred', limit: 100, window: '1h', key });
+const app = new Hono();
+app.get('/faults', (c) => c.json(faults));
+app.get('/two', spillway([two, hundred], { ...settings, onFault }), (c) =>
+  c.json(c.get('spillway')),
+);
+app.get('/hundred', spillway(hundred, { ...settings, onFault }), (c) => c.text('passed'));
+
+const one = concurrencyLimit({ name: 'one', limit: 1, lease: '1s', key });
+app.use('/permit/*', spillway(one, { ...settings, onFault }));
+app.get('/permit/short', (c) => c.text('short'));
+app.get('/permit/stream', (c) => {
+  const { readable, writable } = new TransformStream();
+  const writer = writable.getWriter();
+  const ticks = async () => {
+    for (let tick = 0; tick < Number(c.req.query('ticks')); tick += 1) {
+      await writer.write(new TextEncoder().encode(`${tick}\n`));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await writer.close();
+  };
+  c.executionCtx.waitUntil(ticks().catch(() => undefined));
+  return c.body(readable);
+});
+
+export default app;
