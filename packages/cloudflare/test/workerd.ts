@@ -1,6 +1,7 @@
 /** Workers with Durable Objects in workerd, Cloudflare's own runtime. */
 
 import { join } from 'node:path';
+import type { ObjectNamespace, ObjectStub } from '@spillway/cloudflare';
 import { Miniflare, type MiniflareOptions } from 'miniflare';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 
@@ -23,4 +24,31 @@ export async function runWorker(
   } as MiniflareOptions);
   await miniflare.ready;
   return miniflare;
+}
+
+/** So many requests at once: a busy machine lets connections beyond that time out. */
+const AT_ONCE = 32;
+
+/** The objects of a class of `workers/objects.js`, as the store reaches them: through the Worker. */
+export async function objectsOf(miniflare: Miniflare, className: string): Promise<ObjectNamespace> {
+  const origin = await miniflare.ready;
+  const waiting: (() => void)[] = [];
+  let free = AT_ONCE;
+  const ask: ObjectStub['fetch'] = async (url, init) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => void waiting.push(resolve));
+    try {
+      const reply = await fetch(url, init);
+      const text = await reply.text();
+      return { status: reply.status, text: async () => text };
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
+  return {
+    idFromName: (name) => new URL(`/${className.toUpperCase()}/${name}`, origin),
+    get: (id) => ({ fetch: (_, init) => ask(`${id}`, init) }),
+  };
 }

@@ -14,6 +14,7 @@ import { unknownCall } from '../failures.js';
 import {
   type Call,
   FORM,
+  type GroupCall,
   isOfTheCall,
   readCall,
   type Reply,
@@ -65,8 +66,7 @@ export class Service {
   private async perform(call: Call): Promise<Reply> {
     const { values } = this.store;
     if ('steps' in call) {
-      const steps = call.steps.map((step) => ({ ...step, rule: this.rules.of(step.rule) }) as Step);
-      return { answers: await this.decide(steps, call.latestUs) };
+      return { answers: await this.decide(call) };
     }
     if ('set' in call) {
       await values?.set(call.set, bytesOfText(call.text), call.ttlUs);
@@ -76,16 +76,16 @@ export class Service {
     return { value: bytes && textOfBytes(bytes) };
   }
 
-  private decide(
-    steps: readonly Step[],
-    deadlineUs: number | undefined,
-  ): Promise<readonly Answer[]> | readonly Answer[] {
-    const resets = steps.filter(({ op, claim }) => op === 'reset' && !claim);
+  private decide(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
+    const steps = call.steps.map((step) => ({ ...step, rule: this.rules.of(step.rule) }) as Step);
+    const resets = steps.filter(
+      ({ op, claim, limiter }) => op === 'reset' && !claim && call.known?.includes(limiter),
+    );
     const store = resets.length > 0 ? this.storeThatKnows(resets) : this.store;
-    return store.apply(steps, { deadlineUs });
+    return store.apply(steps, { deadlineUs: call.latestUs });
   }
 
-  /** A reset forgets all counts of its limiter and key: they are all here, whichever process made them. */
+  /** All counts of a key are here, whichever process made them, so a reset finds them. */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);
     for (const { limiter, key, rule } of resets) {

@@ -8,6 +8,7 @@ import {
   bytesOfText,
   checkValue,
   isEnd,
+  MAX_LIMITERS,
   MAX_STEPS,
   partsOf,
   spread,
@@ -51,6 +52,7 @@ export interface DurableObjectStore extends Store {
   readonly sync: false;
   /** Kept in the object of their key, at most 1 MiB each. */
   readonly values: Values;
+  register(limiter: string): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
 }
 
@@ -87,6 +89,8 @@ export class ObjectStore implements DurableObjectStore {
   readonly values: Values;
   private readonly nameOf: (key: string) => string;
   private readonly calls: ObjectCalls;
+  /** The limiters that were registered: as many as stand in code. */
+  private readonly known = new Set<string>();
 
   constructor(
     namespace: ObjectNamespace,
@@ -107,6 +111,10 @@ export class ObjectStore implements DurableObjectStore {
       set: (name, bytes, ttlUs) => this.setValue(name, bytes, ttlUs),
       get: (name) => this.getValue(name),
     };
+  }
+
+  register(limiter: string): void {
+    if (this.known.size < MAX_LIMITERS) this.known.add(limiter);
   }
 
   /** Each object may fail by itself. */
@@ -143,7 +151,9 @@ export class ObjectStore implements DurableObjectStore {
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
     // The object is told no key: its own name says which one it is.
     const plain = steps.map((step) => plainStep(step, name));
-    const call = { steps: plain, latestUs };
+    const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
+    const known = resets.length > 0 ? resets.map(({ limiter }) => limiter) : undefined;
+    const call = { steps: plain, latestUs, known };
     const { answers } = await this.calls.send(name, call, steps.every(mayRepeat));
     if (answers?.length !== steps.length) throw noReply();
     return answers;

@@ -16,9 +16,17 @@ export type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
 
 /** One of the three things that an object is asked. */
 export type Call =
-  | { readonly steps: readonly PlainStep[]; readonly latestUs?: number | undefined }
+  | GroupCall
   | { readonly set: ValueName; readonly text: string; readonly ttlUs: number }
   | { readonly get: ValueName };
+
+export interface GroupCall {
+  readonly steps: readonly PlainStep[];
+  /** By the clock of the object: after it, nothing is charged. */
+  readonly latestUs?: number | undefined;
+  /** Limiters of which a reset forgets all counts of its key, and not only the one that its step names. */
+  readonly known?: readonly string[] | undefined;
+}
 
 /** What it answers: to steps with answers, to `get` with a value if there is one. */
 export interface Reply {
