@@ -1,8 +1,11 @@
 /** A Hono Worker whose limits are kept in Durable Objects, in workerd. */
 
+import { durableObjectStore } from '@spillway/cloudflare';
+import { type LeasesAnswer, makeLeasesRule } from '@spillway/core/store';
 import type { Miniflare } from 'miniflare';
+import { delay } from 'spillway-testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runWorker } from './workerd.js';
+import { objectsOf, runWorker } from './workerd.js';
 
 describe('a Worker with limits in Durable Objects', () => {
   let miniflare: Miniflare;
@@ -24,6 +27,36 @@ describe('a Worker with limits in Durable Objects', () => {
     expect(statuses).toEqual([200, 200, 429]);
     expect((await get('/hundred')).fields.get('ratelimit')).toMatch(/^"hundred";r=97;t=\d+$/);
     expect((await get('/two', 'bob')).status).toBe(200);
+    expect(JSON.parse((await get('/faults')).body)).toEqual([]);
+  });
+
+  /** How many permits of a key are held, asked past the Worker's own guards. */
+  const permitsOf = async (key: string): Promise<number> => {
+    const store = durableObjectStore(await objectsOf(miniflare, 'RateLimitObject'));
+    const rule = makeLeasesRule(1, 1_000_000);
+    const look = { op: 'look', limiter: 'one', key, rule, cost: 1, binding: true } as const;
+    const [answer] = await store.apply([look]);
+    return (answer as LeasesAnswer).used;
+  };
+
+  it('holds the permit of a stream for several leases, whichever request was first', async () => {
+    const open = (key: string, ticks: number) =>
+      fetch(new URL(`/permit/stream?ticks=${ticks}`, origin), { headers: { 'x-key': key } });
+    const first = await open('bob', 10);
+    const second = await open('ada', 200);
+    await first.text(); // and with this request its timers end
+    const ended = second.text();
+    const begun = performance.now();
+    while (performance.now() - begun < 3_000) {
+      expect(await permitsOf('ada')).toBe(1);
+      await delay(100);
+    }
+    await ended;
+    while ((await permitsOf('ada')) > 0) {
+      expect(performance.now() - begun).toBeLessThan(6_000);
+      await delay(20);
+    }
+    expect(await permitsOf('bob')).toBe(0);
     expect(JSON.parse((await get('/faults')).body)).toEqual([]);
   });
 });

@@ -16,6 +16,10 @@ const onFault = ({ error }) => faults.push(String(error));
 const two = rateLimit({ name: 'two', limit: 2, window: '1h', key });
 const hundred = rateLimit({ name: 'hundred', limit: 100, window: '1h', key });
 const app = new Hono();
+app.post('/RATELIMITOBJECT/:name', (c) => {
+  const { RATELIMITOBJECT } = env; // what a test asks by itself
+  return RATELIMITOBJECT.get(RATELIMITOBJECT.idFromName(c.req.param('name'))).fetch(c.req.raw);
+});
 app.get('/faults', (c) => c.json(faults));
 app.get('/two', spillway([two, hundred], { ...settings, onFault }), (c) =>
   c.json(c.get('spillway')),
