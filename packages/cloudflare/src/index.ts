@@ -1,5 +1,6 @@
-/** Spillway on Cloudflare Workers: a store in Durable Objects. */
+/** Spillway on Cloudflare Workers: a store in Durable Objects, and a limiter over the platform's own. */
 
+export { type ApproximateLimitOptions, approximateLimit } from './approximate-limit.js';
 export type {
   ObjectNamespace,
   ObjectReply,
@@ -7,6 +8,7 @@ export type {
   ObjectState,
   ObjectStorage,
   ObjectStub,
+  RateLimitBinding,
   SqlRows,
 } from './platform.js';
 export { RateLimitObject } from './rate-limit-object.js';

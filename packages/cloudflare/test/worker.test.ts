@@ -12,7 +12,9 @@ describe('a Worker with limits in Durable Objects', () => {
   let origin: URL;
 
   beforeAll(async () => {
-    miniflare = await runWorker('workers/hono.js', ['RateLimitObject']);
+    miniflare = await runWorker('workers/hono.js', ['RateLimitObject'], {
+      ratelimits: { FLOOD: { simple: { limit: 2, period: 60 } } },
+    });
     origin = await miniflare.ready;
   });
   afterAll(() => miniflare.dispose());
@@ -28,6 +30,36 @@ describe('a Worker with limits in Durable Objects', () => {
     expect((await get('/hundred')).fields.get('ratelimit')).toMatch(/^"hundred";r=97;t=\d+$/);
     expect((await get('/two', 'bob')).status).toBe(200);
     expect(JSON.parse((await get('/faults')).body)).toEqual([]);
+  });
+
+  it('asks no store for what the platform refuses, and tells no numbers that nobody knows', async () => {
+    const replies = [
+      await get('/flood', 'tim'),
+      await get('/flood', 'tim'),
+      await get('/flood', 'tim'),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
+    const { fields, body } = replies[2] as (typeof replies)[0];
+    expect(fields.get('retry-after')).toBe('60');
+    expect(fields.get('ratelimit')).toBeNull();
+    expect(JSON.parse(body)).toMatchObject({ status: 429, 'violated-policies': ['flood'] });
+    expect((await get('/hundred', 'tim')).fields.get('ratelimit')).toMatch(/^"hundred";r=97;/);
+  });
+
+  it('runs a request with an idempotency key once, and answers its repeats', async () => {
+    const charge = async () => {
+      const headers = { 'x-key': 'zoe', 'idempotency-key': 'one' };
+      const response = await fetch(new URL('/charges', origin), { method: 'POST', headers });
+      const isRepeat = response.headers.get('idempotency-replayed');
+      return { status: response.status, isRepeat, body: await response.json() };
+    };
+    const first = await charge();
+    expect(first).toEqual({ status: 201, isRepeat: null, body: { charges: 1 } });
+    // What is kept is written when the response is over.
+    let repeat = await charge();
+    while (repeat.status === 409) repeat = await charge();
+    expect(repeat).toEqual({ ...first, isRepeat: 'true' });
+    expect(await charge()).toEqual(repeat);
   });
 
   /** How many permits of a key are held, asked past the Worker's own guards. */

@@ -2,7 +2,7 @@
 
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
-import type { Answer, Clock, Step, Store } from '@spillway/core';
+import { type Answer, type Clock, isSpillwayError, type Step, type Store } from '@spillway/core';
 import {
   bytesOfText,
   encodeName,
@@ -15,9 +15,8 @@ import {
   type Call,
   FORM,
   type GroupCall,
-  isOfTheCall,
-  readCall,
   type Reply,
+  readCall,
   writeFailure,
   writeReply,
 } from '../wire/calls.js';
@@ -58,7 +57,7 @@ export class Service {
       if (call.form !== FORM) throw unknownCall('the form of the call');
       return writeReply(await this.perform(call));
     } catch (error) {
-      if (isOfTheCall(error)) return writeFailure(error);
+      if (isSpillwayError(error)) return writeFailure(error);
       throw error;
     }
   }

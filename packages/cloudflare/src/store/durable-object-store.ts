@@ -190,5 +190,6 @@ function checkSecret(secret: unknown): void {
   const isSecret = typeof secret === 'string' || secret instanceof Uint8Array;
   // Not shown: it is a secret.
   if (!isSecret) throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof secret);
-  if (secret.length === 0) throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');
+  if (secret.length === 0)
+    throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');
 }

@@ -1,9 +1,8 @@
 /** One call of one object. */
 
-import type { Clock } from '@spillway/core';
 import { failedCall, isRetryable, noReply } from '../failures.js';
 import type { ObjectNamespace } from '../platform.js';
-import { type Call, readReply, type Reply, writeCall } from '../wire/calls.js';
+import { type Call, type Reply, readReply, writeCall } from '../wire/calls.js';
 
 /** Read by nobody: an object has one thing to do. */
 const URL = 'https://rate-limit-object/';

@@ -1,6 +1,6 @@
 /** What a Worker and an object say to each other, as JSON. All numbers in it are whole and exact. */
 
-import { type Answer, isSpillwayError, SpillwayError, type Step } from '@spillway/core';
+import { type Answer, SpillwayError, type Step } from '@spillway/core';
 import type { ValueName } from '@spillway/core/store';
 import { noReply } from '../failures.js';
 import { numbersOf, type RuleNumbers } from './rules.js';
@@ -12,7 +12,7 @@ import { numbersOf, type RuleNumbers } from './rules.js';
 export const FORM = 1;
 
 /** A step whose rule is without code. */
-export type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
+type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
 
 /** One of the three things that an object is asked. */
 export type Call =
@@ -79,9 +79,4 @@ export function readReply(text: string): Reply {
   if (!reply.error) return reply;
   const { code, text: message, kind } = reply.error;
   throw new SpillwayError(code, message, kind === undefined ? {} : { kind });
-}
-
-/** Whether an error is about one call alone, so that the object answers with it. */
-export function isOfTheCall(error: unknown): error is SpillwayError {
-  return isSpillwayError(error);
 }

@@ -1,8 +1,8 @@
 /** A Worker behind limits that are kept in Durable Objects, as an app writes it. */
 
 import { env } from 'cloudflare:workers';
-import { durableObjectStore } from '@spillway/cloudflare';
-import { concurrencyLimit, rateLimit, spillway } from '@spillway/hono';
+import { approximateLimit, durableObjectStore } from '@spillway/cloudflare';
+import { concurrencyLimit, idempotency, rateLimit, spillway } from '@spillway/hono';
 import { Hono } from 'hono';
 
 export { RateLimitObject } from '@spillway/cloudflare';
@@ -25,6 +25,16 @@ app.get('/two', spillway([two, hundred], { ...settings, onFault }), (c) =>
   c.json(c.get('spillway')),
 );
 app.get('/hundred', spillway(hundred, { ...settings, onFault }), (c) => c.text('passed'));
+
+const flood = approximateLimit({ name: 'flood', binding: env.FLOOD, limit: 2, period: 60, key });
+app.get('/flood', spillway([flood, hundred], { ...settings, onFault }), (c) => c.text('passed'));
+
+let charges = 0;
+const once = idempotency({ scope: key });
+app.post('/charges', spillway([once, two], { ...settings, onFault }), (c) => {
+  charges += 1;
+  return c.json({ charges }, 201);
+});
 
 const one = concurrencyLimit({ name: 'one', limit: 1, lease: '1s', key });
 app.use('/permit/*', spillway(one, { ...settings, onFault }));
