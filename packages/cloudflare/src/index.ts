@@ -5,11 +5,11 @@ export type {
   ObjectNamespace,
   ObjectReply,
   ObjectRequest,
+  ObjectRows,
   ObjectState,
   ObjectStorage,
   ObjectStub,
   RateLimitBinding,
-  SqlRows,
 } from './platform.js';
 export { RateLimitObject } from './rate-limit-object.js';
 export {

@@ -37,16 +37,19 @@ export interface ObjectState {
 
 /** What is used of `ctx.storage`. */
 export interface ObjectStorage {
-  readonly sql: { exec(query: string, ...bindings: unknown[]): SqlRows };
+  readonly kv: ObjectRows;
   transactionSync<T>(run: () => T): T;
   getAlarm(): Promise<number | null>;
   setAlarm(ms: number): Promise<void>;
   deleteAll(): Promise<void>;
 }
 
-/** The rows that a query has read. */
-export interface SqlRows {
-  toArray(): Record<string, unknown>[];
+/** The part of the storage that answers at once. */
+export interface ObjectRows {
+  get(name: string): unknown;
+  put(name: string, value: unknown): void;
+  delete(name: string): boolean;
+  list(options?: { readonly prefix?: string }): Iterable<[string, unknown]>;
 }
 
 /** A rate limit binding of Workers, such as `env.FLOOD`. */

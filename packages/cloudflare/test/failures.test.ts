@@ -40,6 +40,14 @@ describe('a store whose object fails', () => {
     expect(await current()).toBe(2);
   });
 
+  it('has no room for one text of a group: none is written, and others are', async () => {
+    const failure = { code: 'SPW_STORE_UNAVAILABLE', kind: 'object' };
+    expect(await apply('api,full', 'roomy')).toMatchObject(failure);
+    expect(await apply('api', 'roomy')).toMatchObject([{ current: 1 }]);
+    expect(await apply('full,api', 'roomy')).toMatchObject(failure);
+    expect(await apply('api', 'roomy')).toMatchObject([{ current: 2 }]);
+  });
+
   it('hangs: who asks for its key waits for storeTimeout, and nobody else', async () => {
     for (let asked = 1; asked <= 6; asked += 1) {
       const stuck = await get('/consume/hangs/stuck');

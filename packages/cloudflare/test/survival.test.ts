@@ -4,8 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { durableObjectStore } from '@spillway/cloudflare';
+import { durableObjectStore, type ObjectNamespace } from '@spillway/cloudflare';
 import { createLimiter } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
 import { Miniflare } from 'miniflare';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -39,10 +40,38 @@ describe('what objects keep', () => {
   });
 });
 
+describe('a Worker of a later release than its objects', () => {
+  it.each([
+    ['"form":1', '"form":2'],
+    ['"machine":"bucket"', '"machine":"tub"'],
+  ])('is told so, and nothing is charged: %s is %s', async (known, unknown) => {
+    const miniflare = await runWorker('workers/objects.js', [CLASS]);
+    onTestFinished(() => miniflare.dispose());
+    const objects = await objectsOf(miniflare, CLASS);
+    const later: ObjectNamespace = {
+      ...objects,
+      get: (id) => ({
+        fetch: (url, init) =>
+          objects.get(id).fetch(url, { ...init, body: init.body.replace(known, unknown) }),
+      }),
+    };
+    const rule = makeRule('token-bucket', 5, 60_000_000);
+    const take = { op: 'take', limiter: 'api', key: 'ada', rule, cost: 1, binding: true } as const;
+    await expect(durableObjectStore(later).apply([take])).rejects.toMatchObject({
+      code: 'SPW_STORE_ERROR',
+      kind: 'release',
+    });
+    const settings = { store: durableObjectStore(objects), storeTimeout: '30s' } as const;
+    const limiter = createLimiter({ name: 'api', limit: 5, window: '1m' }, settings);
+    expect((await limiter.peek('ada')).remaining).toBe(5);
+  });
+});
+
 describe('two Workers with one class of objects', () => {
   it('admit together exactly the limit of 1,000 requests at once', async () => {
     const { text } = await bundleForWorker(join(import.meta.dirname, 'workers', 'hono.js'));
-    const shared = { script: text, modules: true, compatibilityDate: '2026-04-01' };
+    const ratelimits = { FLOOD: { simple: { limit: 2, period: 60 } } } as const;
+    const shared = { script: text, modules: true, compatibilityDate: '2026-04-01', ratelimits };
     const binding = { className: CLASS, useSQLite: true };
     const miniflare = new Miniflare({
       port: 0,

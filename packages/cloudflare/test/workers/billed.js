@@ -2,24 +2,37 @@
 
 import { RateLimitObject } from '@spillway/cloudflare';
 
-/** Hands on what a `RateLimitObject` uses of its state, and counts what is billed. */
-function billed(ctx, bill, alarmAt = (ms) => ms) {
+/** Hands on what a `RateLimitObject` uses of its state, and counts what is billed: each row, and each alarm that is set. */
+function billed(ctx, bill, alarmAt) {
   const { storage } = ctx;
-  const exec = (query, ...bindings) => {
-    const rows = storage.sql.exec(query, ...bindings);
-    const all = rows.toArray();
-    bill.read += rows.rowsRead;
-    bill.written += rows.rowsWritten;
-    return { toArray: () => all };
-  };
+  const { kv } = storage;
   return {
     blockConcurrencyWhile: (run) => ctx.blockConcurrencyWhile(run),
     storage: {
-      sql: { exec },
+      kv: {
+        get: (name) => {
+          bill.read += 1;
+          return kv.get(name);
+        },
+        put: (name, value) => {
+          bill.written += 1;
+          kv.put(name, value);
+        },
+        delete: (name) => {
+          bill.written += 1;
+          return kv.delete(name);
+        },
+        list: (options) => {
+          const rows = [...kv.list(options)];
+          bill.read += rows.length;
+          return rows;
+        },
+      },
       transactionSync: (run) => storage.transactionSync(run),
       getAlarm: () => storage.getAlarm(),
       deleteAll: () => storage.deleteAll(),
       setAlarm: (ms) => {
+        bill.written += 1;
         bill.alarms += 1;
         return storage.setAlarm(alarmAt(ms));
       },
@@ -39,9 +52,7 @@ export class Billed extends RateLimitObject {
   async fetch(request) {
     const { storage } = this.ctx;
     if (request.method === 'GET') {
-      const tables = storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'texts'");
-      const stored = tables.toArray().length > 0;
-      const rows = stored ? storage.sql.exec('SELECT * FROM texts').toArray() : undefined;
+      const rows = [...storage.kv.list()].map(([name]) => name);
       return Response.json({ ...this.bill, rows, alarm: await storage.getAlarm() });
     }
     this.bill.requests += 1;

@@ -4,9 +4,27 @@ import { durableObjectStore, RateLimitObject } from '@spillway/cloudflare';
 import { createLimiter } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
 
+/** Has no room for texts of the limiter `full`. */
+function withoutRoom(ctx) {
+  const { kv } = ctx.storage;
+  const put = (name, value) => {
+    if (name.includes('}full}')) throw new Error('database or disk is full');
+    kv.put(name, value);
+  };
+  return {
+    blockConcurrencyWhile: (run) => ctx.blockConcurrencyWhile(run),
+    storage: {
+      kv: { get: (name) => kv.get(name), put, delete: (name) => kv.delete(name) },
+      transactionSync: (run) => ctx.storage.transactionSync(run),
+      getAlarm: () => ctx.storage.getAlarm(),
+      setAlarm: (ms) => ctx.storage.setAlarm(ms),
+    },
+  };
+}
+
 export class Failing extends RateLimitObject {
   constructor(ctx) {
-    super(ctx);
+    super(withoutRoom(ctx));
     this.ctx = ctx;
   }
 
@@ -42,7 +60,7 @@ function limiterOf(env, name) {
   return limiter;
 }
 
-/** `/apply/BINDING/limiter/key` asks the store itself, `/consume/limiter/key` a limiter over it. */
+/** `/apply/BINDING/limiter,limiter/key` asks the store itself, `/consume/limiter/key` a limiter over it. */
 export default {
   async fetch(request, env) {
     const [, way, ...rest] = new URL(request.url).pathname.split('/');
@@ -51,11 +69,12 @@ export default {
       const { outcome, remaining } = await limiterOf(env, rest[0]).consume(rest[1]);
       return Response.json({ outcome, remaining, ms: Date.now() - startMs });
     }
-    const [binding, limiter, key] = rest;
-    const rule = makeRule('fixed-window', 9, 3_600_000_000);
-    const take = { op: 'take', limiter, key, rule, cost: 1, binding: true };
+    const [binding, limiters, key] = rest;
+    const rule = makeRule('fixed-window', 9, 86_400_000_000);
+    const take = { op: 'take', key, rule, cost: 1, binding: true };
+    const steps = limiters.split(',').map((limiter) => ({ ...take, limiter }));
     try {
-      return Response.json(await durableObjectStore(env[binding]).apply([take]));
+      return Response.json(await durableObjectStore(env[binding]).apply(steps));
     } catch ({ code, kind, message }) {
       return Response.json({ code, kind, message });
     }
