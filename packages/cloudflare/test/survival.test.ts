@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { durableObjectStore, type ObjectNamespace } from '@spillway/cloudflare';
 import { createLimiter } from '@spillway/core';
-import { makeRule } from '@spillway/core/store';
+import { type BucketAnswer, makeRule, systemClock } from '@spillway/core/store';
 import { Miniflare } from 'miniflare';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -40,6 +40,17 @@ describe('what objects keep', () => {
   });
 });
 
+/** The same objects, whose calls are changed on their way. */
+function altered(objects: ObjectNamespace, text: string | RegExp, other: string): ObjectNamespace {
+  return {
+    ...objects,
+    get: (id) => ({
+      fetch: (url, init) =>
+        objects.get(id).fetch(url, { ...init, body: init.body.replace(text, other) }),
+    }),
+  };
+}
+
 describe('a Worker of a later release than its objects', () => {
   it.each([
     ['"form":1', '"form":2'],
@@ -48,13 +59,7 @@ describe('a Worker of a later release than its objects', () => {
     const miniflare = await runWorker('workers/objects.js', [CLASS]);
     onTestFinished(() => miniflare.dispose());
     const objects = await objectsOf(miniflare, CLASS);
-    const later: ObjectNamespace = {
-      ...objects,
-      get: (id) => ({
-        fetch: (url, init) =>
-          objects.get(id).fetch(url, { ...init, body: init.body.replace(known, unknown) }),
-      }),
-    };
+    const later = altered(objects, known, unknown);
     const rule = makeRule('token-bucket', 5, 60_000_000);
     const take = { op: 'take', limiter: 'api', key: 'ada', rule, cost: 1, binding: true } as const;
     await expect(durableObjectStore(later).apply([take])).rejects.toMatchObject({
@@ -64,6 +69,24 @@ describe('a Worker of a later release than its objects', () => {
     const settings = { store: durableObjectStore(objects), storeTimeout: '30s' } as const;
     const limiter = createLimiter({ name: 'api', limit: 5, window: '1m' }, settings);
     expect((await limiter.peek('ada')).remaining).toBe(5);
+  });
+});
+
+describe('a call that reaches its object too late', () => {
+  it('charges nothing', async () => {
+    const miniflare = await runWorker('workers/objects.js', [CLASS]);
+    onTestFinished(() => miniflare.dispose());
+    const objects = await objectsOf(miniflare, CLASS);
+    const rule = makeRule('token-bucket', 5, 60_000_000);
+    const take = { op: 'take', limiter: 'api', key: 'ada', rule, cost: 1, binding: true } as const;
+    const sentUs = systemClock.nowUs();
+    const late = altered(objects, /"latestUs":\d+/, `"latestUs":${sentUs - 1}`);
+    const options = { deadlineUs: sentUs + 60_000_000 };
+    await expect(durableObjectStore(late).apply([take], options)).rejects.toMatchObject({
+      code: 'SPW_STORE_TIMEOUT',
+    });
+    const [answer] = await durableObjectStore(objects).apply([take], options);
+    expect((answer as BucketAnswer).tatUs - (answer as BucketAnswer).nowUs).toBe(12_000_000);
   });
 });
 
