@@ -1,7 +1,7 @@
 /** Objects that throw, hang, are reset or are none, as the store in a Worker sees them. */
 
 import type { Miniflare } from 'miniflare';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { runWorker } from './workerd.js';
 
 describe('a store whose object fails', () => {
@@ -30,6 +30,13 @@ describe('a store whose object fails', () => {
       kind: 'reply',
       message: expect.stringContaining('does the binding name that class?'),
     });
+  });
+
+  it('stands under new_classes, and not under new_sqlite_classes: every call fails with the kind object', async () => {
+    const other = await runWorker('workers/failing.js', ['Failing'], { useSQLite: false });
+    onTestFinished(() => other.dispose());
+    const reply = await fetch(new URL('/apply/FAILING/api/ada', await other.ready));
+    expect(await reply.json()).toMatchObject({ code: 'SPW_STORE_UNAVAILABLE', kind: 'object' });
   });
 
   it('was reset: the next call finds what was stored', async () => {

@@ -46,13 +46,15 @@ describe('a Worker with limits in Durable Objects', () => {
     expect((await get('/hundred', 'tim')).fields.get('ratelimit')).toMatch(/^"hundred";r=97;/);
   });
 
+  const post = async (path: string) => {
+    const headers = { 'x-key': 'zoe', 'idempotency-key': 'one' };
+    const response = await fetch(new URL(path, origin), { method: 'POST', headers });
+    const isRepeat = response.headers.get('idempotency-replayed');
+    return { status: response.status, isRepeat, body: await response.json() };
+  };
+
   it('runs a request with an idempotency key once, and answers its repeats', async () => {
-    const charge = async () => {
-      const headers = { 'x-key': 'zoe', 'idempotency-key': 'one' };
-      const response = await fetch(new URL('/charges', origin), { method: 'POST', headers });
-      const isRepeat = response.headers.get('idempotency-replayed');
-      return { status: response.status, isRepeat, body: await response.json() };
-    };
+    const charge = () => post('/charges');
     const first = await charge();
     expect(first).toEqual({ status: 201, isRepeat: null, body: { charges: 1 } });
     // What is kept is written when the response is over.
@@ -60,6 +62,21 @@ describe('a Worker with limits in Durable Objects', () => {
     while (repeat.status === 409) repeat = await charge();
     expect(repeat).toEqual({ ...first, isRepeat: 'true' });
     expect(await charge()).toEqual(repeat);
+  });
+
+  it('keeps the claim of a handler that runs for several leases', async () => {
+    const begun = performance.now();
+    const first = post('/slow');
+    await delay(100);
+    let repeat = await post('/slow');
+    while (performance.now() - begun < 2_500) {
+      expect(repeat.status).toBe(409);
+      await delay(100);
+      repeat = await post('/slow');
+    }
+    expect(await first).toMatchObject({ status: 201, body: { slowRuns: 1 } });
+    while (repeat.status === 409) repeat = await post('/slow');
+    expect(repeat).toMatchObject({ status: 201, isRepeat: 'true', body: { slowRuns: 1 } });
   });
 
   /** How many permits of a key are held, asked past the Worker's own guards. */

@@ -9,18 +9,19 @@ import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 export async function runWorker(
   file: string,
   classes: readonly string[],
-  options: Partial<MiniflareOptions> = {},
+  options: Partial<MiniflareOptions> & { readonly useSQLite?: boolean } = {},
 ): Promise<Miniflare> {
+  const { useSQLite = true, ...others } = options;
   const { text } = await bundleForWorker(join(import.meta.dirname, file));
   const miniflare = new Miniflare({
     script: text,
     modules: true,
     compatibilityDate: '2026-04-01',
     durableObjects: Object.fromEntries(
-      classes.map((className) => [className.toUpperCase(), { className, useSQLite: true }]),
+      classes.map((className) => [className.toUpperCase(), { className, useSQLite }]),
     ),
     port: 0,
-    ...options,
+    ...others,
   } as MiniflareOptions);
   await miniflare.ready;
   return miniflare;

@@ -36,6 +36,14 @@ app.post('/charges', spillway([once, two], { ...settings, onFault }), (c) => {
   return c.json({ charges }, 201);
 });
 
+let slowRuns = 0;
+const slow = idempotency({ name: 'slow', scope: key, lease: '1s' });
+app.post('/slow', spillway(slow, { ...settings, onFault }), async (c) => {
+  slowRuns += 1;
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  return c.json({ slowRuns }, 201);
+});
+
 const one = concurrencyLimit({ name: 'one', limit: 1, lease: '1s', key });
 app.use('/permit/*', spillway(one, { ...settings, onFault }));
 app.get('/permit/short', (c) => c.text('short'));
