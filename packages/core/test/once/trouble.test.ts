@@ -1,6 +1,12 @@
 /** Claims when something beside the handler goes wrong: what watches it, its callbacks, its client, its store. */
 
-import { type GuardOptions, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
+import {
+  type Fault,
+  type GuardOptions,
+  type IdempotencyOptions,
+  idempotency,
+  rateLimit,
+} from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
 import { readIdempotencyKey } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
@@ -78,6 +84,38 @@ describe('the end of a claim', () => {
     await vi.advanceTimersByTimeAsync(61);
     expect(faults).toEqual([]);
     expect((await send()).text).toBe('done');
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('bug');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('bug'))],
+  ])('is left to its lease where a limiter of your own around it %s', async (_, finish) => {
+    const store = new OnceStore();
+    const inner = idempotency({ scope: () => 'ada' });
+    const faults: Fault[] = [];
+    const limiter = {
+      ...inner,
+      step: inner.step.bind(inner),
+      decide: inner.decide.bind(inner),
+      finish,
+    };
+    const gate = new Gate(limiter, {
+      store,
+      logger: false,
+      onFault: (fault) => faults.push(fault),
+    });
+    const call = new Call();
+    await enter(gate, call);
+    call.end('done');
+    await call.close();
+    expect(faults).toMatchObject([{ limiter: 'once', source: 'finish' }]);
+    await vi.advanceTimersByTimeAsync(1.1 * LEASE_MS);
+    expect(store.count('record')).toBe(0);
   });
 
   it('does not wait for a client that never reads the answer', async () => {
