@@ -50,6 +50,7 @@ export {
 export type {
   Change,
   ChangeNote,
+  ClearableOfKey,
   ClearableSetting,
   Override,
   OverrideNote,

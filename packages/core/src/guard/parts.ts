@@ -72,7 +72,10 @@ export function partsOf<Raw>(
   const control = options.control && followed(options.control, client, context);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
-    return { limiter, context: { ...context, countedAs } };
+    const liveLimitsOf = options.control?.limitsOf
+      ? (key: string) => control?.limitsOf?.(limiter.name, key)
+      : undefined;
+    return { limiter, context: { ...context, countedAs, liveLimitsOf } };
   });
   return {
     notices,
