@@ -34,6 +34,15 @@ describe('two rules', () => {
     expect(sameRule({ ...rule, ...change } as Rule, rule)).toBe(false);
   });
 
+  it.each(['epoch', 'first-request'] as const)(
+    'of a share begin where those of all do: %s',
+    (anchor) => {
+      const rule = makeRule('fixed-window', 10, MINUTE, 10, anchor);
+      const eight = makeRule('fixed-window', 10, 8 * MINUTE, 10, anchor);
+      expect(sameRule(rule.logic.share(rule, 1 / 8), eight)).toBe(true);
+    },
+  );
+
   it('share a count if each reads the state of the other as it is', () => {
     const code = (rule: Rule) => countOf({ rule });
     expect(code(makeRule('token-bucket', 20, MINUTE))).toBe(code(bucket));

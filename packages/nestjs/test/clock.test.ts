@@ -3,7 +3,15 @@
 import type { AddressInfo } from 'node:net';
 import { Controller, Get, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { RateLimit, rateLimit, SPILLWAY_OPTIONS, SpillwayModule } from '@spillway/nestjs';
+import {
+  getLimiterToken,
+  type KeyedLimiter,
+  RateLimit,
+  rateLimit,
+  SPILLWAY_OPTIONS,
+  SpillwayModule,
+  type Store,
+} from '@spillway/nestjs';
 import { ManualClock } from '@spillway/nestjs/testing';
 import { requestsTo } from 'spillway-testkit/http';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -42,4 +50,25 @@ describe.each(PLATFORMS)('a module that is given a clock, on %s', (_, { adapter 
     clock.advance('1m');
     expect(await shown()).toEqual(wanted);
   });
+});
+
+it('what a module injects counts by it too, in windows from the first request', async () => {
+  const clock = new ManualClock();
+  const window = {
+    limit: 2,
+    window: '1m',
+    algorithm: 'fixed-window',
+    anchor: 'first-request',
+  } as const;
+  const imports = [
+    SpillwayModule.forRoot({ clock }),
+    SpillwayModule.forFeature({ limiters: { messages: window } }),
+  ];
+  const module = await Test.createTestingModule({ imports }).compile();
+  onTestFinished(() => module.close());
+  const messages = module.get<KeyedLimiter<Store>>(getLimiterToken('messages'), { strict: false });
+  clock.advance('20s');
+  expect(await messages.consume('ada')).toMatchObject({ remaining: 1, resetMs: 60_000 });
+  clock.advance('45s');
+  expect(await messages.consume('ada')).toMatchObject({ remaining: 0, resetMs: 15_000 });
 });

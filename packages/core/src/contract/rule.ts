@@ -167,8 +167,8 @@ export interface Machine {
 /** The numbers that a limiter was declared with. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm as users write it, with `, first-request` for that anchor; `concurrency`: permits for requests in
-   * progress; `claims`: idempotency keys.
+   * The algorithm as users write it, with `:first-request` behind it for that anchor; `concurrency`: permits for
+   * requests in progress; `claims`: idempotency keys. Without spaces: the registry divides its entries by them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in progress at once. */

@@ -172,7 +172,9 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-function waitOf({ retryAfterMs }: Decision): string {
+/** Of what passes the wait would be that of another request. */
+function waitOf({ reason, retryAfterMs }: Decision): string {
+  if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';
   if (!(retryAfterMs > 0)) return '';
   if (retryAfterMs < 1_000) return `${Math.ceil(retryAfterMs)} ms`;

@@ -35,7 +35,7 @@ const windowMachine: Machine = {
 
 const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: 'fixed-window',
-  anchored: 'fixed-window, first-request',
+  anchored: 'fixed-window:first-request',
   sliding: 'sliding-window-counter',
 };
 
