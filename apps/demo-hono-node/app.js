@@ -14,11 +14,15 @@ import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { stream } from 'hono/streaming';
 
-/** `clientIp` names the client of a request, `signal` is the load of this process, where there is a way to know it. */
-export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
+/**
+ * `clientIp` names the client of a request, `signal` is the load of this process, where there is a way to know it.
+ * `storeTimeout` is for a store that is farther away than the default allows.
+ */
+export function createApp({ env, store, storeTimeout, clientIp, signal, streamFields = {} }) {
   const { LIMIT = '20', WINDOW = '1m', FOUR, TRUST_PROXY = '0' } = env;
   const options = {
     store,
+    storeTimeout,
     clientIp,
     trustProxy: Number(TRUST_PROXY),
     skip: ({ path }) => path === '/health',

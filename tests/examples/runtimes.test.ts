@@ -1,14 +1,12 @@
 /** The quick starts outside of this process: with `require`, on Bun, on Deno, and in Cloudflare's runtime. */
 
-import { join, relative } from 'node:path';
 import { transform } from 'esbuild';
 import { Miniflare } from 'miniflare';
-import { ROOT } from 'spillway-testkit';
 import { checkBuilt, launch } from 'spillway-testkit/processes';
 import { freePort } from 'spillway-testkit/redis-process';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { program } from '../adapters/demos.js';
-import { bundleForWorker } from '../edge/bundle.js';
 import { exampleOf, repeat, type Service, serviceAt, workshop } from './pages.js';
 
 const write = workshop(import.meta.dirname);
@@ -100,9 +98,7 @@ it.each([
   ['fetch', 'A Worker', '/'],
 ])('in workerd docs/start/%s.md limits each address', async (name, heading, path) => {
   const page = exampleOf(`docs/start/${name}.md`, heading);
-  const { text } = await bundleForWorker(
-    relative(join(ROOT, 'tests', 'edge'), write(`worker-${name}.ts`, page)),
-  );
+  const { text } = await bundleForWorker(write(`worker-${name}.ts`, page));
   const miniflare = new Miniflare({
     script: text,
     modules: true,

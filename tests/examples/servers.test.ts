@@ -1,14 +1,12 @@
 /** The examples that need a Redis, as they are printed, on real servers: one, behind Sentinel, a Cluster, over HTTP. */
 
-import { join, relative } from 'node:path';
 import { createLimiter, type Store } from '@spillway/core';
 import { type Cluster, Redis } from 'ioredis';
 import { Miniflare } from 'miniflare';
-import { ROOT } from 'spillway-testkit';
 import { redisProgram, redisUrl, startCluster } from 'spillway-testkit/redis';
 import { UpstashServer } from 'spillway-testkit/upstash';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { bundleForWorker } from '../edge/bundle.js';
 import { startSentinels } from '../fleet/redis-groups.js';
 import { exampleOf, repeat, runExample, serveExample, serviceAt, workshop } from './pages.js';
 
@@ -130,7 +128,7 @@ describe.skipIf(redisUrl === null)('with a Redis', () => {
     const worker = exampleOf('docs/recipes/serverless.md', 'Cloudflare Workers');
     const [[theirs = '', ours = ''] = []] = Object.entries(replace);
     const entry = write('worker.ts', worker.replace(theirs, ours));
-    const { text } = await bundleForWorker(relative(join(ROOT, 'tests', 'edge'), entry));
+    const { text } = await bundleForWorker(entry);
     const miniflare = new Miniflare({
       script: text,
       modules: true,

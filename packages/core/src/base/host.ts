@@ -16,6 +16,12 @@ export function afterIdly(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** Whether a timer ends with the request that set it, as on Cloudflare Workers. */
+export function endsTimersWithRequests(): boolean {
+  const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
+  return navigator?.userAgent === 'Cloudflare-Workers';
+}
+
 /** Calls back once the input that has already arrived was handled: after the poll phase on Node, soon elsewhere. */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };

@@ -67,4 +67,51 @@ describe('a fetch handler', () => {
     expect(await send()).toMatch(/^409.*not kept/);
     expect(runs).toEqual(['x']);
   });
+
+  it('is done once its client has left a long stream', async () => {
+    const { post, text } = serve(
+      () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1_000)) })),
+      { maxBody: 10_000 },
+    );
+    const first = await post('key-1');
+    await first.body?.cancel();
+    expect(await text('key-1')).toMatch(/^409.*not kept/);
+  });
+
+  it.each([
+    ['as a whole', (request) => request.json()],
+    [
+      'by pieces',
+      async (request) => {
+        for await (const _ of request.body as ReadableStream<Uint8Array>);
+      },
+    ],
+  ] as [string, (request: Request) => Promise<unknown>][])(
+    'that refused a body that broke off runs when all of it comes: read %s',
+    async (_, read) => {
+      const { text, runs } = serve(async (request) => {
+        const isRead = await read(request).then(
+          () => true,
+          () => false,
+        );
+        return new Response(null, { status: isRead ? 204 : 400 });
+      });
+      const body = new ReadableStream({ pull: (to) => to.error(new Error('the client is gone')) });
+      expect(await text('key-1', { body, duplex: 'half' } as RequestInit)).toMatch(/^400/);
+      expect(await text('key-1')).toMatch(/^204/);
+      expect(runs()).toBe(2);
+    },
+  );
+
+  it('that reads a body twice, and refuses it for that, is repeated', async () => {
+    const { text, runs } = serve(async (request) => {
+      const reader = (request.body as ReadableStream<Uint8Array>).getReader();
+      await reader.read();
+      await request.json().catch(() => undefined);
+      return new Response('bad', { status: 400 });
+    });
+    await text('key-1');
+    expect(await text('key-1')).toBe('400 bad again');
+    expect(runs()).toBe(1);
+  });
 });

@@ -67,6 +67,14 @@ describe('an answer', () => {
     expect(await post('key-1')).toMatchObject({ status: 500, text: 'failed', isRepeat: true });
   });
 
+  it('whose head could not be written is that of the error handler', async () => {
+    const { post } = await serve((_req, res) => {
+      res.writeHead(201, { 'X-Bad': 'a\nb' });
+    });
+    await post('key-1');
+    expect(await post('key-1')).toMatchObject({ status: 500, text: 'failed', isRepeat: true });
+  });
+
   it('is not kept where the app says so', async () => {
     const { post, runs } = await serve(answering(400), {
       options: { keepIf: ({ status }) => status < 400 },
