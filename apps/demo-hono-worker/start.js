@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { cannotListen, welcome } from 'demo-parts';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 
@@ -11,6 +12,7 @@ const given = SETTINGS.filter((name) => environment[name] !== undefined);
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 const config = JSON.parse(readFileSync(here('wrangler.jsonc'), 'utf8')); // it has no comments
 
+console.log('Bundling the Worker ...');
 const bundle = await build({
   entryPoints: [here(config.main)],
   bundle: true,
@@ -36,8 +38,8 @@ const miniflare = new Miniflare({
   port: Number(PORT),
 });
 
-const { port } = await miniflare.ready;
-console.log(`Listening on port ${port}: Hono in workerd, counting in Durable Objects`);
+const { port } = await miniflare.ready.catch(cannotListen);
+welcome(port, 'Hono in workerd, counting in Durable Objects');
 process.once('SIGTERM', async () => {
   await miniflare.dispose();
   process.exit();

@@ -121,5 +121,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
   nestjs: { uses: OVER_NODE },
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
-  cli: { uses: ['@spillway/core', '@spillway/core/store', '@spillway/redis'] },
+  cli: {
+    uses: ['@spillway/core', '@spillway/core/control', '@spillway/core/store', '@spillway/redis'],
+  },
 };

@@ -60,6 +60,7 @@ function watches(
           head: (...args) => watcher.head(...args),
           chunk: (bytes) => watcher.chunk(bytes),
           end: () => watcher.end(),
+          fail: () => watcher.fail(),
           ...change(watcher, res),
         }),
     };

@@ -60,6 +60,31 @@ export function consoleLogger(): Logger {
   return toConsole;
 }
 
-function globalConsole(): { warn(message: string): void } | undefined {
-  return (globalThis as { console?: { warn(message: string): void } }).console;
+/** Writes a line to the console that is no warning. */
+export function toConsoleLine(line: string): void {
+  globalConsole()?.log(line);
+}
+
+/** Whether the console may show colours: it is a terminal, and its user has not set `NO_COLOR`. */
+export function showsColors(): boolean {
+  const { process } = globalThis as { process?: Process };
+  try {
+    return process?.stdout?.isTTY === true && !process.env?.['NO_COLOR'];
+  } catch {
+    return false; // Deno lets nobody read the environment without permission
+  }
+}
+
+interface Process {
+  readonly stdout?: { readonly isTTY?: boolean };
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+interface Console {
+  log(line: string): void;
+  warn(message: string): void;
+}
+
+function globalConsole(): Console | undefined {
+  return (globalThis as { console?: Console }).console;
 }

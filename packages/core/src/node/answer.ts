@@ -13,6 +13,7 @@ export interface NodeAnswer {
   writeHead: Method;
   write: Method;
   end: Method;
+  destroy(error?: Error): unknown;
 }
 
 /**
@@ -56,7 +57,7 @@ export function watchAnswer(res: NodeAnswer, watcher: AnswerWatcher): void {
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     const kept = watcher.end();
     if (!kept) return attempt(end, args);
-    void kept.then(() => attempt(end, args));
+    void kept.then(() => attempt(end, args)).catch((error: Error) => res.destroy(error));
     return res;
   };
 }

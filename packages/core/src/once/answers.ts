@@ -20,7 +20,7 @@ const NEVER =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
 /** A later try may be answered otherwise: nothing was done. */
-const PASSING = [408, 425, 429, 503];
+const PASSING = [101, 408, 425, 429, 503];
 
 /** Whether a name of a field can be kept. */
 export function isKeepable(name: unknown): name is string {
@@ -40,7 +40,10 @@ export function keptFields(
   return kept;
 }
 
-/** Whether an answer with this status is final: what was asked for was done, or will never be. */
+/**
+ * Whether an answer with this status is final: what was asked for was done, or will never be. So is one that no record
+ * can have, such as 0 for an error of the network.
+ */
 export function isFinal(status: number): boolean {
-  return status >= 200 && status <= 599 && !PASSING.includes(status);
+  return !PASSING.includes(status);
 }

@@ -5,6 +5,7 @@ import { seeded } from 'spillway-testkit';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newDigest } from '../../src/base/sha256.js';
 import { base64url } from '../../src/once/base64url.js';
+import { Collected } from '../../src/once/collected.js';
 import { keyIn } from '../../src/once/key.js';
 import { noteIn, noteText } from '../../src/once/note.js';
 import { decodeRecord, encodeRecord } from '../../src/once/record.js';
@@ -124,6 +125,24 @@ describe('a key', () => {
   });
 });
 
+function form(values: Readonly<Record<string, string | Blob>>): FormData {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(values)) data.set(name, value);
+  return data;
+}
+
+describe('the bytes of an answer', () => {
+  it('are kept as they were written, though the handler uses its buffer again', () => {
+    const answer = new Collected();
+    const buffer = Uint8Array.of(1, 2);
+    answer.begin(200, [], 10);
+    answer.add(buffer);
+    buffer.fill(9);
+    answer.add(buffer);
+    expect(answer.record()?.body).toEqual(Uint8Array.of(1, 2, 9, 9));
+  });
+});
+
 describe('a stable text', () => {
   it('does not depend on the order of members', () => {
     const one = { a: 1, b: [{ x: 1, y: undefined }], c: new Date(0), d: new Uint8Array([1, 2]) };
@@ -151,8 +170,29 @@ describe('a stable text', () => {
       [[]],
       true,
       'true',
+      Number.NaN,
+      Infinity,
+      new ArrayBuffer(1),
+      new Uint8Array([7]).buffer,
+      new DataView(new Uint8Array([8]).buffer),
+      new URLSearchParams('a=1'),
+      new URLSearchParams('a=2'),
+      new Headers({ a: '3' }),
+      form({ a: '4' }),
+      form({ a: '5' }),
     ];
     expect(new Set(values.map(stableText)).size).toBe(values.length);
+  });
+
+  it.each([
+    ['an error', new Error('one')],
+    ['a blob', new Blob(['one'])],
+    ['a form with a file', form({ file: new Blob(['one']) })],
+    ['a promise', { a: Promise.resolve(1) }],
+    ['a symbol', Symbol('one')],
+    ['a function', () => 1],
+  ])('throws for what it cannot tell from others: %s', (_, value) => {
+    expect(() => stableText(value)).toThrow(TypeError);
   });
 
   it('throws for what contains itself', () => {
