@@ -22,6 +22,12 @@ import {
   takesHold,
 } from './turn.js';
 
+/**
+ * How long the limiter of a claim may take to say how it ends. It has time limits of its own, all shorter: a claim
+ * whose end is not known is renewed, so that nobody else may run it.
+ */
+const CLAIM_TIMEOUT_MS = 10_000;
+
 export class Ending<Raw> {
   private readonly permits: Permits;
   private readonly clock: Clock;
@@ -155,10 +161,12 @@ export class Ending<Raw> {
     turn: DecidedTurn<Raw>,
     outcome: RequestOutcome,
   ): readonly Step[] | Promise<readonly Step[]> {
-    const { limiter, request } = turn;
-    const { context } = this;
+    const { limiter, request, step } = turn;
+    const context = step?.claim
+      ? { ...this.context, callbackTimeoutMs: CLAIM_TIMEOUT_MS }
+      : this.context;
     const asking = { limiter: limiter.name, request, context };
-    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, context));
+    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
     return isThenable(own) ? own.then((steps) => stepsFrom(asking, steps)) : stepsFrom(asking, own);
   }
 

@@ -185,7 +185,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
       const turn = turns[i] as Turn<Raw>;
       turn.decision ??= skippedDecision(turn.limiter.name);
       if (observers.hearsDecisions) {
-        observers.decision(turn.decision, turn.mode, turn.step?.key);
+        observers.decision(turn.decision, turn.mode, turn.step?.key, turn.request);
       }
     }
     return new GuardAdmission(turns as DecidedTurn<Raw>[], this, this.parts, startUs);

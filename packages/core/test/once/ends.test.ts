@@ -119,6 +119,20 @@ describe('the claim of a request', () => {
     expect((await send()).text).toBe('done');
   });
 
+  it('ends though its answer takes longer to write than callbacks may take', async () => {
+    const { store, send } = setUp({}, undefined, { callbackTimeout: '50ms' });
+    const { set } = store.values;
+    store.values.set = ((...args: Parameters<typeof set>) =>
+      new Promise<void>((resolve) => {
+        setTimeout(() => resolve(set.apply(store.memory.values, args)), 200);
+      })) as unknown as typeof set;
+    const first = await send();
+    first.end('done');
+    void first.close();
+    await vi.advanceTimersByTimeAsync(201);
+    expect((await send()).text).toBe('done');
+  });
+
   it('is given back if the reply to its question was lost', async () => {
     const { store, send } = setUp({}, undefined, { breaker: false });
     store.losesReply = (op) => op === 'take';

@@ -1,7 +1,7 @@
 /** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
 
 import type { Clock } from '../../base/clock.js';
-import { afterIdly, isLater } from '../../base/host.js';
+import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/answer.js';
 import type { Step } from '../../contract/store.js';
 import type { StoreClient } from '../../stores/store-client.js';
@@ -71,6 +71,7 @@ export class LeaseCycle {
   hold(step: Step): void {
     this.run();
     this.roster.hold(step, this.nowUs);
+    if (endsTimersWithRequests()) this.renewApart(step);
   }
 
   release(step: Step, last?: Step): void {
@@ -120,6 +121,15 @@ export class LeaseCycle {
     if (!this.cancel || this.clock.nowUs() < this.dueUs + OVERDUE_US) return;
     this.cancel();
     this.turn();
+  }
+
+  /** By a timer of the request that holds it, which lives as long as that: the common one may end with another. */
+  private renewApart(step: Step): void {
+    afterIdly(this.roster.latestUs / 1000, () => {
+      if (!this.roster.has(step)) return;
+      this.renew([step]);
+      this.renewApart(step);
+    });
   }
 
   private run(): void {
