@@ -33,6 +33,8 @@ export interface AnswerWatcher {
    * settles. It never rejects.
    */
   end(): Promise<void> | undefined;
+  /** After `end`, in the same turn: the answer could not be sent, and another one may come. */
+  unsent(): void;
 }
 
 /** How much of a body is read, and how long. */

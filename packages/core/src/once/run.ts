@@ -36,7 +36,7 @@ export class Run<Raw> implements AnswerWatcher {
   /** Whether the client left before the handler had answered: then the claim ends without its request. */
   private isDetached = false;
   private tellOver: () => void = () => undefined;
-  private readonly cancel: () => void;
+  private cancel: () => void;
   private readonly turn: LimiterTurn<Raw>;
   private readonly step: Step;
   private readonly exchange: KeptExchange;
@@ -60,7 +60,7 @@ export class Run<Raw> implements AnswerWatcher {
     this.over = new Promise((resolve) => {
       this.tellOver = resolve;
     });
-    this.cancel = afterIdly(settings.maxRunMs, () => this.expire());
+    this.cancel = this.expireLater();
     context.whenLost(this.step, () => this.controller.abort());
   }
 
@@ -86,6 +86,12 @@ export class Run<Raw> implements AnswerWatcher {
     return isFirst ? sent : undefined;
   }
 
+  unsent(): void {
+    this.last = undefined;
+    this.isSent = false;
+    this.cancel = this.expireLater();
+  }
+
   /** The response is over: the steps that end the claim; none if its handler still runs, or they were sent. */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
@@ -98,6 +104,10 @@ export class Run<Raw> implements AnswerWatcher {
     this.isSent = true;
     const last = this.last as Step | Promise<Step>;
     return isThenable(last) ? last.then((step) => [step]) : [last];
+  }
+
+  private expireLater(): () => void {
+    return afterIdly(this.settings.maxRunMs, () => this.expire());
   }
 
   private expire(): void {
@@ -115,8 +125,9 @@ export class Run<Raw> implements AnswerWatcher {
 
   private async send(): Promise<void> {
     this.isSent = true;
-    const last = await (this.last as Step | Promise<Step>);
-    await this.context.end(this.step, last);
+    const { last } = this;
+    const step = await (last as Step | Promise<Step>);
+    if (this.last === last) await this.context.end(this.step, step); // else it was not sent
   }
 
   private conclude(record: AnswerRecord): void {
