@@ -1,11 +1,12 @@
 /** One run of a handler under a claim: what it answers, and what becomes of the claim then. */
 
 import { afterIdly, isThenable } from '../base/host.js';
+import { Junk } from '../base/junk.js';
 import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
-import { isFinal, keptFields } from './answers.js';
+import { keptFields } from './answers.js';
 import { Collected } from './collected.js';
 import type { PendingFingerprint } from './fingerprint.js';
 import { inTime } from './in-time.js';
@@ -140,12 +141,17 @@ export class Run<Raw> implements AnswerWatcher {
   }
 
   private isToBeKept({ status, fields }: AnswerRecord): boolean {
-    if (this.exchange.isAnswered() || !isFinal(status)) return false;
+    const { keepIf, name, freeOn } = this.settings;
+    if (this.exchange.isAnswered() || status < 200 || freeOn.has(status)) return false;
     if (this.controller.signal.aborted && !this.isDetached) return false;
     try {
-      return this.settings.keepIf?.({ status, fields }, this.turn.request) !== false;
+      const verdict: unknown = keepIf?.({ status, fields }, this.turn.request);
+      if (verdict !== undefined && typeof verdict !== 'boolean') {
+        throw new Junk(`keepIf of limiter "${name}"`, verdict);
+      }
+      return verdict !== false;
     } catch (error) {
-      this.context.fault({ limiter: this.settings.name, source: 'keepIf', error });
+      this.context.fault({ limiter: name, source: 'keepIf', error });
       return true;
     }
   }

@@ -1,6 +1,7 @@
 /** The parts of idempotency keys that only calculate, through what uses them: digests that must never change. */
 
 import { createHash } from 'node:crypto';
+import { runInNewContext } from 'node:vm';
 import { seeded } from 'spillway-testkit';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newDigest } from '../../src/base/sha256.js';
@@ -13,6 +14,12 @@ import { stableText } from '../../src/once/stable.js';
 const random = seeded(17);
 const integer = (below: number): number => Math.floor(random.uniform() * below);
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, () => integer(256));
+
+function formWith(file: Blob): FormData {
+  const form = new FormData();
+  form.set('file', file);
+  return form;
+}
 
 /** One that is made where the host has none to offer. */
 function ownDigest() {
@@ -151,6 +158,10 @@ describe('a stable text', () => {
       [[]],
       true,
       'true',
+      new URLSearchParams('a=1'),
+      new URLSearchParams('a=2'),
+      new Map([['a', 2]]),
+      new Uint16Array([1, 3]),
     ];
     expect(new Set(values.map(stableText)).size).toBe(values.length);
   });
@@ -159,5 +170,21 @@ describe('a stable text', () => {
     const self: Record<string, unknown> = {};
     self.self = self;
     expect(() => stableText(self)).toThrow(RangeError);
+  });
+
+  it.each([
+    ['a file', new Blob(['a'])],
+    ['a form with one', formWith(new Blob(['a']))],
+    ['a buffer without a view', new ArrayBuffer(1)],
+    ['a stream', new Blob(['a']).stream()],
+    ['an object that hides what it has', new (class Hidden {})()],
+  ])('throws for %s, which would be like any other', (_, value) => {
+    expect(() => stableText({ value })).toThrow(TypeError);
+  });
+
+  it('knows an empty object, wherever it comes from', () => {
+    const foreign: unknown = runInNewContext('({})');
+    const values = [{}, Object.create(null), foreign];
+    expect(values.map(stableText)).toEqual(['{}', '{}', '{}']);
   });
 });
