@@ -144,6 +144,22 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
     expect(seen).toEqual([201, 201]);
   });
 
+  it('lets middleware in front give a repeat another body, as it gives the first answer one', async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await next();
+      const data = await c.res.text();
+      c.res = new Response(`<${data}>`, c.res);
+    });
+    app.use(spillway(idempotency({ scope: () => 'ada' })));
+    app.post('/charges', (c) => c.text('ok'));
+    const { ask } = await serve(app);
+    await ask();
+    const again = await ask();
+    expect([String(again.bytes), again.headers['idempotency-replayed']]).toEqual(['<ok>', 'true']);
+    expect(['4', undefined]).toContain(again.headers['content-length']);
+  });
+
   it('may end a response only when its answer is kept', async () => {
     const store = memoryStore();
     const { set } = store.values;
