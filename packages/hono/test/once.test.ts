@@ -43,7 +43,8 @@ function worldOf(serve: (typeof WAYS)[number][1]): OnceWorld {
       app.use(spillway(limiters));
       if (compression === 'behind') app.use(compress());
       app.onError((error, c) => c.text(error.message, 500));
-      app.post('*', async (c) => {
+      // Hono answers HEAD as GET.
+      app.on(['GET', 'POST'], '*', async (c) => {
         const read = () => c.req.json();
         const answer = await handle({ path: c.req.path, claim: claimOf(c), read });
         const { status = 200, headers = {}, body, json } = answer;

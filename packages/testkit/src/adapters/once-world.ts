@@ -29,11 +29,13 @@ export interface OnceApp {
   readonly compression?: 'before' | 'behind' | undefined;
   /** Whether a parser reads JSON before the guard. */
   readonly parses?: boolean | undefined;
-  /** Answers POST of every path. */
+  /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
 }
 
 export interface OnceAsk {
+  /** Default POST; HEAD has no body. */
+  readonly method?: 'POST' | 'HEAD';
   readonly path?: string;
   /** The idempotency key; null for none. Default `'key-1'`. */
   readonly key?: string | null;
@@ -96,11 +98,12 @@ export function askFetch(fetch: (request: Request) => Response | Promise<Respons
   };
 }
 
-function requestOf({ key = 'key-1', body = '{"amount":1}', headers }: OnceAsk) {
+function requestOf({ method = 'POST', key = 'key-1', body = '{"amount":1}', headers }: OnceAsk) {
   const own = key === null ? {} : { 'idempotency-key': key };
+  if (method === 'HEAD') return { method, headers: { ...own, ...headers }, body: undefined };
   const length = String(Buffer.byteLength(body));
   return {
-    method: 'POST',
+    method,
     headers: { 'content-type': 'application/json', 'content-length': length, ...own, ...headers },
     body,
   };
