@@ -27,6 +27,7 @@ const SLOW = [
   'tests/once/processes.test.ts',
   'tests/packaging/',
   'tests/readme/charge-once.test.ts',
+  'tests/readme/fenced-charges.test.ts',
   'tests/readme/readme.test.ts',
 ] as const;
 

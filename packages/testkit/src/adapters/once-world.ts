@@ -74,7 +74,7 @@ export function askAt(port: number): OnceService {
   const open: OnceService['open'] = ({ path = '/charges', ...ask } = {}) => {
     const { method, headers, body } = requestOf(ask);
     const request = http.request({ port, host: '127.0.0.1', path, method, headers, agent: false });
-    return request.end(body);
+    return request.end(body ?? '');
   };
   const ask = async (what?: OnceAsk): Promise<OnceReply> => {
     const [response] = (await once(open(what), 'response')) as [http.IncomingMessage];
@@ -100,7 +100,7 @@ export function askFetch(fetch: (request: Request) => Response | Promise<Respons
 
 function requestOf({ method = 'POST', key = 'key-1', body = '{"amount":1}', headers }: OnceAsk) {
   const own = key === null ? {} : { 'idempotency-key': key };
-  if (method === 'HEAD') return { method, headers: { ...own, ...headers }, body: undefined };
+  if (method === 'HEAD') return { method, headers: { ...own, ...headers }, body: null };
   const length = String(Buffer.byteLength(body));
   return {
     method,
