@@ -31,8 +31,8 @@ interface DropOptions extends ClaimOptions {
 
 const FREE = 'Nothing was dropped: the key is free.';
 const CHANGED = 'nothing was dropped: meanwhile the key was used, or has ended. Look at it again';
-/** The longest text that a change can name. */
-const LONGEST = 8_192;
+/** The longest key that a change can name. */
+const LONGEST = 1_024;
 const DROPPED = 'Done: the key is free, and its answer is gone. The next request with it runs.';
 
 /** Prints what is kept of an idempotency key: of the body only its size, unless it is asked for. */

@@ -41,7 +41,8 @@ export interface IdempotencyKeyState {
 /**
  * Looks at an idempotency key, and changes nothing.
  *
- * @throws SpillwayError `SPW_SCOPE_INVALID` if the scope can be none; what the store throws
+ * @throws SpillwayError `SPW_SCOPE_INVALID` if the scope can be none, `SPW_KEY_INVALID` if no request can have the key;
+ * what the store throws
  * @example
  * ```ts run
  * import { memoryStore } from '@spillway/core';
@@ -134,6 +135,12 @@ function stepOn(
   const key = asKey(scope);
   if (key === undefined) {
     throw new SpillwayError('SPW_SCOPE_INVALID', 'scope must be a text of 1 to 8,192 units');
+  }
+  if (!/^[ -~]{1,255}$/.test(id) && keyIn(id) === undefined) {
+    throw new SpillwayError(
+      'SPW_KEY_INVALID',
+      'key can be no idempotency key: it must be 1 to 255 printable ASCII characters',
+    );
   }
   const claim = { id: keyIn(id) ?? id, owner };
   const rule = makeClaimsRule(30_000_000, 86_400_000_000); // no look or reset depends on its numbers

@@ -104,6 +104,16 @@ describe('an idempotency key', () => {
     await Promise.all(answers);
   });
 
+  it.each(['', 'é', 'a'.repeat(256), 'a\nb'])(
+    'is none that no request can have: %j',
+    async (key) => {
+      const { memory } = await serve();
+      const expected = { code: 'SPW_KEY_INVALID' };
+      await expect(readIdempotencyKey(memory, name(key))).rejects.toMatchObject(expected);
+      await expect(dropIdempotencyKey(memory, name(key))).rejects.toMatchObject(expected);
+    },
+  );
+
   it('needs a caller', async () => {
     const { memory } = await serve();
     await expect(readIdempotencyKey(memory, name('k', ''))).rejects.toMatchObject({
