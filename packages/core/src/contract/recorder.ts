@@ -33,7 +33,7 @@ export interface AnswerWatcher {
    * settles. It never rejects.
    */
   end(): Promise<void> | undefined;
-  /** After `end`, in the same turn: the answer could not be sent, and another one may come. */
+  /** After `end`: the answer could not be sent, and another one may come. */
   unsent(): void;
 }
 

@@ -10,6 +10,8 @@ export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;
   readonly req?: { readonly method?: string | undefined };
+  /** Of HTTP/2. */
+  readonly stream?: unknown;
   getHeader(name: string): unknown;
   setHeader(name: string, value: number): unknown;
   removeHeader(name: string): unknown;
@@ -20,6 +22,8 @@ export interface NodeAnswer {
 }
 
 const LENGTH = 'Content-Length';
+
+const BODILESS = [204, 205, 304];
 
 /** Where one of these is set, the length is told already, or must not be. */
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
@@ -54,7 +58,7 @@ export function watchAnswer(res: NodeAnswer, watcher: AnswerWatcher): void {
   };
   /** Ends the response once its answer is kept. Until then it looks as if it had ended: nothing more can change it. */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
-    attempt(() => sendHead(res, writeHead, args), []);
+    sendHead(res, args);
     Object.defineProperty(res, 'writableEnded', { value: true, configurable: true });
     keeping = kept.then(() => {
       keeping = undefined;
@@ -106,24 +110,20 @@ function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
 }
 
 /** Sends the head of a response that is about to end, with the length that Node would tell at the end. */
-function sendHead(res: NodeAnswer, writeHead: Method, [body, encoding]: unknown[]): void {
-  if (res.headersSent) return;
-  const { statusCode } = res;
-  const tellsLength = isLengthMissing(res, isChunk(body));
+function sendHead(res: NodeAnswer, [body, encoding]: unknown[]): void {
+  const { statusCode, stream, req } = res;
+  const isBodiless = BODILESS.includes(statusCode) || req?.method === 'HEAD';
+  // On HTTP/2 such a head is the end.
+  if (res.headersSent || (stream && isBodiless)) return;
+  const isMissing = FRAMING.every((name) => res.getHeader(name) === undefined);
+  const tellsLength = isMissing && (!isBodiless || (req?.method === 'HEAD' && isChunk(body)));
   if (tellsLength) res.setHeader(LENGTH, isChunk(body) ? bytesOf(body, encoding).length : 0);
   try {
-    Reflect.apply(writeHead, res, [statusCode]);
+    res.writeHead(statusCode); // middleware behind the guard may have its own
   } catch (error) {
     if (tellsLength) res.removeHeader(LENGTH); // another answer has its own
     throw error;
   }
-}
-
-function isLengthMissing(res: NodeAnswer, hasBody: boolean): boolean {
-  const { statusCode, req } = res;
-  if (statusCode === 204 || statusCode === 304 || (req?.method === 'HEAD' && !hasBody))
-    return false;
-  return FRAMING.every((name) => res.getHeader(name) === undefined);
 }
 
 function isChunk(value: unknown): boolean {

@@ -1,8 +1,11 @@
 /** The end of a response of node:http: where it fails, and what comes while its answer is still being kept. */
 
-import { memoryStore } from '@spillway/core';
+import http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { idempotency, memoryStore } from '@spillway/core';
+import { nodeGuard } from '@spillway/core/node';
 import { until } from 'spillway-testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Handler, remoteStore, serve } from './set-up.js';
 
 /** A store that keeps an answer only when it is told to. */
@@ -102,6 +105,64 @@ describe('while an answer is being kept first', () => {
     expect(first.headers.get('content-length')).toBe('7');
     const again = await post('key-1');
     expect([again.status, again.text, again.isRepeat]).toEqual([201, 'charged', true]);
+  });
+
+  it.each([
+    ['POST', 204],
+    ['POST', 200],
+    ['HEAD', 200],
+  ])('its client does not see the end of it on HTTP/2: %s, %i', async (method, status) => {
+    const { store, keep, isAsked } = slowStore();
+    const once = idempotency({ scope: () => 'ada', methods: [method], ...options });
+    const guard = nodeGuard(once, { store });
+    const server = http2.createServer(async (req, res) => {
+      if (!(await guard(req, res))) return;
+      res.statusCode = status;
+      res.end(status === 200 ? 'charged' : undefined);
+    });
+    server.listen(0);
+    const { port } = server.address() as AddressInfo;
+    const client = http2.connect(`http://localhost:${port}`);
+    onTestFinished(() => {
+      client.destroy();
+      server.close();
+    });
+    const post = () =>
+      new Promise<unknown>((resolve) => {
+        const request = client.request({ ':method': method, 'idempotency-key': 'key-1' });
+        let head: http2.IncomingHttpHeaders | undefined;
+        request.on('response', (fields) => {
+          head = fields;
+        });
+        request.on('end', () => resolve(head?.['idempotency-replayed'])).resume();
+        request.end();
+      });
+    let isOver = false;
+    const first = post().then(() => {
+      isOver = true;
+    });
+    await until(isAsked);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect(isOver).toBe(false);
+    await keep();
+    await first;
+    expect(await post()).toBe('true');
+  });
+
+  it('what stands behind the guard and waits for the head is asked', async () => {
+    const handler: Handler = (_, res) => {
+      const { writeHead } = res;
+      res.writeHead = (...args: unknown[]) => {
+        res.setHeader('X-Session', 'new');
+        return Reflect.apply(writeHead, res, args);
+      };
+      res.end('charged');
+    };
+    const { store, keep } = slowStore();
+    const { post } = await serve(handler, { store, options });
+    const sent = post('key-1');
+    await keep();
+    expect((await sent).headers.get('x-session')).toBe('new');
   });
 
   it.each([
