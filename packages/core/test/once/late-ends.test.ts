@@ -118,7 +118,8 @@ describe('while an answer is being kept first', () => {
     const server = http2.createServer(async (req, res) => {
       if (!(await guard(req, res))) return;
       res.statusCode = status;
-      res.end(status === 200 ? 'charged' : undefined);
+      if (status === 200) res.end('charged');
+      else res.end();
     });
     server.listen(0);
     const { port } = server.address() as AddressInfo;
