@@ -6,6 +6,7 @@ import { summary } from './harness/targets.js';
 import { httpTables } from './http/tables.js';
 import { memoryCpu } from './memory/cpu.js';
 import { memoryHeap } from './memory/heap.js';
+import { onceTables } from './once/tables.js';
 import { overloadTables } from './overload/tables.js';
 import { redisTables } from './redis/tables.js';
 import { refusalTables } from './refusals/tables.js';
@@ -19,6 +20,7 @@ const TABLES = {
   redis: { title: 'In Redis', run: redisTables },
   refusals: { title: 'Refused again', run: refusalTables },
   shaper: { title: 'Shapers', run: shaperTables },
+  once: { title: 'Idempotency keys', run: onceTables },
   fleet: { title: 'A fleet with one shaper', run: fleetTables },
   http: { title: 'Over HTTP', run: httpTables },
   overload: { title: 'Overloaded', run: overloadTables },

@@ -6,6 +6,7 @@ import { eventLoopSignal } from '@spillway/core/node';
 import {
   admissionsOf,
   concurrencyLimit,
+  decisionTable,
   fleetShedder,
   idempotency,
   memoryStore,
@@ -15,6 +16,7 @@ import {
 } from '@spillway/express';
 import { redisStore } from '@spillway/redis';
 import cors from 'cors';
+import { cannotListen, complain, welcome } from 'demo-parts';
 import express from 'express';
 import { Redis } from 'ioredis';
 
@@ -25,6 +27,7 @@ const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each pro
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
+const observers = [decisionTable()]; // while you develop: a line for each refusal
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
 
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
@@ -44,10 +47,11 @@ const front = spillway([once, ...(FOUR === '1' ? overload : []), ...rates], {
   store,
   onStoreError,
   onFault,
+  observers,
   skip: ({ path }) => path === '/health',
 });
 const keys = rateLimit({ name: 'per-key', limit: Number(LIMIT), window: WINDOW, key: apiKey });
-const perKey = spillway(keys, { store, onStoreError, onFault });
+const perKey = spillway(keys, { store, onStoreError, onFault, observers });
 
 const app = express();
 app.set('trust proxy', Number(TRUST_PROXY ?? 0)); // spillway reads it
@@ -87,11 +91,11 @@ app.all('/fails', () => {
   throw new Error('the handler failed; the limits go on');
 });
 
-const server = app.listen(Number(PORT), () => {
-  console.log(
-    `Listening on port ${server.address().port}, counting in ${redis ? 'Redis' : 'memory'}`,
-  );
+const server = app.listen(Number(PORT), (error) => {
+  if (error) cannotListen(error);
+  welcome(server.address().port, `Express, counting in ${redis ? 'Redis' : 'memory'}`);
 });
+server.on('error', cannotListen); // where Express 4 tells it
 
 process.once('SIGTERM', () => {
   server.close(async () => {
@@ -99,10 +103,3 @@ process.once('SIGTERM', () => {
     redis?.disconnect();
   });
 });
-
-/** An outage is one line a second, not one for each request. */
-function complain(text) {
-  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
-  complain.lastMs = Date.now();
-  console.error(text);
-}

@@ -7,6 +7,7 @@ import cors from '@fastify/cors';
 import { eventLoopSignal } from '@spillway/core/node';
 import * as spw from '@spillway/fastify';
 import { redisStore } from '@spillway/redis';
+import { cannotListen, complain, welcome } from 'demo-parts';
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 
@@ -38,6 +39,7 @@ app.register(spw.spillway, {
   store: redis ? redisStore(redis) : spw.memoryStore(),
   trustProxy: Number(TRUST_PROXY),
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+  observers: [spw.decisionTable()], // while you develop: a line for each refusal
 });
 
 app.get('/', () => 'Hello from behind a spillway.\n');
@@ -63,9 +65,9 @@ app.all('/stream', ({ query, socket }, reply) => {
 });
 app.all('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
 
-await app.listen({ port: Number(PORT), host: '0.0.0.0' }); // else Fastify listens on the loopback only
-const where = redis ? 'in Redis' : 'in memory';
-console.log(`Listening on port ${app.server.address().port}, ${where}`);
+const host = '0.0.0.0'; // else Fastify listens on the loopback only
+await app.listen({ port: Number(PORT), host }).catch(cannotListen);
+welcome(app.server.address().port, `Fastify, counting in ${redis ? 'Redis' : 'memory'}`);
 process.once('SIGTERM', () => app.close().then(() => redis?.disconnect())); // gives permits back
 
 /** Looks for itself whether the client is there: Fastify is not told while the response waits behind another one. */
@@ -74,11 +76,4 @@ async function* lines(count, socket) {
     await sleep(100);
     yield `${line}\n`;
   }
-}
-
-/** An outage is one line a second, not one for each request. */
-function complain(text) {
-  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
-  complain.lastMs = Date.now();
-  console.error(text);
 }

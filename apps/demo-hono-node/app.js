@@ -2,26 +2,32 @@
 
 import {
   concurrencyLimit,
+  decisionTable,
   fleetShedder,
   idempotency,
   rateLimit,
   spillway,
   workerShedder,
 } from '@spillway/hono';
+import { complain } from 'demo-parts';
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { stream } from 'hono/streaming';
 
-/** `clientIp` names the client of a request, `signal` is the load of this process, where there is a way to know it. */
-export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
+/**
+ * `clientIp` names the client of a request, `signal` is the load of this process, where there is a way to know it.
+ * `storeTimeout` is for a store that is farther away than the default allows.
+ */
+export function createApp({ env, store, storeTimeout, clientIp, signal, streamFields = {} }) {
   const { LIMIT = '20', WINDOW = '1m', FOUR, TRUST_PROXY = '0' } = env;
-  const complain = atMostEachSecond((line) => console.error(line));
   const options = {
     store,
+    storeTimeout,
     clientIp,
     trustProxy: Number(TRUST_PROXY),
     skip: ({ path }) => path === '/health',
     onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+    observers: [decisionTable()], // while you develop: a line for each refusal
   };
   // A header and a path stand for an account and its plan: a demo has no accounts. Yours are found by authentication.
   const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
@@ -86,13 +92,4 @@ export function createApp({ env, store, clientIp, signal, streamFields = {} }) {
 function burn(ms) {
   const end = performance.now() + ms;
   for (let round = 0; performance.now() < end && round < ms * 20_000; round += 1);
-}
-
-function atMostEachSecond(say) {
-  let lastMs = 0;
-  return (line) => {
-    if (Date.now() - lastMs < 1000) return;
-    lastMs = Date.now();
-    say(line);
-  };
 }

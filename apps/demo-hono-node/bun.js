@@ -1,5 +1,6 @@
 /** The service on Bun. */
 
+import { cannotListen, welcome } from 'demo-parts';
 import { getConnInfo } from 'hono/bun';
 import { createApp } from './app.js';
 import { openStore } from './store.js';
@@ -12,8 +13,8 @@ const { app, close } = createApp({
   clientIp: (c) => getConnInfo(c).remote.address,
 });
 
-const server = Bun.serve({ port: Number(env.PORT ?? 3000), fetch: app.fetch });
-console.log(`Listening on port ${server.port}: Hono on Bun ${Bun.version}`);
+const server = listen();
+welcome(server.port, `Hono on Bun ${Bun.version}`);
 
 process.once('SIGTERM', async () => {
   await server.stop();
@@ -21,3 +22,11 @@ process.once('SIGTERM', async () => {
   disconnect();
   process.exit();
 });
+
+function listen() {
+  try {
+    return Bun.serve({ port: Number(env.PORT ?? 3000), fetch: app.fetch });
+  } catch (error) {
+    return cannotListen(error);
+  }
+}

@@ -1,5 +1,6 @@
 /** The service on Deno. */
 
+import { cannotListen, welcome } from 'demo-parts';
 import { getConnInfo } from 'hono/deno';
 import { createApp } from './app.js';
 import { openStore } from './store.js';
@@ -12,14 +13,7 @@ const { app, close } = createApp({
   clientIp: (c) => getConnInfo(c).remote.address,
 });
 
-const server = Deno.serve(
-  {
-    port: Number(env.PORT ?? 3000),
-    onListen: ({ port }) =>
-      console.log(`Listening on port ${port}: Hono on Deno ${Deno.version.deno}`),
-  },
-  app.fetch,
-);
+const server = listen();
 
 Deno.addSignalListener('SIGTERM', async () => {
   await server.shutdown();
@@ -27,3 +21,12 @@ Deno.addSignalListener('SIGTERM', async () => {
   disconnect();
   Deno.exit();
 });
+
+function listen() {
+  const onListen = ({ port }) => welcome(port, `Hono on Deno ${Deno.version.deno}`);
+  try {
+    return Deno.serve({ port: Number(env.PORT ?? 3000), onListen }, app.fetch);
+  } catch (error) {
+    return cannotListen(error);
+  }
+}

@@ -3,6 +3,7 @@
 import { serve } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { eventLoopSignal } from '@spillway/core/node';
+import { cannotListen, welcome } from 'demo-parts';
 import { createApp } from './app.js';
 import { openStore } from './store.js';
 
@@ -15,9 +16,11 @@ const { app, close } = createApp({
   signal: env.FOUR === '1' ? eventLoopSignal() : undefined,
 });
 
+const where = env.REDIS_URL ? 'Redis' : 'memory';
 const server = serve({ fetch: app.fetch, port: Number(env.PORT ?? 3000) }, ({ port }) => {
-  console.log(`Listening on port ${port}: Hono on Node ${process.version}`);
+  welcome(port, `Hono on Node ${process.version}, counting in ${where}`);
 });
+server.on('error', cannotListen);
 
 process.once('SIGTERM', () => {
   server.close(async () => {

@@ -9,6 +9,7 @@ import Router from '@koa/router';
 import { eventLoopSignal } from '@spillway/core/node';
 import * as spw from '@spillway/koa';
 import { redisStore } from '@spillway/redis';
+import { cannotListen, complain, welcome } from 'demo-parts';
 import { Redis } from 'ioredis';
 import Koa from 'koa';
 
@@ -22,6 +23,7 @@ const options = {
   trustProxy: Number(TRUST_PROXY),
   skip: (request) => request.path === '/health',
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+  observers: [spw.decisionTable()], // while you develop: a line for each refusal
 };
 
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
@@ -72,8 +74,9 @@ app.use(cors({ exposeHeaders: exposed }));
 app.use(front).use(router.routes());
 
 const server = app.listen(Number(PORT), () => {
-  console.log(`Listening on port ${server.address().port}, ${redis ? 'in Redis' : 'in memory'}`);
+  welcome(server.address().port, `Koa, counting in ${redis ? 'Redis' : 'memory'}`);
 });
+server.on('error', cannotListen);
 process.once('SIGTERM', () =>
   server.close(async () => {
     await Promise.all([front.close(), perKey.close()]);
@@ -87,11 +90,4 @@ async function* lines(count, socket) {
     await sleep(100);
     yield `${line}\n`;
   }
-}
-
-/** An outage is one line a second, not one for each request. */
-function complain(text) {
-  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
-  complain.lastMs = Date.now();
-  console.error(text);
 }

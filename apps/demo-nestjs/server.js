@@ -8,6 +8,7 @@ import { NestFactory } from '@nestjs/core';
 import { eventLoopSignal } from '@spillway/core/node';
 import * as spw from '@spillway/nestjs';
 import { redisStore } from '@spillway/redis';
+import { cannotListen, complain, welcome } from 'demo-parts';
 import { Redis } from 'ioredis';
 
 const { PORT = 3000, LIMIT = 20, WINDOW: window = '1m', PLATFORM = 'express' } = process.env;
@@ -28,6 +29,7 @@ const spillway = spw.SpillwayModule.forRoot({
   store: redis ? redisStore(redis) : spw.memoryStore(),
   trustProxy: Number(TRUST_PROXY),
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
+  observers: [spw.decisionTable()], // while you develop: a line for each refusal
   limiters: [
     ...(FOUR === '1' ? shedders : []),
     spw.rateLimit({ name: 'per-address', limit: 60, window }),
@@ -87,9 +89,9 @@ const adapter = new (PLATFORM === 'fastify' ? FastifyAdapter : ExpressAdapter)()
 const app = await NestFactory.create(App, adapter, { logger: ['error'] });
 const exposedHeaders = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'];
 app.enableCors({ exposedHeaders });
-await app.listen(Number(PORT), '0.0.0.0'); // Fastify would listen on the loopback only
+await app.listen(Number(PORT), '0.0.0.0').catch(cannotListen); // Fastify would listen on the loopback only
 const { port } = app.getHttpServer().address();
-console.log(`Listening on port ${port}: ${PLATFORM}, ${redis ? 'in Redis' : 'in memory'}`);
+welcome(port, `Nest on ${PLATFORM}, counting in ${redis ? 'Redis' : 'memory'}`);
 
 process.once('SIGTERM', async () => {
   await app.close(); // the module gives permits back
@@ -112,11 +114,4 @@ function decorate(method, ...decorators) {
 /** Decorates a parameter of a method. */
 function parameter(decorator, index = 0) {
   return (target, method) => decorator(target, method, index);
-}
-
-/** An outage is one line a second, not one for each request. */
-function complain(message) {
-  if (Date.now() - (complain.lastMs ?? 0) < 1000) return;
-  complain.lastMs = Date.now();
-  console.error(message);
 }

@@ -82,6 +82,20 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'testing.ts': DOOR,
     },
   },
+  cloudflare: {
+    uses: ['', '/store', '/adapter'].map((door) => `@spillway/core${door}`),
+    rooms: {
+      'platform.ts': { floor: 0 },
+      'failures.ts': { floor: 0 },
+      wire: { floor: 1 },
+      object: { floor: 2 },
+      store: { floor: 2 },
+      'rate-limit-object.ts': { floor: 3 },
+      'approximate-limit.ts': { floor: 3 },
+      'index.ts': DOOR,
+      'testing.ts': DOOR,
+    },
+  },
   conformance: {
     uses: ['@spillway/core', '@spillway/core/store'],
     rooms: {
@@ -107,5 +121,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
   nestjs: { uses: OVER_NODE },
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
-  cli: { uses: ['@spillway/core', '@spillway/core/store', '@spillway/redis'] },
+  cli: {
+    uses: ['@spillway/core', '@spillway/core/control', '@spillway/core/store', '@spillway/redis'],
+  },
 };

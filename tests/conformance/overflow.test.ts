@@ -1,6 +1,6 @@
 /** The memory store when it is full, and after: limited too early, never too late, and nothing is left behind. */
 
-import { type Algorithm, type Answer, memoryStore, type Step } from '@spillway/core';
+import { type Answer, memoryStore, type Step } from '@spillway/core';
 import {
   makeLeasesRule,
   makeRule,
@@ -11,6 +11,7 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type RateAlgorithm, rateRule } from '../../packages/conformance/src/rules.js';
 
 const SECOND = 1_000_000;
 const HOUR = 3_600 * SECOND;
@@ -18,6 +19,7 @@ const SHARED = 1_024;
 const ALGORITHMS = [
   'token-bucket',
   'fixed-window',
+  'anchored-window',
   'sliding-window-counter',
   'sliding-window-log',
 ] as const;
@@ -26,10 +28,10 @@ function step(op: Step['op'], key: string, rule: Rule, other: Partial<Step> = {}
   return { op, limiter: 'api', key, rule, cost: 1, binding: true, ...other };
 }
 
-function full(algorithm: Algorithm, maxEntries: number) {
+function full(algorithm: RateAlgorithm, maxEntries: number) {
   const clock = new ManualClock();
   const store = memoryStore({ clock, maxEntries });
-  const filler = makeRule(algorithm, 1, SECOND);
+  const filler = rateRule(algorithm, 1, SECOND);
   const ask = (one: Step): Answer => store.apply([one])[0] as Answer;
   for (let i = 0; i < maxEntries; i += 1)
     ask({ ...step('take', `old ${i}`, filler), limiter: 'old' });
@@ -37,7 +39,7 @@ function full(algorithm: Algorithm, maxEntries: number) {
 }
 
 describe.each(ALGORITHMS)('a key that was counted while the store was full (%s)', (algorithm) => {
-  const rule = makeRule(algorithm, 10, HOUR);
+  const rule = rateRule(algorithm, 10, HOUR);
 
   it.each([4, 5_000])(
     'has used what it used when there is room again (%s entries)',
@@ -70,11 +72,11 @@ describe.each(ALGORITHMS)('a key that was counted while the store was full (%s)'
   it('stays blocked if it was blocked before, while the store overflows and after', () => {
     const clock = new ManualClock();
     const store = memoryStore({ clock, maxEntries: 50 });
-    const one = makeRule(algorithm, 1, HOUR);
+    const one = rateRule(algorithm, 1, HOUR);
     store.apply([step('take', 'ada', one)]);
     for (let i = 0; i < 5_000; i += 1) {
       store.apply([
-        { ...step('take', `flood ${i}`, makeRule(algorithm, 1, SECOND)), limiter: 'f' },
+        { ...step('take', `flood ${i}`, rateRule(algorithm, 1, SECOND)), limiter: 'f' },
       ]);
       clock.advance(1);
       expect(store.apply([step('take', 'ada', one)])[0]?.allowed).toBe(false);
@@ -127,7 +129,7 @@ describe.each(ALGORITHMS)('a store of few entries (%s)', (algorithm) => {
     fc.assert(
       fc.property(limits, events, ({ limit, maxEntries }, trace) => {
         const clock = new ManualClock();
-        const rule = makeRule(algorithm, limit, 5 * SECOND);
+        const rule = rateRule(algorithm, limit, 5 * SECOND);
         const small = memoryStore({ clock, maxEntries });
         const roomy = memoryStore({ clock });
         const grants = new Map<string, Grant>();

@@ -1,12 +1,13 @@
 /** A release that was lost is sent again after a third of the lease, also where a timer ends with the request that set it. */
 
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Miniflare } from 'miniflare';
 import { delay } from 'spillway-testkit';
 import { redisProgram, startServer } from 'spillway-testkit/redis';
 import { UpstashServer } from 'spillway-testkit/upstash';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bundleForWorker } from './bundle.js';
 
 const THIRD_MS = 4_000;
 
@@ -15,7 +16,7 @@ describe.skipIf(redisProgram === null)('a Worker that lost a release', () => {
     const server = await startServer();
     const redis = new Redis(server.port);
     const http = await UpstashServer.start(redis);
-    const { text } = await bundleForWorker('lost-worker.js');
+    const { text } = await bundleForWorker(join(import.meta.dirname, 'lost-worker.js'));
     const miniflare = new Miniflare({
       script: text,
       modules: true,

@@ -1,13 +1,14 @@
 /** Idempotency keys in real workerd, where no request may touch what is another's. */
 
+import { join } from 'node:path';
 import { Miniflare } from 'miniflare';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { bundleForWorker } from './bundle.js';
 
 let miniflare: Miniflare;
 let origin: URL;
 beforeAll(async () => {
-  const { text } = await bundleForWorker('once-worker.js');
+  const { text } = await bundleForWorker(join(import.meta.dirname, 'once-worker.js'));
   const compatibilityDate = '2026-04-01';
   miniflare = new Miniflare({ script: text, modules: true, compatibilityDate, port: 0 });
   origin = await miniflare.ready;

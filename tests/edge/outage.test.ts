@@ -1,12 +1,13 @@
 /** A store that goes and comes back, as seen by a Worker in real workerd, where all that a request began ends with it. */
 
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Miniflare } from 'miniflare';
 import { delay } from 'spillway-testkit';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { UpstashServer } from 'spillway-testkit/upstash';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { bundleForWorker } from './bundle.js';
 
 /** Of requests, not of waiting: two cores may be busy with other tests. */
 const WITHIN_MS = 1_000;
@@ -28,7 +29,7 @@ describe.skipIf(redisProgram === null)('a Worker whose store goes and comes back
     server = await startServer();
     redis = new Redis(server.port);
     http = await UpstashServer.start(redis);
-    const { text } = await bundleForWorker('outage-worker.js');
+    const { text } = await bundleForWorker(join(import.meta.dirname, 'outage-worker.js'));
     miniflare = new Miniflare({
       script: text,
       modules: true,

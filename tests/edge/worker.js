@@ -14,7 +14,7 @@ const noted = rateLimit({
   limit: 1000,
   window: '1h',
   key: 'all',
-  refundIf: (outcome) => outcomes.push(outcome) < 0,
+  refundIf: (_, outcome) => outcomes.push(outcome) < 0,
 });
 const one = concurrencyLimit({ name: 'one', limit: 1, lease: '1s', key: 'all' });
 const front = spillway(rateLimit({ name: 'address', limit: 3, window: '1h' }), {

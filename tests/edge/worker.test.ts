@@ -1,9 +1,10 @@
 /** Limits in real workerd: what a Worker may not do, who its clients are, and permits that end with streams. */
 
 import http from 'node:http';
+import { join } from 'node:path';
 import { Miniflare } from 'miniflare';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundleForWorker } from './bundle.js';
 
 // Workers are told of a client that goes away by the stream; by the request's signal too if they ask for it.
 const TELLING = [
@@ -16,7 +17,7 @@ describe.each(TELLING)('a Worker that is told of clients that go away $how', ({ 
   let origin: URL;
 
   beforeAll(async () => {
-    const { text } = await bundleForWorker('worker.js');
+    const { text } = await bundleForWorker(join(import.meta.dirname, 'worker.js'));
     miniflare = new Miniflare({
       script: text,
       modules: true,
@@ -118,7 +119,7 @@ describe.each(TELLING)('a Worker that is told of clients that go away $how', ({ 
 });
 
 it('needs nothing of Node, and no process', async () => {
-  const { text, external } = await bundleForWorker('worker.js');
+  const { text, external } = await bundleForWorker(join(import.meta.dirname, 'worker.js'));
   expect(external).toEqual([]);
   // Hono's way over node:http is in the bundle too; no Worker goes it.
   const common = text.replace('{ Buffer: host } = globalThis', '');

@@ -105,7 +105,7 @@ it('a fleet is that of its object, and names no limiter that it is not', () => {
 });
 
 it('refunds are of the count that was charged', () => {
-  const limiter = rateLimit({ ...three, limit: 1, refundIf: ({ status }) => status === 200 });
+  const limiter = rateLimit({ ...three, limit: 1, refundIf: (_, { status }) => status === 200 });
   const [one, other] = [createGuard(limiter), createGuard(limiter)];
   const first = admit(one);
   expect(admit(other).allowed).toBe(false);

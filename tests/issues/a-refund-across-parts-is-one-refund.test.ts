@@ -21,7 +21,7 @@ describe.each([
   ['while the breaker is open', { failures: 1 }],
 ])('%s', (_, breaker) => {
   it('requests that are given back earn nothing for others', async () => {
-    const refundIf = ({ status }: { status?: number }) => status === 400;
+    const refundIf = (_: unknown, { status }: { status?: number }) => status === 400;
     const limit = (name: string, key: string, units: number) =>
       rateLimit({ name, limit: units, window: '1h', key, refundIf });
     const options = { store: halfDown(), breaker, denialCache: false, logger: false as const };

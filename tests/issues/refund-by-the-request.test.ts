@@ -1,17 +1,27 @@
 /** Whether a request is refunded may depend on what its handler found out, of which the status says nothing. */
 
+import type { ExecutionContext } from '@nestjs/common';
 import { createGuard, type LimitRequest, memoryStore, rateLimit as plain } from '@spillway/core';
-import { rateLimit, spillway } from '@spillway/express';
+import * as forExpress from '@spillway/express';
+import * as forFastify from '@spillway/fastify';
+import * as forHono from '@spillway/hono';
+import * as forKoa from '@spillway/koa';
+import * as forNest from '@spillway/nestjs';
 import express from 'express';
+import type { FastifyRequest } from 'fastify';
+import type { Context } from 'hono';
+import type { Context as KoaContext } from 'koa';
 import { serveListener } from 'spillway-testkit/http';
-import { expect, it } from 'vitest';
+import { expect, expectTypeOf, it } from 'vitest';
+
+const { rateLimit, spillway } = forExpress;
 
 it('gives refundIf the request that was judged, with the store at once and later', async () => {
   const memory = memoryStore();
   const later = { sync: false, apply: async (steps: never) => memory.apply(steps) } as const;
   for (const store of [memoryStore(), later]) {
     const seen: LimitRequest[] = [];
-    const refundIf = (_: unknown, request: LimitRequest) => seen.push(request) > 0;
+    const refundIf = (request: LimitRequest) => seen.push(request) > 0;
     const guard = createGuard(plain({ name: 'a', limit: 1, window: '1h', refundIf }), { store });
     const request = {
       method: 'POST',
@@ -33,7 +43,7 @@ it('counts only logins that a handler says have failed, whatever status they hav
     name: 'failed-logins',
     limit: 2,
     window: '1h',
-    refundIf: (_outcome, { raw }) => raw.res?.locals['loggedIn'] === true,
+    refundIf: ({ raw }) => raw.res?.locals['loggedIn'] === true,
   });
   const app = express();
   app.post('/login', spillway(failures), (req, res) => {
@@ -47,4 +57,33 @@ it('counts only logins that a handler says have failed, whatever status they hav
   expect([await login('wrong'), await login('wrong'), await login('wrong')]).toEqual([
     200, 200, 429,
   ]);
+});
+
+it('gives refundIf the request of the framework with its own type', () => {
+  const two = { limit: 2, window: '1h' } as const;
+  const limiters = [
+    forExpress.rateLimit({
+      ...two,
+      refundIf: ({ raw }) => expectTypeOf(raw).toEqualTypeOf<express.Request>(),
+    }),
+    forKoa.rateLimit({
+      ...two,
+      refundIf: ({ raw }) => expectTypeOf(raw).toEqualTypeOf<KoaContext>(),
+    }),
+    forHono.rateLimit({
+      ...two,
+      refundIf: ({ raw }) => expectTypeOf(raw).toEqualTypeOf<Context>(),
+    }),
+    forFastify.rateLimit({
+      ...two,
+      refundIf: ({ raw }) => expectTypeOf(raw).toEqualTypeOf<FastifyRequest>(),
+    }),
+    forNest.rateLimit({
+      ...two,
+      refundIf: ({ raw }) => expectTypeOf(raw).toEqualTypeOf<ExecutionContext>(),
+    }),
+    // @ts-expect-error: the request has no status, the outcome has
+    forExpress.rateLimit({ ...two, refundIf: ({ status }) => status === 200 }),
+  ];
+  for (const { finish } of limiters) expect(finish).toBeTypeOf('function');
 });

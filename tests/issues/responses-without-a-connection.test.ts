@@ -82,7 +82,7 @@ describe.each(WORLDS)('$framework under $world, with a store that $store', (name
   });
 
   it('gives back what is refunded, and the outcome is that of a request that was answered', async () => {
-    const refundIf = ({ status, aborted }: forExpress.RequestOutcome) =>
+    const refundIf = (_: unknown, { status, aborted }: forExpress.RequestOutcome) =>
       status === 200 && aborted === false;
     const { visit } = setUp(rateLimit({ name: 'r', limit: 2, window: '1h', key: 'all', refundIf }));
     expect(await statuses(visit, 5)).toEqual([200, 200, 200, 200, 200]);

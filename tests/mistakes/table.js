@@ -118,7 +118,7 @@ export const THROWN = [
     has(
       'rateLimit()',
       'colour',
-      'it has algorithm, burst, cost, defaultLimit, key, limit, localShare, mode, name, onStoreError, refundIf, share, window',
+      'it has algorithm, anchor, burst, cost, defaultLimit, key, limit, localShare, mode, name, onStoreError, refundIf, share, window',
     ),
   ),
   guard('UNKNOWN_OPTION', { onRefuse: none }, (world) =>
@@ -237,17 +237,22 @@ export const THROWN = [
   guard(
     'HEADERS_UNSUPPORTED_DRAFT',
     { headers: ['draft-8'] },
-    "headers must be a list of 'draft-11' and 'legacy', got \"draft-8\" (SPW_OPTION_INVALID)",
+    "headers must be a list of 'draft-11' or 'draft-6', and 'legacy', got \"draft-8\" (SPW_OPTION_INVALID)",
+  ),
+  guard(
+    '',
+    { headers: ['draft-11', 'draft-6'] },
+    "headers must be a list with one of 'draft-11' and 'draft-6', not both, got draft-11,draft-6 (SPW_OPTION_INVALID)",
   ),
   guard(
     'HEADERS_UNSUPPORTED_DRAFT',
     { headers: 'legacy' },
-    "headers must be a list of 'draft-11' and 'legacy', got \"legacy\" (SPW_OPTION_INVALID)",
+    "headers must be a list of 'draft-11' or 'draft-6', and 'legacy', got \"legacy\" (SPW_OPTION_INVALID)",
   ),
   guard(
     'HEADERS_UNSUPPORTED_DRAFT',
     { headers: true },
-    "headers must be a list of 'draft-11' and 'legacy', got true (SPW_OPTION_INVALID)",
+    "headers must be a list of 'draft-11' or 'draft-6', and 'legacy', got true (SPW_OPTION_INVALID)",
   ),
   guard(
     'IPV6_SUBNET',

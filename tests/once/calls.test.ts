@@ -20,7 +20,14 @@ async function setUp() {
     [
       idempotency({ scope: key }),
       concurrencyLimit({ name: 'at-once', limit: 9, key }),
-      rateLimit({ name: 'second', limit: 9, window: '1s', burst: 1_000, key }),
+      rateLimit({
+        name: 'second',
+        limit: 9,
+        window: '1s',
+        burst: 1_000,
+        key,
+        refundIf: () => true,
+      }),
       rateLimit({ name: 'hour', limit: 9_000, window: '1h', key }),
     ],
     { store: redisStore(redis), storeTimeout: '5s' },
@@ -36,26 +43,39 @@ async function setUp() {
     const response = await fetch(`http://127.0.0.1:${port}/charges`, init);
     return `${response.status} ${await response.text()}`;
   };
-  const scripts = async (): Promise<number> => {
-    const stats = await redis.info('commandstats');
-    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-  };
-  return { redis, post, scripts };
+  return { redis, post };
+}
+
+/** From now on, of each script call on the server, the limiters of its keys; `value` for a kept answer. */
+async function callsOn(redis: Redis): Promise<readonly string[]> {
+  const monitor = await redis.monitor();
+  onTestFinished(() => monitor.disconnect());
+  const calls: string[] = [];
+  monitor.on('monitor', (_time: string, [command = '', , count, ...args]: string[]) => {
+    if (!/^evalsha$/i.test(command)) return;
+    const keys = args.slice(0, Number(count));
+    calls.push(keys.map((key) => (/}v#/.test(key) ? 'value' : key.split('}')[1])).join());
+  });
+  return calls;
 }
 
 describe.skipIf(redisProgram === null)(
   'the script calls of a request with an idempotency key',
   () => {
-    it('are one to admit it, one for its answer, and one for all that ends', async () => {
-      const { post, scripts } = await setUp();
-      await post('warm-up'); // loads the scripts
-      await post('warm-up');
-      await until(async () => (await scripts()) >= 5);
-      const before = await scripts();
+    it('are one to admit it with three limits, one to keep its answer, and then one for all that ends', async () => {
+      const { redis, post } = await setUp();
+      await post('warm-up'); // Redis learns the scripts
+      await until(async () => (await post('warm-up')) === '200 done');
+      await until(async () => (await redis.zcard('spw:{ada}at-once}p')) === 0);
+      const calls = await callsOn(redis);
       expect(await post('key-1')).toBe('200 done');
-      await until(async () => (await scripts()) === before + 3);
+      await until(() => calls.length === 3);
+      const all = 'once,at-once,second,hour';
+      const ends = 'once,at-once,second'; // the answer is there, a permit and a refund
+      expect(calls).toEqual([all, 'value', ends]);
       expect(await post('key-1')).toBe('200 done');
-      expect(await scripts()).toBe(before + 5); // one to ask, one for the answer
+      await until(() => calls.length === 5);
+      expect(calls.slice(3)).toEqual([all, 'value']);
     });
 
     it('leave nothing behind but the claim, the answer and the counts', async () => {

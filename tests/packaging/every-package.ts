@@ -89,6 +89,12 @@ async function main(load) {
   } catch (error) {
     answers.redis = error instanceof core.SpillwayError;
   }
+  const { durableObjectStore } = await load('@spillway/cloudflare');
+  try {
+    durableObjectStore(undefined);
+  } catch (error) {
+    answers.cloudflare = error instanceof core.SpillwayError;
+  }
   answers.loaded = [];
   for (const name of ['conformance', 'opentelemetry', 'prometheus']) {
     const names = Object.keys(await load('@spillway/' + name));
@@ -117,5 +123,6 @@ export const ANSWERS = {
   nest: SERVED,
   isOneCore: true,
   redis: true,
+  cloudflare: true,
   loaded: ['conformance', 'opentelemetry', 'prometheus'],
 };

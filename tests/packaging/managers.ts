@@ -76,19 +76,20 @@ export interface App {
   remove(): void;
 }
 
-/** An app with these files, and with what it wants installed. */
+/** An app with these files, and with what it wants installed; of ours it may name only some itself. */
 export async function install(
   manager: Manager,
   ours: Wanted,
   others: Wanted,
   files: Readonly<Record<string, string>>,
+  named: readonly string[] = Object.keys(ours),
 ): Promise<App> {
   const dir = mkdtempSync(join(tmpdir(), 'spillway-app-'));
   const registry = (await execute('npm', ['config', 'get', 'registry'], ROOT)).trim();
   const manifest = {
     name: 'app',
     private: true,
-    dependencies: { ...others, ...ours },
+    dependencies: { ...others, ...Object.fromEntries(named.map((name) => [name, ours[name]])) },
     ...manager.overrides?.(ours),
   };
   const written = {

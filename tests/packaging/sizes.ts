@@ -44,6 +44,10 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   'a Worker: @spillway/hono, Redis over HTTP': `import { rateLimit, spillway } from '@spillway/hono';
     import { fromUpstash, redisStore } from '@spillway/redis';
     export default (redis) => spillway(${LIMIT}, { store: redisStore(fromUpstash(redis)) });`,
+  'a Worker: @spillway/hono, Durable Objects': `import { rateLimit, spillway } from '@spillway/hono';
+    import { durableObjectStore } from '@spillway/cloudflare';
+    export { RateLimitObject } from '@spillway/cloudflare';
+    export default (env) => spillway(${LIMIT}, { store: durableObjectStore(env.LIMITS) });`,
 };
 
 /** Bytes of the bundle of a program, minified, and compressed by gzip as well as it can. */

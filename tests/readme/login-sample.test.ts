@@ -10,7 +10,10 @@ import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findSnippets } from './snippets.js';
 
-const samples = findSnippets().filter(({ code }) => code.includes("name: 'failed-logins'"));
+/** Those for Express; of the other frameworks, the sentences that all adapters share say the same. */
+const samples = findSnippets().filter(
+  ({ code }) => code.includes("name: 'failed-logins'") && code.includes("'@spillway/express'"),
+);
 /** As it says: five failures in a quarter of an hour. */
 const LIMIT = 5;
 

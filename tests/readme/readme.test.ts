@@ -10,6 +10,15 @@ import { findSnippets, ROOT, type Snippet, snippetsIn } from './snippets.js';
 const PRELUDE = `
 declare const app: import('express').Express;
 declare const redis: import('ioredis').Redis;
+declare const env: WorkerEnv;
+interface WorkerEnv {
+  LIMITS: import('@spillway/cloudflare').ObjectNamespace;
+  FLOOD: import('@spillway/cloudflare').RateLimitBinding;
+  FLOOD_ADDRESS: import('@spillway/cloudflare').RateLimitBinding;
+}
+declare module 'cloudflare:workers' {
+  export const env: WorkerEnv;
+}
 /** What authentication, such as Passport, leaves with a request. */
 declare namespace Express {
   interface Request { user?: { id: string; plan: string } }

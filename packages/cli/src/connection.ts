@@ -3,12 +3,14 @@
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { deadline } from './deadline.js';
-import { databaseOf, hostOf, portOf, redisUrl } from './redis-url.js';
+import { databaseOf, type RedisPlace, redisPlace } from './redis-url.js';
+import { UsageError } from './usage-error.js';
 
 /** The options that every command has. */
 export interface CommonOptions {
   readonly redis?: string | undefined;
   readonly cluster?: true | undefined;
+  readonly sentinelMaster?: string | undefined;
   readonly prefix?: string | undefined;
   readonly json?: true | undefined;
 }
@@ -23,9 +25,14 @@ interface ConnectionOptions extends CommonOptions {
 /** The time that a command has, with the connection. */
 const DEADLINE_MS = 5_000;
 
+/** What names begin with if nobody says otherwise: the default of `redisStore`. */
+const DEFAULT_PREFIX = 'spw:';
+
 interface Connection {
+  readonly client: Redis | Cluster;
   readonly control: RedisControl;
   readonly store: RedisStore;
+  readonly prefix: string;
 }
 
 /**
@@ -38,11 +45,13 @@ export async function connected<Value>(
   options: ConnectionOptions,
   use: (connection: Connection) => Promise<Value>,
 ): Promise<Value> {
-  const url = redisUrl(options.redis ?? process.env['REDIS_URL']);
+  const sentinelMaster = sentinelMasterIn(options);
+  const url = options.redis ?? process.env['REDIS_URL'];
+  const place = redisPlace(url, sentinelMaster === undefined ? 6379 : 26379);
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
-  const { prefix } = options;
-  const { client, firstError } = clientFor(url, options);
-  const time = deadline(DEADLINE_MS, tooLate(url, options));
+  const { prefix = DEFAULT_PREFIX } = options;
+  const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
+  const time = deadline(DEADLINE_MS, tooLate(place, options));
   try {
     // Made before the connection: a wrong option is told whether Redis is there or not.
     const control = redisControl(client, { hashKeys, prefix });
@@ -57,10 +66,10 @@ export async function connected<Value>(
       },
     });
     const connecting = client.connect().catch((error: Error) => {
-      throw unreachable(url, firstError() ?? error);
+      throw unreachable(place, sentinelMaster, firstError() ?? error);
     });
     await time.keep(connecting);
-    const work = use({ control, store });
+    const work = use({ client, control, store, prefix });
     return await (options.patient ? work : time.keep(work));
   } finally {
     time.end();
@@ -68,26 +77,53 @@ export async function connected<Value>(
   }
 }
 
-function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
+/** What the environment says goes with the address in the environment. */
+function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | undefined {
+  if (sentinelMaster !== undefined || redis !== undefined) return sentinelMaster;
+  return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
+}
+
+function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: ConnectionOptions) {
+  const { url, at } = place;
+  if (cluster && sentinelMaster !== undefined) {
+    throw new UsageError(
+      'a Redis is a Cluster or behind sentinels: give --cluster or --sentinel-master',
+    );
+  }
+  if (at.length > 1 && sentinelMaster === undefined) {
+    throw new UsageError('several addresses are those of sentinels: add --sentinel-master <name>');
+  }
   const retryStrategy = patient ? () => 250 : () => null;
+  const isSafe = url.protocol === 'rediss:';
   const options = {
     lazyConnect: true,
     connectTimeout: 5_000,
     maxRetriesPerRequest: 0,
     // A server that hangs does not answer QUIT: the process must not wait for that.
     disconnectTimeout: 100,
-    ...(url.protocol === 'rediss:' && { tls: {} }),
+    ...(isSafe && { tls: {} }),
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
     ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
   };
-  const at = { host: hostOf(url), port: portOf(url) };
-  const client = cluster
-    ? new Cluster([at], {
+  const [node] = at as [RedisPlace['at'][number]];
+  const single = { ...options, db: databaseOf(url), retryStrategy };
+  const clients = {
+    node: () => new Redis({ ...single, ...node }),
+    cluster: () =>
+      new Cluster([node], {
         lazyConnect: true,
         clusterRetryStrategy: retryStrategy,
         redisOptions: options,
-      })
-    : new Redis({ ...options, ...at, db: databaseOf(url), retryStrategy });
+      }),
+    sentinels: () =>
+      new Redis({
+        ...single,
+        ...sentinelOptions(place, sentinelMaster, isSafe),
+        sentinelRetryStrategy: retryStrategy,
+      }),
+  };
+  const client =
+    clients[sentinelMaster !== undefined ? 'sentinels' : cluster ? 'cluster' : 'node']();
   let first: Error | undefined;
   // The command reports the error itself. Without a listener the client would print it.
   client.on('error', (error: Error) => {
@@ -96,16 +132,44 @@ function clientFor(url: URL, { cluster, patient }: ConnectionOptions) {
   return { client, firstError: () => first };
 }
 
-/** The address and the reason, without user and password. */
-function unreachable(url: URL, error: Error & { code?: string }): Error {
-  const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code ?? error.name;
-  return new Error(`no connection to Redis at ${url.hostname}:${portOf(url)}: ${why}`);
+/** User and password in the address are those of Redis: sentinels have their own. */
+function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
+  const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
+    process.env;
+  return {
+    sentinels: at,
+    name,
+    ...(username && { sentinelUsername: username }),
+    ...(password && { sentinelPassword: password }),
+    ...(isSafe && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+  };
 }
 
-function tooLate(url: URL, { isChange }: ConnectionOptions): Error {
-  const silent = `Redis at ${url.hostname}:${portOf(url)} did not answer within ${DEADLINE_MS / 1000} s`;
+/** The address and the reason, without user and password. */
+function unreachable(
+  place: RedisPlace,
+  sentinelMaster: string | undefined,
+  error: Error & { code?: string },
+): Error {
+  const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code;
+  if (sentinelMaster === undefined) {
+    return new Error(`no connection to Redis at ${nameOf(place)}: ${why ?? error.name}`);
+  }
+  return new Error(
+    `no connection to the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}: ` +
+      (why ?? 'no sentinel answers, or none knows that name'),
+  );
+}
+
+function tooLate(place: RedisPlace, { isChange }: ConnectionOptions): Error {
+  const silent = `Redis at ${nameOf(place)} did not answer within ${DEADLINE_MS / 1000} s`;
   if (!isChange) return new Error(silent);
   return new Error(
     `${silent}: the change may not have been made, or be made when Redis goes on. Look with status`,
   );
+}
+
+function nameOf({ at }: RedisPlace): string {
+  const hostIn = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+  return at.map(({ host, port }) => `${hostIn(host)}:${port}`).join(', ');
 }

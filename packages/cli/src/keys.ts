@@ -1,9 +1,10 @@
 /** Keys as people write them, and the command that resets the count of a key. */
 
-import { canonicalAddress } from '@spillway/core';
-import { makeRule } from '@spillway/core/store';
+import { type Algorithm, canonicalAddress, type LiveLimits, type Step } from '@spillway/core';
+import { type DeclaredNumbers, makeRule, type Rule } from '@spillway/core/store';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
+import { liveOf } from './in-force.js';
 import { type AnywayOption, limitersNamed } from './known.js';
 import { print } from './output.js';
 import { UsageError } from './usage-error.js';
@@ -21,8 +22,23 @@ interface ResetOptions extends CommonOptions, KeyOptions, AnywayOption {
 const DONE_UNKNOWN =
   'Processes forget that they refused the key. Its counts may not have been found: no process has announced the limiter.';
 
+/** The store finds the counts of a key that are noted, so the numbers of the rule make no difference. */
+const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
+
+const RATES: readonly Algorithm[] = [
+  'token-bucket',
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+];
+
 /** The mark by which limiters tell addresses from other keys. */
 const ADDRESS_MARK = '@';
+
+/** Whether a command that may be about all keys is about one. */
+export function namesKey({ key, address }: KeyOptions & { readonly key?: string }): boolean {
+  return key !== undefined || address !== undefined;
+}
 
 /**
  * The key that a limiter counts.
@@ -39,6 +55,29 @@ export function keyFrom(key: string | undefined, { address, ipv6Prefix }: KeyOpt
   return ADDRESS_MARK + canonical;
 }
 
+function resetOf(limiter: string, key: string, rule: Rule): Step {
+  return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
+}
+
+/** A key with numbers of its own may be counted under a code that is not noted, for only so many are. */
+function rulesOfKey(
+  declared: readonly DeclaredNumbers[],
+  limits: LiveLimits | undefined,
+): readonly Rule[] {
+  return limits ? declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits))) : [];
+}
+
+/** None for what is no rate, or of a later release. */
+function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
+  // A window that begins with a key's first charge has its anchor behind the name.
+  const [name = '', anchor] = algorithm.split(', ');
+  if (windowMs === undefined || !(RATES as readonly string[]).includes(name)) return [];
+  const windowUs = windowMs * 1000;
+  return [
+    makeRule(name as Algorithm, limit, windowUs, burst, anchor as 'first-request' | undefined),
+  ];
+}
+
 /** Forgets a count in Redis, and makes every process forget that it refused the key. */
 export function reset(
   limiter: string,
@@ -50,13 +89,11 @@ export function reset(
   return connected({ ...options, isChange: true }, async ({ control, store }) => {
     const named = await limitersNamed(control, limiter, options);
     const isKnown = named !== undefined && named.length > 0;
-    const limiters = isKnown ? named.map(({ name }) => name) : [limiter];
-    // The store finds all counts of the key, so the numbers of the rule make no difference.
-    const rule = makeRule('fixed-window', 1, 1_000_000);
-    for (const name of limiters) {
-      await store.apply([
-        { op: 'reset', limiter: name, key: counted, rule, cost: 1, binding: true },
-      ]);
+    const limiters = isKnown ? named : [{ name: limiter, declared: [] }];
+    await control.refresh(); // for the limits of the key
+    for (const { name, declared } of limiters) {
+      const rules = [ANY_RULE, ...rulesOfKey(declared, control.limitsOf?.(name, counted))];
+      await store.apply(rules.map((rule) => resetOf(name, counted, rule)));
     }
     await control.forget(limiter, counted, note);
     if (options.json) print(JSON.stringify({ reset: { limiter, key: counted, isKnown } }));

@@ -1,9 +1,11 @@
 /** The table of announced limiters, for people. */
 
+import type { Override } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
-import type { KnownLimiter } from '@spillway/redis';
-import { table } from './output.js';
+import type { Follower, KnownLimiter } from '@spillway/redis';
+import { type Followed, followedBy, type InForce, inForce, isShaper } from './in-force.js';
 import { plain } from './plain.js';
+import { table } from './table.js';
 
 const UNITS = [
   [86_400_000, 'd'],
@@ -12,26 +14,69 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-export function limitersTable(limiters: readonly KnownLimiter[]): string {
-  const rows = limiters.map(({ name, declared, isFollowed }) => [
-    plain(name),
-    declared.map(numbersOf).join('; or ') || 'no count',
-    isFollowed ? 'yes' : 'no',
-  ]);
-  return table(['LIMITER', 'DECLARED', 'FOLLOWS CHANGES'], rows);
+/** @param followers undefined if they cannot be read */
+export function limitersTable(
+  limiters: readonly KnownLimiter[],
+  overrides: readonly Override[],
+  followers: readonly Follower[] | undefined,
+): string {
+  const rows = limiters.map((limiter) => {
+    const own = inForce(limiter, overrides);
+    return [
+      plain(limiter.name),
+      isShaper(limiter) ? 'has none' : modeText(own),
+      numbersText(limiter, own),
+      own.keys === 0 ? '' : `${own.keys}`,
+      followers ? followedText(followedBy(limiter.name, followers), limiter.isFollowed) : '?',
+    ];
+  });
+  return table(['LIMITER', 'MODE', 'IN FORCE', 'KEYS', 'PROCESSES'], rows);
+}
+
+/** The mode and the share, and where they come from if that is `*`. */
+function modeText({ mode, share }: InForce): string {
+  const parts = [
+    mode ? `${mode.value}${from(mode)}` : 'as declared',
+    ...(share ? [`for ${Number((share.value * 100).toPrecision(6))}% of keys${from(share)}`] : []),
+  ];
+  return parts.join(', ');
+}
+
+function from({ limiter }: Override): string {
+  return limiter === '*' ? ' (by *)' : '';
+}
+
+/** The numbers that count, and behind them what they replace. */
+function numbersText({ declared }: KnownLimiter, { numbers, limits }: InForce): string {
+  const texts = numbers.map((own, at) => {
+    const before = declared[at] as DeclaredNumbers;
+    const isChanged = limits && numbersOf(own) !== numbersOf(before);
+    return `${numbersOf(own)}${isChanged ? `, declared ${rateOf(before)}${from(limits)}` : ''}`;
+  });
+  return texts.join('; or ') || 'no count';
+}
+
+function followedText({ following, of }: Followed, isAnnounced: boolean): string {
+  if (of > 0) return `${following} of ${of} follow`;
+  return isAnnounced ? 'none runs' : 'no control';
 }
 
 function numbersOf(numbers: DeclaredNumbers): string {
-  const { algorithm, limit, windowMs, burst, open, leaseMs, keepMs, maxWaitMs } = numbers;
+  const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
-    windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`,
-    ...(burst === undefined ? [] : [`burst ${burst}`]),
+    rateOf(numbers),
     ...(open === undefined ? [] : [`${open} if not critical`]),
     ...(leaseMs === undefined ? [] : [`lease ${durationOf(leaseMs)}`]),
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
   return plain(`${parts.join(', ')} (${algorithm})`);
+}
+
+/** The numbers that can be set live. */
+function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
+  const rate = windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`;
+  return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
 /** The duration as a declaration would write it, in the largest unit that divides it. */

@@ -1,8 +1,8 @@
 /** Prints an idempotency key. */
 
 import type { IdempotencyKeyState } from '@spillway/core/store';
-import { untilOf } from './output.js';
 import { plain } from './plain.js';
+import { untilOf } from './table.js';
 
 /** How a body was compared: see the notes of finished claims. */
 const KINDS = { r: 'its bytes', p: 'what a parser made of it', o: 'parts that the app chose' };

@@ -2,35 +2,37 @@
 
 import { UsageError } from './usage-error.js';
 
+/** Where Redis is: the URL, with the first of the addresses in it, and all of them. */
+export interface RedisPlace {
+  readonly url: URL;
+  /** More than one for sentinels. */
+  readonly at: readonly { readonly host: string; readonly port: number }[];
+}
+
 /**
- * The address of Redis.
+ * The address of Redis, or the addresses of sentinels.
  *
+ * @param usualPort where an address has none
  * @throws UsageError without the text, which may contain a password
  */
-export function redisUrl(text: string | undefined): URL {
+export function redisPlace(text: string | undefined, usualPort: number): RedisPlace {
   if (text === undefined || text === '') {
     throw new UsageError(
       'which Redis? Set REDIS_URL, or say --redis redis://host:6379 (a password is better kept in REDIS_URL: others see arguments)',
     );
   }
-  let url: URL | undefined;
-  try {
-    url = new URL(text);
-  } catch {
-    // Reported below.
+  // As other clients write several: redis://user:password@a:26379,b:26379/0
+  const [, head = '', hosts = '', tail = ''] =
+    /^(\w+:\/\/(?:[^/]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const urls = hosts.split(',').map((host) => urlOf(`${head}${host}${tail}`));
+  const [url] = urls;
+  if (url && urls.every((one) => one !== undefined)) {
+    const at = urls.map((one) => ({ host: hostOf(one), port: Number(one.port || usualPort) }));
+    return { url, at };
   }
-  if (url && /^rediss?:$/.test(url.protocol) && url.hostname !== '') return url;
   throw new UsageError(
     'the address of Redis must be like redis://user:password@host:6379/0 (rediss: with TLS)',
   );
-}
-
-export function portOf(url: URL): number {
-  return Number(url.port || '6379');
-}
-
-export function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 /** @throws UsageError */
@@ -38,4 +40,17 @@ export function databaseOf(url: URL): number {
   const database = Number(url.pathname.slice(1) || '0');
   if (Number.isSafeInteger(database) && database >= 0) return database;
   throw new UsageError('the database in the address of Redis must be a number, as in /0');
+}
+
+function urlOf(text: string): URL | undefined {
+  try {
+    const url = new URL(text);
+    return /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }

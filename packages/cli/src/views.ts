@@ -2,8 +2,10 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change, Override } from '@spillway/core';
-import type { KnownLimiter, RedisControl } from '@spillway/redis';
+import type { Follower, KnownLimiter, RedisControl } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
+import { followersOf } from './followers.js';
+import { followedBy, inForce } from './in-force.js';
 import { announced, EVERY, namesNear, unknownLine } from './known.js';
 import { limitersTable } from './limiters-table.js';
 import { changeLine, changesTable, overridesTable, print, printError } from './output.js';
@@ -22,23 +24,41 @@ export function status(
     const known = await announced(control);
     const ofIt = (one: { readonly limiter: string }): boolean =>
       limiter === undefined || one.limiter === limiter;
-    const overrides = (await control.list()).filter(ofIt);
+    const standing = await control.list();
+    const overrides = standing.filter(ofIt);
     const all = (await control.history()).filter(ofIt);
     const changes = all.slice(0, Number(options.changes));
     const limiters = known?.filter(({ name }) => limiter === undefined || name === limiter);
+    const followers = await followersOf(control);
     const unannounced = known && notAmong(known, overrides);
     if (options.json) {
-      const names = { limiters: limiters ?? null, unannounced: unannounced ?? null };
+      const shown = limiters?.map((one) => limiterJson(one, standing, followers));
+      const names = { limiters: shown ?? null, unannounced: unannounced ?? null };
       return print(JSON.stringify({ overrides, changes, ...names }));
     }
     print(overridesTable(overrides, Date.now()));
     for (const name of unannounced ?? []) print(unknownLine(name, namesNear(name, known ?? [])));
-    if (limiters && limiters.length > 0) print(`\nLimiters:\n${limitersTable(limiters)}`);
-    else if (known && limiter !== undefined && overrides.length === 0) {
+    if (limiters && limiters.length > 0) {
+      print(`\nLimiters:\n${limitersTable(limiters, standing, followers)}`);
+    } else if (known && limiter !== undefined && overrides.length === 0) {
       print(unknownLine(limiter, namesNear(limiter, known)));
     }
     if (changes.length > 0) print(`\nLatest changes:\n${changesTable(changes)}`);
   });
+}
+
+/** What is known of a limiter, what counts for it now, and who follows; null where nobody can tell. */
+function limiterJson(
+  limiter: KnownLimiter,
+  overrides: readonly Override[],
+  followers: readonly Follower[] | undefined,
+): object {
+  const { mode, share, limits, numbers, keys } = inForce(limiter, overrides);
+  const value = (one: Override | null): object | null =>
+    one && { value: one.value, from: one.limiter };
+  const own = { mode: value(mode), share: value(share), limits: value(limits), numbers, keys };
+  const followed = followers ? followedBy(limiter.name, followers) : null;
+  return { ...limiter, inForce: own, followed };
 }
 
 /** Names with something set that no process has announced. */

@@ -30,11 +30,43 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         ['limits', 'api', '--limit', 'x', ...because],
         /from 1 to 1,000,000,000/,
       ],
-      ['no limit is given', ['limits', 'api', ...because], /a limit, a window or a burst/],
+      [
+        'no limit is given',
+        ['limits', 'api', ...because],
+        /a limit, a window, a burst or a factor/,
+      ],
+      ['a factor is none', ['limits', 'api', '--factor', 'two', ...because], /like 2, 0.5 or 150%/],
+      ['a factor is 0', ['limits', 'api', '--factor', '0', ...because], /above 0/],
+      [
+        'a factor stands beside a limit',
+        ['limits', 'api', '--factor', '2', '--limit', '5', ...because],
+        /without limit, window and burst/,
+      ],
+      [
+        'a limit is for all limiters',
+        ['limits', '*', '--limit', '5', ...because],
+        /a factor, or set for one/,
+      ],
+      [
+        'a key is given twice',
+        ['limits', 'api', '--limit', '5', '--key', 'a', '--address', '::1', ...because],
+        /either <key> or --address/,
+      ],
+      [
+        'a part of a key is unknown',
+        ['clear', 'api', '--key', 'a', '--only', 'mode', ...because],
+        /ruling, limits/,
+      ],
       ['a share is above 1', ['share', 'api', '150%', ...because], /from 0 to 1/],
       ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
       ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
       ['a command is unknown', ['stats'], /Did you mean status/],
+      ['sentinels have no name', ['status', '--redis', 'redis://a,b'], /--sentinel-master/],
+      [
+        'a cluster has sentinels',
+        ['status', '--cluster', '--sentinel-master', 'main'],
+        /--cluster or --sentinel-master/,
+      ],
       ['a prefix is none', ['status', '--prefix', 'a{b}'], /prefix must be 1 to 32 of/],
       [
         'a limiter has no such name',
@@ -48,7 +80,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       expect(await redis().keys('*')).toEqual([LIMITERS]);
       const inJson = await spillway([...args, '--json']);
       expect(inJson.code).toBe(2);
-      expect(JSON.parse(inJson.err).error.message).toMatch(/./);
+      const { message } = JSON.parse(inJson.err).error;
+      expect(message).toMatch(/./);
+      expect(message).not.toMatch(/^error/);
     });
 
     it('an error of ours leads to its heading in the documentation', async () => {

@@ -2,16 +2,17 @@
 
 import { createLimiter } from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
+import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { because, commandOnRedis } from './command.js';
+import { because, commandOnRedis, PASSWORD } from './command.js';
 
 const LIMITERS = 'spw:{%control}limiters';
 /** How long a test waits for what must come soon. */
 const soon = { timeout: 10_000, interval: 10 };
 
 describe.skipIf(redisProgram === null)('spillway', () => {
-  const { redis, spillway, json, announce } = commandOnRedis();
+  const { redis, port, spillway, json, announce } = commandOnRedis();
 
   describe('refuses a name that no process has announced', () => {
     it.each([
@@ -21,7 +22,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [['clear', 'per_key', ...because]],
       [['block', 'per_key', 'eve', ...because]],
       [['allow', 'per_key', 'eve', ...because]],
-      [['unrule', 'per_key', 'eve', ...because]],
+      [['unblock', 'per_key', 'eve', ...because]],
+      [['limits', 'per_key', '--key', 'eve', '--factor', '2', ...because]],
+      [['clear', 'per_key', '--key', 'eve', ...because]],
       [['reset', 'per_key', 'eve']],
     ])('%j, and says which there are, nearest first; not with --anyway', async (args) => {
       await announce('logins', 'api', 'per-key', 'per-ip');
@@ -83,6 +86,33 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(await remaining()).toEqual(full);
   });
 
+  it('resets a key in what it counts under numbers of its own, noted or not', async () => {
+    // Ends with the test: what it would announce later is none of the next one's.
+    const client = new Redis({ port: port(), password: PASSWORD });
+    const control = redisControl(client);
+    onTestFinished(() => client.disconnect());
+    onTestFinished(() => control.close());
+    const limiter = createLimiter(
+      { name: 'api', limit: 1, window: '1h' },
+      { store: redisStore(client), control, denialCache: false },
+    );
+    await limiter.consume('ada');
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    // A burst makes another count. More of them than are noted: those that end last.
+    const bursts = [500, ...Array.from({ length: 70 }, (_, i) => 1_000 + i)];
+    for (const burst of bursts) {
+      await control.limitKey('api', `k${burst}`, { burst }, { by: 'ada', because: 'a test' });
+      await limiter.consume(`k${burst}`, { cost: burst });
+    }
+    const noted = async () =>
+      (await redis().hget(LIMITERS, 'api'))?.match(/ [a-z0-9]\S* \d+/g)?.length;
+    await vi.waitFor(async () => expect(await noted()).toBe(64), soon);
+    expect((await limiter.peek('k500')).remaining).toBe(0);
+    expect((await spillway(['reset', 'api', 'k500'])).code).toBe(0);
+    expect((await limiter.peek('k500')).remaining).toBe(500);
+    expect((await limiter.peek('k1000')).remaining).toBe(0);
+  });
+
   it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {
     await announce('api');
     createLimiter(
@@ -93,9 +123,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await spillway(['set', 'per_key', 'off', '--anyway', ...because]);
     const { out } = await spillway(['status']);
     expect(out).toContain('No process has announced a limiter "per_key". Announced are: ');
-    expect(out).toMatch(/^LIMITER +DECLARED +FOLLOWS CHANGES$/m);
-    expect(out).toMatch(/^api +100 per 1m \(token-bucket\) +yes$/m);
-    expect(out).toMatch(/^idle +5 per 1500ms, burst 9 \(token-bucket\) +no$/m);
+    expect(out).toMatch(/^LIMITER +MODE +IN FORCE +KEYS +PROCESSES$/m);
+    expect(out).toMatch(/^api +as declared +100 per 1m \(token-bucket\) +none runs$/m);
+    expect(out).toMatch(/^idle +as declared +5 per 1500ms, burst 9 \(token-bucket\) +no control$/m);
     expect(await json('status')).toMatchObject({
       overrides: [{ limiter: 'per_key' }],
       limiters: [
@@ -119,7 +149,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(code).toBe(0);
     expect(out).toContain('nobody is known to follow');
     await announce('api');
-    expect((await spillway(['set', 'api', 'off', ...because])).out).not.toContain('nobody');
+    const { out: after } = await spillway(['set', 'api', 'off', ...because]);
+    expect(after).toContain('No process with it runs now: those that start follow.');
   });
 
   it('changes settings where the names cannot be told, and resets nothing by halves', async () => {

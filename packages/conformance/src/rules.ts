@@ -11,15 +11,32 @@ import {
   type QueueRule,
   type RateRule,
   type Rule,
+  type WindowRule,
 } from '@spillway/core/store';
 import fc from 'fast-check';
 
-export const ALGORITHMS: readonly Algorithm[] = [
+/** The algorithms for rates, as options of a limiter choose them: an anchor makes a fixed window another. */
+export type RateAlgorithm = Algorithm | 'anchored-window';
+
+export const ALGORITHMS: readonly RateAlgorithm[] = [
   'token-bucket',
   'fixed-window',
+  'anchored-window',
   'sliding-window-counter',
   'sliding-window-log',
 ];
+
+/** `makeRule` of core, for anchored windows too. */
+export function rateRule(
+  algorithm: RateAlgorithm,
+  limit: number,
+  windowUs: number,
+  burst?: number,
+): RateRule {
+  return algorithm === 'anchored-window'
+    ? makeRule('fixed-window', limit, windowUs, burst, 'first-request')
+    : makeRule(algorithm, limit, windowUs, burst);
+}
 
 const MILLISECOND_US = 1_000;
 const DAYS_400_US: number = 400 * 86_400_000_000;
@@ -60,21 +77,21 @@ const bursts = fc.oneof(
 );
 
 /** Rules of one algorithm, as options of a limiter could make them. */
-export function rulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
+export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
-    .map(([[limit, windowUs], burst]) => makeRule(algorithm, limit, windowUs, burst));
+    .map(([[limit, windowUs], burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
 /** Everyday rules: at most 20 units in up to 100 s, so that one unit makes a difference. */
-export function smallRulesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
+export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
       fc.integer({ min: 1, max: 20 }),
       fc.integer({ min: 1_000, max: 100_000_000 }),
       fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
     )
-    .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
+    .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
 /** A few permits, some or all of them for critical holders, with leases short enough to expire within a trace. */
@@ -143,12 +160,12 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
       weight: 5,
       arbitrary: fc
         .tuple(
-          fc.constantFrom<Algorithm>('token-bucket', ...ALGORITHMS),
+          fc.constantFrom<RateAlgorithm>('token-bucket', ...ALGORITHMS),
           fc.constantFrom(1, 2, 5, 7, 10, 14),
           fc.constantFrom(1_000_000, 2_000_000, 7_000_003),
           fc.constantFrom(undefined, undefined, 1, 5, 10),
         )
-        .map(([algorithm, limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst)),
+        .map(([algorithm, limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst)),
     },
     {
       weight: 1,
@@ -177,15 +194,21 @@ export function periodUs(rule: Rule): number {
 }
 
 /** The smallest and largest limit with the smallest and largest window. */
-export function extremesOf(algorithm: Algorithm): fc.Arbitrary<RateRule> {
+export function extremesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
       fc.constantFrom(1, 1_000_000_000),
       fc.constantFrom(MILLISECOND_US, DAYS_400_US),
       fc.constantFrom(undefined, 1, 1_000_000_000),
     )
-    .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
+    .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
+
+const WINDOWS: Readonly<Record<WindowRule['kind'], RateAlgorithm>> = {
+  fixed: 'fixed-window',
+  anchored: 'anchored-window',
+  sliding: 'sliding-window-counter',
+};
 
 /** The rule in one line. */
 export function describe(rule: Rule): string {
@@ -198,7 +221,7 @@ export function describe(rule: Rule): string {
   const algorithm = {
     bucket: 'token-bucket',
     queue: 'shaper',
-    window: rule.machine === 'window' && rule.sliding ? 'sliding-window-counter' : 'fixed-window',
+    window: rule.machine === 'window' ? WINDOWS[rule.kind] : '',
     log: 'sliding-window-log',
   }[rule.machine];
   const burst = 'burst' in rule ? `, burst ${rule.burst}` : '';

@@ -1,5 +1,6 @@
 /** The whole suite for stores. */
 
+import { anchoredChecks } from './checks/anchored.js';
 import { branchGroupChecks } from './checks/branch-groups.js';
 import { branchChecks } from './checks/branches.js';
 import { claimGroupChecks } from './checks/claim-groups.js';
@@ -53,6 +54,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...claimChecks(harness),
     ...claimGroupChecks(harness),
     ...valueChecks(harness),
+    ...anchoredChecks(harness),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

@@ -42,13 +42,29 @@ function units(events: readonly Event[], from: number, to: number): number {
   return events.filter(({ us }) => us >= from && us < to).reduce((sum, { cost }) => sum + cost, 0);
 }
 
+/** Every event is kept, and the windows are found anew each time: from the first event on, one after the other. */
+function literalAnchored({ windowUs, limit }: WindowRule): Literal {
+  const events: Event[] = [];
+  const used = (us: number): number => {
+    let start = -Infinity;
+    for (const event of events) if (event.us >= start + windowUs) start = event.us;
+    return us < start + windowUs ? units(events, start, start + windowUs) : 0;
+  };
+  return {
+    passes: (us, cost) => used(us) + cost <= limit,
+    charge: (us, cost) => void events.push({ us, cost }),
+    used,
+    rested: (us) => used(us) === 0,
+  };
+}
+
 /** Every event is kept; the counts are taken anew each time. */
 function literalWindow(rule: WindowRule): Literal {
   const events: Event[] = [];
   const { windowUs: w, limit } = rule;
   const counts = (us: number): { previous: number; current: number; left: number } => {
     const start = Math.floor(us / w) * w;
-    const previous = rule.sliding ? units(events, start - w, start) : 0;
+    const previous = rule.kind === 'sliding' ? units(events, start - w, start) : 0;
     return { previous, current: units(events, start, start + w), left: start + w - us };
   };
   return {
@@ -84,7 +100,7 @@ export function literal(rule: RateRule): Literal {
     case 'bucket':
       return literalBucket(rule);
     case 'window':
-      return literalWindow(rule);
+      return rule.kind === 'anchored' ? literalAnchored(rule) : literalWindow(rule);
     case 'log':
       return literalLog(rule);
   }

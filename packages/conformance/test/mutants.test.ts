@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
+import { anchoredMutants, rightCounter } from './anchored-mutants.js';
 import { branchGroupMutants } from './branch-group-mutants.js';
 import { branchMutants } from './branch-mutants.js';
 import { claimMutants } from './claim-mutants.js';
@@ -28,6 +29,7 @@ describe('a store is caught that', () => {
     ...branchMutants,
     ...branchGroupMutants,
     ...putMutants,
+    ...anchoredMutants,
     ...logMutants,
     ...queueMutants,
     ...claimMutants,
@@ -40,6 +42,11 @@ describe('a store is caught that', () => {
 });
 
 describe('a store is not caught that', () => {
+  it.each(['begins an anchored', 'begins no anchored', 'ends an anchored', 'keeps an anchored'])(
+    'counts anchored windows of one key at a time, by the check that %s',
+    async (caughtBy) => expect(await failures({ open: rightCounter, caughtBy })).toEqual([]),
+  );
+
   it('rounds the window before up, which is exact for whole units', async () => {
     const open = () => openSlidingWindow(Math.ceil);
     const caughtBy = naiveStores.find(

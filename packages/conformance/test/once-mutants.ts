@@ -61,6 +61,7 @@ function watches(
           chunk: (bytes) => watcher.chunk(bytes),
           end: () => watcher.end(),
           unsent: () => watcher.unsent(),
+          fail: () => watcher.fail(),
           ...change(watcher, res),
         }),
     };

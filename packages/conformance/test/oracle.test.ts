@@ -1,11 +1,11 @@
 /** The oracle agrees with the algorithms told literally, tried out microsecond by microsecond. */
 
-import { capacityOf, makeRule, type Rule } from '@spillway/core/store';
+import { capacityOf, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_SEED, Oracle, type Subject } from '../src/index.js';
 import { step } from '../src/probe.js';
-import { ALGORITHMS } from '../src/rules.js';
+import { ALGORITHMS, rateRule } from '../src/rules.js';
 import { bruteForce, literal } from './literal.js';
 
 /** Windows of 1 to 60 us: short enough to be walked through. */
@@ -16,7 +16,7 @@ const tinyRule = (algorithm: (typeof ALGORITHMS)[number]) =>
       fc.integer({ min: 1, max: 60 }),
       fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
     )
-    .map(([limit, windowUs, burst]) => makeRule(algorithm, limit, windowUs, burst));
+    .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 
 const arrivals = fc.array(
   fc.record({ passUs: fc.nat(50), cost: fc.integer({ min: 1, max: 12 }) }),

@@ -1,6 +1,14 @@
 /** @spillway/core/control: what a control is made of, for those who keep live settings elsewhere. */
 
 export { ActiveOverrides } from './control/active-overrides.js';
-export { checkClear, checkKeyRuling, checkSet, checkSetting } from './control/check.js';
+export {
+  checkClear,
+  checkClearKey,
+  checkKeyLimits,
+  checkKeyRuling,
+  checkSet,
+  checkSetting,
+} from './control/check.js';
 export { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './control/most-overrides.js';
 export { type CheckedChange, fieldOf } from './control/override.js';
+export { liveNumbers } from './limits/live-numbers.js';

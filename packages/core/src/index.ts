@@ -1,7 +1,7 @@
 /** @spillway/core: limiters, the guard that runs them, and the store in memory: what apps use. */
 
 export type { Clock } from './base/clock.js';
-export type { Duration } from './base/duration.js';
+export { type Duration, duration } from './base/duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/errors.js';
 export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
@@ -33,7 +33,7 @@ export type {
 } from './contract/observer.js';
 export type { KeptAnswer } from './contract/recorder.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
-export type { Algorithm } from './contract/rule.js';
+export type { Algorithm, Anchor } from './contract/rule.js';
 export type {
   HostSignal,
   Reservation,
@@ -50,6 +50,7 @@ export {
 export type {
   Change,
   ChangeNote,
+  ClearableOfKey,
   ClearableSetting,
   Override,
   OverrideNote,
@@ -92,6 +93,7 @@ export {
   type DecisionLogOptions,
   decisionLog,
 } from './observe/decision-log.js';
+export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
 export { type ClaimSignal, claimOf, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
 export type { FinalAnswer, IdempotencyOptions } from './once/options.js';

@@ -42,7 +42,7 @@ describe('a wrong option', () => {
       () => memoryControl().set('api', { modes: 'off' } as never, note),
     ],
     [
-      'limits must be set for one limiter, got "*"',
+      'limits must be a factor, or set for one limiter, got "*"',
       () => memoryControl().set('*', { limits: { limit: 2 } }, note),
     ],
   ])('is told as "%s"', (message, make) => {

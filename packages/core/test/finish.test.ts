@@ -164,7 +164,7 @@ it('what ends together goes to the store in one call', async () => {
 it('refundIf is told how long the request took', () => {
   const clock = new ManualClock();
   const seen: RequestOutcome[] = [];
-  const refundIf = (outcome: RequestOutcome) => seen.push(outcome) > 9;
+  const refundIf = (_: unknown, outcome: RequestOutcome) => seen.push(outcome) > 9;
   const guard = createGuard(rateLimit({ ...two, refundIf }), { clock });
   const admission = guard.admit(request());
   if (admission instanceof Promise) throw new Error('a promise in memory');

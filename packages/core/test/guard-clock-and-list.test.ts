@@ -14,6 +14,17 @@ import { describe, expect, it } from 'vitest';
 import { setUp, two } from './guard-set-up.js';
 
 describe('the clock of a guard', () => {
+  it('begins with empty counts, also for a limiter that a module makes once', () => {
+    const limiter = rateLimit({ limit: 1, window: '1m' });
+    for (let i = 0; i < 3; i += 1) {
+      const guard = createGuard(limiter, { clock: new ManualClock() });
+      expect([guard.admit(request()), guard.admit(request())]).toMatchObject([
+        { allowed: true },
+        { allowed: false },
+      ]);
+    }
+  });
+
   it('is that of its memory, where no store is given', async () => {
     const clock = new ManualClock();
     const guard = createGuard(rateLimit({ limit: 1, window: '1m' }), { clock });

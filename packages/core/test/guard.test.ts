@@ -1,4 +1,5 @@
 import {
+  concurrencyLimit,
   createGuard,
   type LimitRequest,
   type LocalLimiter,
@@ -98,6 +99,45 @@ describe('a guard', () => {
     expect(fields['X-RateLimit-Remaining']).toBe('1');
     expect(Number(fields['X-RateLimit-Reset']) - Date.now() / 1000).toBeLessThan(32);
     expect(setUp(limiters, { headers: [] }).admit().fields).toEqual([]);
+  });
+
+  it('tells in the fields of draft 6 of the tightest limit, and of all policies, in whole seconds', () => {
+    const limiters = [
+      rateLimit(two),
+      rateLimit({ name: 'wide', limit: 9, window: '1h', burst: 4 }),
+      rateLimit({ name: 'short', limit: 100, window: 1500 }),
+      concurrencyLimit({ name: 'in-progress', limit: 1 }),
+      rateLimit({ name: 'unseen', limit: 1, window: '1m', mode: 'shadow' }),
+    ];
+    const { admit } = setUp(limiters, { headers: ['draft-6', 'legacy'], validate: false });
+    const first = admit();
+    first.release({ status: 200 });
+    expect(first.fields.slice(0, 4)).toEqual([
+      ['RateLimit-Policy', '2;w=60, 4;w=1600, 100;w=2'],
+      ['RateLimit-Limit', '2'],
+      ['RateLimit-Remaining', '1'],
+      ['RateLimit-Reset', '30'],
+    ]);
+    expect(first.fields.slice(4).map(([name]) => name)).toEqual([
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+    ]);
+    admit().release({ status: 200 });
+    expect(Object.fromEntries(admit().fields)).toMatchObject({
+      'RateLimit-Remaining': '0',
+      'RateLimit-Reset': '30',
+      'Retry-After': '30',
+    });
+  });
+
+  it('tells in the fields of draft 6 when the quota is whole where waiting does not help', () => {
+    const limiter = rateLimit({ ...two, cost: ({ path }) => (path === '/large' ? 3 : 1) });
+    const { admit } = setUp(limiter, { headers: ['draft-6'] });
+    admit();
+    const fields = Object.fromEntries(admit({ path: '/large' }).fields);
+    expect(fields).toMatchObject({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '30' });
+    expect(fields).not.toHaveProperty('Retry-After');
   });
 
   it('in shadow mode shows nothing and counts as an enforcing twin would', () => {
@@ -210,7 +250,7 @@ describe('a guard', () => {
 
   it('counts failures only, with refundIf', () => {
     const { admit } = setUp(
-      rateLimit({ ...two, refundIf: ({ status, aborted }) => status === 200 && !aborted }),
+      rateLimit({ ...two, refundIf: (_, { status, aborted }) => status === 200 && !aborted }),
     );
     for (let i = 0; i < 5; i += 1) {
       const admission = admit();

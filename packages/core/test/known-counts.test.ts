@@ -60,6 +60,10 @@ describe('a limiter', () => {
     expect([admit(), admit()]).toEqual([true, false]);
     limiter.reset('ada');
     expect([admit(), admit()]).toEqual([true, false]);
+    control.limitKey('api', 'ada', { window: '2h' }, { by: 'ada', because: 'a test' });
+    expect([admit(), admit()]).toEqual([true, false]);
+    limiter.reset('ada');
+    expect([admit(), admit()]).toEqual([true, false]);
   });
 
   it('is made known to the control by name, with its rule if it keeps counts', () => {

@@ -44,6 +44,7 @@ describe('a wrong option is told at construction, with its name, its value and a
     ['mode', 'dark', 'SPW_OPTION_INVALID', '"dark"'],
     ['onStoreError', 'open', 'SPW_OPTION_INVALID', '"open"'],
     ['localShare', 0, 'SPW_OPTION_INVALID', '0'],
+    ['anchor', 'first-request', 'SPW_OPTION_INVALID', 'left out for token-bucket'],
     ['refundIf', true, 'SPW_OPTION_INVALID', 'true'],
   ])('%s: %s', (option, value, code, shown) => {
     const options = { ...good, [option]: value } as unknown as RateLimitOptions;
@@ -56,6 +57,20 @@ describe('a wrong option is told at construction, with its name, its value and a
   it('a burst for an algorithm that has none', () => {
     const act = () => rateLimit({ ...good, algorithm: 'fixed-window', burst: 9 });
     expect(codeOf(act).code).toBe('SPW_BURST_INVALID');
+  });
+
+  it('an anchor that there is not, or for an algorithm that has none', () => {
+    for (const options of [
+      { ...good, algorithm: 'fixed-window', anchor: 'hour' as 'epoch' },
+      { ...good, algorithm: 'sliding-window-log', anchor: 'epoch' },
+      { ...good, anchor: 'epoch' },
+    ] as const) {
+      for (const make of [() => rateLimit(options), () => createLimiter(options)]) {
+        const { code, message } = codeOf(make);
+        expect(code).toBe('SPW_OPTION_INVALID');
+        expect(message).toContain('anchor must be');
+      }
+    }
   });
 
   it('a limit function without a default', () => {
@@ -93,8 +108,10 @@ describe('a wrong option is told at construction, with its name, its value and a
     expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
   });
 
-  it('a style of headers that there is not', () => {
-    const act = () => createGuard(rateLimit(good), { headers: ['draft-7' as 'legacy'] });
-    expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
+  it('a style of headers that there is not, and two that write one field', () => {
+    for (const headers of [['draft-7' as 'legacy'], ['draft-11', 'draft-6'] as const]) {
+      const act = () => createGuard(rateLimit(good), { headers });
+      expect(codeOf(act).code).toBe('SPW_OPTION_INVALID');
+    }
   });
 });

@@ -34,7 +34,7 @@ function serve(guard: NodeGuard, listener = hello) {
 /** A guard that notes how each request ended. */
 function noting(options: NodeGuardOptions = {}) {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

@@ -106,7 +106,7 @@ describe('a short window', () => {
     return lines;
   };
 
-  it.each([60, '999ms', 500] as const)('of a limit is told: %j', (window) => {
+  it.each([60, 999.999, 500])('of a limit is told: %j', (window) => {
     const rule = { name: 'w', limit: 1, window } as const;
     expect(said((settings) => createGuard(rateLimit(rule), settings))).toHaveLength(1);
     expect(said((settings) => createLimiter(rule, settings))).toHaveLength(1);
@@ -115,10 +115,11 @@ describe('a short window', () => {
     );
   });
 
-  it.each([1_000, '1s', '1m'] as const)('is not this one: %j', (window) => {
+  it.each([1_000, '1s', '1m', '999ms', '0.5s'])('is not this one: %j', (window) => {
     const rule = { name: 'w', limit: 1, window };
     expect(said((settings) => createGuard(rateLimit(rule), settings))).toEqual([]);
     expect(said((settings) => createLimiter(rule, settings))).toEqual([]);
+    expect(said((settings) => createLimiters({ w: { limit: 1, window } }, settings))).toEqual([]);
   });
 
   it('of a shaper is told where it is a number', () => {

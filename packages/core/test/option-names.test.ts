@@ -101,7 +101,7 @@ describe('what was meant', () => {
     (name) => {
       const shown = name.slice(0, 60);
       expect(ofRate({ [name]: 1 })).toBe(
-        `rateLimit() has no option "${shown}": it has algorithm, burst, cost, defaultLimit, key, limit, localShare, ` +
+        `rateLimit() has no option "${shown}": it has algorithm, anchor, burst, cost, defaultLimit, key, limit, localShare, ` +
           'mode, name, onStoreError, refundIf, share, window',
       );
     },

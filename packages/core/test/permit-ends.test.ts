@@ -19,7 +19,7 @@ async function listen(server: Server): Promise<number> {
 /** A guard that holds a permit for each request, and notes how often and how it was given back. */
 function guarded() {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

@@ -12,7 +12,7 @@ const byMethod = rateLimit({
   ...numbers,
   limit: ({ method }) => (method === 'GET' ? 4 : 2),
   defaultLimit: 2,
-  refundIf: ({ status }) => status === 200,
+  refundIf: (_, { status }) => status === 200,
 });
 
 /** Each count under a name of its own, whatever the store beneath does with rules that meet on a key. */

@@ -159,7 +159,7 @@ describe('what is given back', () => {
     name: 'logins',
     limit: 1,
     window: '1m',
-    refundIf: ({ status }) => status === 200,
+    refundIf: (_, { status }) => status === 200,
   });
 
   it('by a request that is over sets its key free', async () => {

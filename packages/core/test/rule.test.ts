@@ -17,7 +17,7 @@ const changes: [string, Rule, Partial<Record<string, unknown>>][] = [
   ),
   ['limit of a window', makeRule('fixed-window', 10, MINUTE), { limit: 1 }],
   ['length of a window', makeRule('fixed-window', 10, MINUTE), { windowUs: 1 }],
-  ['kind of a window', makeRule('fixed-window', 10, MINUTE), { sliding: true }],
+  ['kind of a window', makeRule('fixed-window', 10, MINUTE), { kind: 'anchored' }],
   ['length of a log', makeRule('sliding-window-log', 10, MINUTE), { windowUs: 1 }],
   ['share of the open permits', leases, { open: 1 }],
   ['length of a lease', leases, { leaseUs: 1 }],
@@ -33,6 +33,15 @@ describe('two rules', () => {
     expect(sameRule(rule, { ...rule, ...change } as Rule)).toBe(false);
     expect(sameRule({ ...rule, ...change } as Rule, rule)).toBe(false);
   });
+
+  it.each(['epoch', 'first-request'] as const)(
+    'of a share begin where those of all do: %s',
+    (anchor) => {
+      const rule = makeRule('fixed-window', 10, MINUTE, 10, anchor);
+      const eight = makeRule('fixed-window', 10, 8 * MINUTE, 10, anchor);
+      expect(sameRule(rule.logic.share(rule, 1 / 8), eight)).toBe(true);
+    },
+  );
 
   it('share a count if each reads the state of the other as it is', () => {
     const code = (rule: Rule) => countOf({ rule });

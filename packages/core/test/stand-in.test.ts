@@ -1,7 +1,6 @@
 /** The stand-in: who is refused, and who is not, while the store does not answer and nothing was configured for it. */
 
 import {
-  type Algorithm,
   type Answer,
   type Clock,
   concurrencyLimit,
@@ -9,6 +8,7 @@ import {
   createLimiter,
   memoryControl,
   memoryStore,
+  type RuleOptions,
   rateLimit,
   type Step,
   type SyncStore,
@@ -17,15 +17,18 @@ import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
-const ALGORITHMS: readonly Algorithm[] = [
-  'token-bucket',
-  'fixed-window',
-  'sliding-window-counter',
-  'sliding-window-log',
+type By = Pick<RuleOptions, 'algorithm' | 'anchor'>;
+
+const ALGORITHMS: readonly By[] = [
+  { algorithm: 'token-bucket' },
+  { algorithm: 'fixed-window' },
+  { algorithm: 'fixed-window', anchor: 'first-request' },
+  { algorithm: 'sliding-window-counter' },
+  { algorithm: 'sliding-window-log' },
 ];
 
 /** A store of a fleet: other processes may use `shared` too. It can be down, or lose its replies. */
-function setUp(algorithm: Algorithm = 'token-bucket', limit = 3, clock?: Clock) {
+function setUp(by: By = {}, limit = 3, clock?: Clock) {
   const shared = memoryStore(clock ? { clock } : {});
   const store = {
     sync: false as const,
@@ -38,7 +41,7 @@ function setUp(algorithm: Algorithm = 'token-bucket', limit = 3, clock?: Clock) 
       return answers;
     },
   };
-  const options = { name: 'api', limit, window: '400d' as const, algorithm };
+  const options = { name: 'api', limit, window: '400d' as const, ...by };
   const limiter = createLimiter(options, { store, breaker: false, logger: false });
   const elsewhere = createLimiter(options, { store: shared });
   const passes = async (key = 'ada') => (await limiter.consume(key)).allowed;
@@ -50,9 +53,9 @@ function setUp(algorithm: Algorithm = 'token-bucket', limit = 3, clock?: Clock) 
   return { store, limiter, elsewhere, passes, count };
 }
 
-describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (algorithm) => {
+describe.each(ALGORITHMS)('without an option, an outage under a limit by %o', (by) => {
   it('refuses who used the whole limit through this process, and nobody else', async () => {
-    const { store, elsewhere, count } = setUp(algorithm);
+    const { store, elsewhere, count } = setUp(by);
     expect(await count(5)).toBe(3);
     elsewhere.record('eve', { cost: 3 });
     store.down = true;
@@ -61,14 +64,14 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (a
   });
 
   it('counts together what was admitted before it and during it', async () => {
-    const { store, count } = setUp(algorithm);
+    const { store, count } = setUp(by);
     expect(await count(2)).toBe(2);
     store.down = true;
     expect(await count(5)).toBe(1);
   });
 
   it('does not count what was given back before it', async () => {
-    const { store, limiter, count } = setUp(algorithm);
+    const { store, limiter, count } = setUp(by);
     for (let i = 0; i < 20; i += 1) {
       expect(await limiter.refund(await limiter.consume('ada'))).toBe(true);
     }
@@ -77,7 +80,7 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (a
   });
 
   it('gives back what is refunded during it, and the store is never given what it did not charge', async () => {
-    const { store, limiter, elsewhere, count } = setUp(algorithm);
+    const { store, limiter, elsewhere, count } = setUp(by);
     elsewhere.record('ada', { cost: 2 });
     store.down = true;
     const granted = [];
@@ -91,8 +94,8 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (a
   });
 
   it('does not count what a limit beside it refused', async () => {
-    const { store } = setUp(algorithm);
-    const name = (own: string) => ({ name: own, limit: 3, window: '400d' as const, algorithm });
+    const { store } = setUp(by);
+    const name = (own: string) => ({ name: own, limit: 3, window: '400d' as const, ...by });
     const closed = rateLimit({ ...name('closed'), cost: 4 });
     const both = createGuard([rateLimit(name('open')), closed], { store, logger: false });
     for (let i = 0; i < 5; i += 1) expect((await both.admit(request())).allowed).toBe(false);
@@ -102,7 +105,7 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (a
   });
 
   it('forgets a key that is reset, before it and during it', async () => {
-    const { store, limiter, count } = setUp(algorithm);
+    const { store, limiter, count } = setUp(by);
     await count(3);
     await limiter.reset('ada');
     store.down = true;
@@ -114,7 +117,7 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %s', (a
 
 describe('what the stand-in cannot know', () => {
   it('a grant whose reply was lost: counted by the store, not here', async () => {
-    const { store, elsewhere, passes, count } = setUp('fixed-window');
+    const { store, elsewhere, passes, count } = setUp({ algorithm: 'fixed-window' });
     store.losesReplies = true;
     expect(await passes()).toBe(true); // the stand-in counts its own answer
     store.losesReplies = false;
@@ -125,7 +128,7 @@ describe('what the stand-in cannot know', () => {
 
   it("the store's clock: at a window's edge it goes by its own", async () => {
     const clock = new ManualClock();
-    const { store, count } = setUp('fixed-window', 3, clock);
+    const { store, count } = setUp({ algorithm: 'fixed-window' }, 3, clock);
     expect(await count(3)).toBe(3);
     clock.advance('400d'); // by the clock of the store the window is over
     expect(await count(2)).toBe(2);
@@ -134,7 +137,7 @@ describe('what the stand-in cannot know', () => {
   });
 
   it('a reset by another process: the key stays refused here until its count is over', async () => {
-    const { store, elsewhere, count } = setUp('fixed-window');
+    const { store, elsewhere, count } = setUp({ algorithm: 'fixed-window' });
     await count(3);
     elsewhere.reset('ada');
     store.down = true;
@@ -142,9 +145,9 @@ describe('what the stand-in cannot know', () => {
   });
 });
 
-describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %s', (algorithm) => {
+describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %o', (by) => {
   it('refuses whom it has counted, and nobody else', async () => {
-    const { store, count, limiter } = setUp(algorithm, 1);
+    const { store, count, limiter } = setUp(by, 1);
     const many = 100_000;
     const keys = Array.from({ length: many }, (_, i) => `k${i}`);
     for (let i = 0; i < many; i += 1_000) await limiter.record(keys.slice(i, i + 1_000));
@@ -159,7 +162,7 @@ describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %s', (algor
   });
 
   it('gives back nothing that it had no room to count, also once there is room', async () => {
-    const { store, count, limiter } = setUp(algorithm, 1);
+    const { store, count, limiter } = setUp(by, 1);
     for (let i = 0; i < 100; i += 1) {
       await limiter.record(Array.from({ length: 1_000 }, (_, k) => `k${i * 1_000 + k}`));
     }
@@ -232,7 +235,7 @@ it('a login limit that gives back what succeeds does so during an outage too', a
     name: 'logins',
     limit: 2,
     window: '400d',
-    refundIf: ({ status = 500 }) => status < 400,
+    refundIf: (_, { status = 500 }) => status < 400,
   });
   const guard = createGuard(logins, { store, breaker: false, logger: false });
   for (let i = 0; i < 10; i += 1) {

@@ -6,7 +6,7 @@ import type { RequestHandler } from 'express';
 /** A guard that notes how each request ended, and gives nothing back. */
 export function noting(): { outcomes: ResponseEnd[]; guard: RequestHandler } {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

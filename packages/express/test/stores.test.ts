@@ -6,7 +6,8 @@ import { stores } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { EXPRESS, serve } from './service.js';
 
-const limit = (name: string, refundIf?: (outcome: RequestOutcome) => boolean) =>
+type Refund = (request: unknown, outcome: RequestOutcome) => boolean;
+const limit = (name: string, refundIf?: Refund) =>
   rateLimit({ name, limit: 1, window: '1h', ...(refundIf && { refundIf }) });
 
 describe.each(EXPRESS)('Express $major', ({ driver }) => {

@@ -146,7 +146,7 @@ it('gives back, and runs no handler, when the client has gone away meanwhile', a
       closed = true;
     });
   });
-  const refundIf = ({ aborted }: { aborted?: boolean }) => aborted === true;
+  const refundIf = (_: unknown, { aborted }: { aborted?: boolean }) => aborted === true;
   const limiters = rateLimit({ name: 'gone', limit: 1, window: '1h', refundIf });
   app.register(spillway, { limiters, store, storeTimeout: '10s' });
   app.get('/', () => {

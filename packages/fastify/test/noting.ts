@@ -5,7 +5,7 @@ import { type RequestOutcome, type ResponseEnd, rateLimit } from '@spillway/fast
 /** A limiter that notes how each request ended, save how long it took, and gives nothing back. */
 export function noting(): { outcomes: ResponseEnd[]; limiters: ReturnType<typeof rateLimit> } {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

@@ -147,7 +147,7 @@ describe('a client of an edge runtime that goes away', () => {
 
 function notingLimiter() {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

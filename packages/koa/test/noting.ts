@@ -11,7 +11,7 @@ import {
 /** A guard that notes how each request ended, and gives nothing back. */
 export function noting(): { outcomes: ResponseEnd[]; guard: SpillwayMiddleware } {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

@@ -14,7 +14,8 @@ import { stores } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { KOA, serve } from './service.js';
 
-const limit = (name: string, refundIf?: (outcome: RequestOutcome) => boolean) =>
+type Refund = (request: unknown, outcome: RequestOutcome) => boolean;
+const limit = (name: string, refundIf?: Refund) =>
   rateLimit({ name, limit: 1, window: '1h', ...(refundIf && { refundIf }) });
 
 describe.each(KOA)('Koa $major', ({ driver }) => {
@@ -55,7 +56,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       await next();
       ended = true;
     });
-    const refundIf = ({ durationMs: _, ...end }: RequestOutcome) => {
+    const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome) => {
       outcomes.push(end);
       return end.aborted === true;
     };

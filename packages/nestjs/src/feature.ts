@@ -8,7 +8,6 @@ import {
   type Provider,
 } from '@nestjs/common';
 import {
-  type Control,
   createLimiter,
   createLimiters,
   createShaper,
@@ -120,11 +119,10 @@ class Made implements OnApplicationShutdown {
   readonly byToken = new Map<string, Shaper | KeyedLimiter<Store> | Limiters<string, Store>>();
   private readonly shapers: Shaper[] = [];
   private readonly settings: KeyedLimiterOptions<Store>;
-  private readonly control: Control | undefined;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
-    const { storeTimeout, onStoreError, breaker, logger, validate, clock, denialCache } = module;
-    this.control = module.control;
+    const { storeTimeout, onStoreError, breaker, logger, validate, clock, denialCache, control } =
+      module;
     this.settings = {
       storeTimeout,
       onStoreError,
@@ -133,6 +131,7 @@ class Made implements OnApplicationShutdown {
       validate,
       clock,
       denialCache,
+      control,
       store,
     };
     for (const [name, options] of Object.entries(feature.shapers ?? {})) {
@@ -165,7 +164,6 @@ class Made implements OnApplicationShutdown {
       { ...pace, name },
       {
         ...settings,
-        control: this.control,
         storeTimeout: storeTimeout ?? settings.storeTimeout,
         onStoreError,
         localShare,

@@ -32,7 +32,7 @@ import { create, PLATFORMS, serve, until } from './service.js';
 /** A limiter that notes how each request ended, and gives nothing back. */
 function noting() {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

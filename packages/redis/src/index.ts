@@ -6,10 +6,8 @@ export type { IoredisClient } from './clients/ioredis.js';
 export type { NodeRedisCalls, NodeRedisClient, NodeRedisLike } from './clients/node-redis.js';
 export type { NodeRedisCluster } from './clients/node-redis-cluster.js';
 export { fromUpstash, type UpstashClient, type UpstashPipeline } from './clients/upstash.js';
+export type { Follower } from './control/followers.js';
 export type { KnownLimiter } from './control/known-limiter.js';
-export {
-  type RedisControl,
-  type RedisControlOptions,
-  redisControl,
-} from './control/redis-control.js';
+export type { RedisControl, RedisControlOptions } from './control/options.js';
+export { redisControl } from './control/redis-control.js';
 export { type RedisStore, type RedisStoreOptions, redisStore } from './redis-store.js';

@@ -27,6 +27,7 @@ async function sent(...groups: readonly (readonly Step[])[]): Promise<string> {
 const bucket = makeRule('token-bucket', 10, 60_000_000);
 const thirds = makeRule('token-bucket', 7, 60_000_000);
 const fixed = makeRule('fixed-window', 3, 60_000_000);
+const anchored = makeRule('fixed-window', 3, 60_000_000, 3, 'first-request');
 const sliding = makeRule('sliding-window-counter', 3, 60_000_000);
 const log = makeRule('sliding-window-log', 3, 60_000_000);
 const paced = makeShaperRule(4, 1_000_000, 2, 30_000_000);
@@ -67,6 +68,7 @@ it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
   ],
   ['a hold', { rule: paced, op: 'hold', cost: 0, holdUs: 9 }, 'q 7 0 30500000 250000 1 9'],
   ['a take of a window', { rule: fixed }, 'w 1 1 3 60000000 0'],
+  ['a take of an anchored window', { rule: anchored }, 'w 1 1 3 60000000 2'],
   ['too large a take of a window', { rule: sliding, cost: 9 }, 'w 1 4 3 60000000 1'],
   [
     'a put to a window',

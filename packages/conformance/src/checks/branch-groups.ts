@@ -1,14 +1,14 @@
 /** Checks of groups with branches: which are valid, what is merged, big ones, generated ones, promised waits. */
 
 import type { Step } from '@spillway/core';
-import { capacityOf, makeRule, type RateRule } from '@spillway/core/store';
+import { capacityOf, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, type Probe, type Seen, step } from '../probe.js';
 import { forAll } from '../property.js';
 import { replay } from '../replay.js';
-import { ALGORITHMS, describe, severalRules, smallRulesOf } from '../rules.js';
+import { ALGORITHMS, describe, rateRule, severalRules, smallRulesOf } from '../rules.js';
 import { traces } from '../trace.js';
 import { expectLeft, putOf, RULES_OF_THREE, take, three } from './branch-steps.js';
 
@@ -64,7 +64,7 @@ async function rejectsInvalid(probe: Probe): Promise<void> {
 
 async function mergesWithin(probe: Probe): Promise<void> {
   for (const algorithm of ALGORITHMS) {
-    const rule = makeRule(algorithm, 5, MINUTE_US);
+    const rule = rateRule(algorithm, 5, MINUTE_US);
     const [first, second, common] = three(probe, rule);
     const answers = await probe.apply([
       step('take', first, 3, { branch: 1 }),
@@ -85,7 +85,7 @@ async function mergesWithin(probe: Probe): Promise<void> {
 
 /** Each branch has a count for each of its steps. The last step of branch 1 refuses. */
 async function decidesBig(probe: Probe): Promise<void> {
-  const rules = ALGORITHMS.map((algorithm) => makeRule(algorithm, 2, MINUTE_US));
+  const rules = ALGORITHMS.map((algorithm) => rateRule(algorithm, 2, MINUTE_US));
   const subjects = Array.from({ length: 3 * PER_BRANCH }, (_, at) =>
     probe.fresh(rules[at % rules.length] as RateRule, `key-${at}`),
   );

@@ -1,16 +1,16 @@
 /** Steps and counts with which the checks of branches are made. */
 
 import type { Step } from '@spillway/core';
-import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
+import { makeLeasesRule, type Rule } from '@spillway/core/store';
 import type { Subject } from '../oracle.js';
 import { expectEqual, lease, type Probe, receiptOf, type Seen, step } from '../probe.js';
-import { ALGORITHMS } from '../rules.js';
+import { ALGORITHMS, rateRule } from '../rules.js';
 
 const MINUTE_US = 60_000_000;
 
 /** Three units of each algorithm, and three permits. */
 export const RULES_OF_THREE: readonly Rule[] = [
-  ...ALGORITHMS.map((algorithm) => makeRule(algorithm, 3, MINUTE_US)),
+  ...ALGORITHMS.map((algorithm) => rateRule(algorithm, 3, MINUTE_US)),
   makeLeasesRule(3, MINUTE_US),
 ];
 

@@ -12,7 +12,7 @@ import {
   type Seen,
   step,
 } from '../probe.js';
-import { ALGORITHMS, describe } from '../rules.js';
+import { ALGORITHMS, describe, rateRule } from '../rules.js';
 import { expectTold, FREE_YES, RULE } from './claims.js';
 
 const KEEP_US = RULE.keepUs;
@@ -32,7 +32,7 @@ export function claimGroupChecks(harness: Harness): Check[] {
 async function takesNone(probe: Probe): Promise<void> {
   for (const algorithm of ALGORITHMS) {
     const claims = probe.fresh(RULE);
-    const full = probe.fresh(makeRule(algorithm, 1, KEEP_US));
+    const full = probe.fresh(rateRule(algorithm, 1, KEEP_US));
     await probe.ask('take', full);
     const [seen, other] = await probe.apply([
       step('take', claims, 1, claim('id', 1)),
@@ -47,7 +47,7 @@ async function takesNone(probe: Probe): Promise<void> {
 
 async function chargesNothing(probe: Probe): Promise<void> {
   const claims = probe.fresh(RULE);
-  const others = ALGORITHMS.map((algorithm) => probe.fresh(makeRule(algorithm, 3, KEEP_US)));
+  const others = ALGORITHMS.map((algorithm) => probe.fresh(rateRule(algorithm, 3, KEEP_US)));
   const permits = probe.fresh(makeLeasesRule(3, KEEP_US));
   const group = (owner: number) =>
     probe.apply([

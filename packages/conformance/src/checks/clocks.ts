@@ -1,11 +1,9 @@
 /** Checks over time: the most that may pass in any interval, and clocks that jump. */
 
-import type { Algorithm } from '@spillway/core';
 import {
   type BucketRule,
   type LogRule,
   makeLeasesRule,
-  makeRule,
   type RateRule,
   type Rule,
 } from '@spillway/core/store';
@@ -13,13 +11,13 @@ import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, lease, type Probe } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, smallRulesOf } from '../rules.js';
+import { ALGORITHMS, describe, type RateAlgorithm, rateRule, smallRulesOf } from '../rules.js';
 
 const YEAR_US = 365 * 86_400_000_000;
 const WINDOW_US = 10_000_000;
 
 export function clockChecks(harness: Harness, settings: Settings): Check[] {
-  const name = (sentence: string, algorithm: Algorithm) => `${sentence} (${algorithm})`;
+  const name = (sentence: string, algorithm: RateAlgorithm) => `${sentence} (${algorithm})`;
   return [
     ...ALGORITHMS.flatMap((algorithm) => [
       check(name('admits no more when the clock runs back', algorithm), harness, (probe) =>
@@ -31,7 +29,7 @@ export function clockChecks(harness: Harness, settings: Settings): Check[] {
         (p) => wasAhead(p, algorithm),
       ),
       check(name('looks without a trace whatever the clock shows', algorithm), harness, (probe) =>
-        looksWithoutATrace(probe, makeRule(algorithm, 5, WINDOW_US)),
+        looksWithoutATrace(probe, rateRule(algorithm, 5, WINDOW_US)),
       ),
     ]),
     check('looks at leases without a trace whatever the clock shows', harness, (probe) =>
@@ -51,8 +49,8 @@ export function clockChecks(harness: Harness, settings: Settings): Check[] {
   ];
 }
 
-async function runsBack(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const subject = probe.fresh(makeRule(algorithm, 5, WINDOW_US));
+async function runsBack(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const subject = probe.fresh(rateRule(algorithm, 5, WINDOW_US));
   const startUs = probe.nowUs + WINDOW_US / 2;
   await probe.at(startUs);
   await probe.ask('take', subject, 5);
@@ -65,8 +63,8 @@ async function runsBack(probe: Probe, algorithm: Algorithm): Promise<void> {
   }
 }
 
-async function wasAhead(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const subject = probe.fresh(makeRule(algorithm, 5, WINDOW_US));
+async function wasAhead(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const subject = probe.fresh(rateRule(algorithm, 5, WINDOW_US));
   const startUs = probe.nowUs;
   await probe.at(startUs + YEAR_US);
   await probe.ask('take', subject, 5);
@@ -122,7 +120,7 @@ interface Arrival {
 }
 
 /** Requests in bursts and after pauses, around the time that one unit, or all units, take to come back. */
-function arrivals(algorithm: Algorithm) {
+function arrivals(algorithm: RateAlgorithm) {
   return smallRulesOf(algorithm).chain((rule) => {
     const unitUs = Math.floor(rule.windowUs / rule.limit);
     const passUs = fc.oneof(

@@ -1,11 +1,11 @@
 /** Checks of rules of one limiter and key: which share a count, and what a group may do to one count. */
 
-import type { Algorithm, Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, lease, type Probe, step } from '../probe.js';
-import { ALGORITHMS, describe } from '../rules.js';
+import { ALGORITHMS, describe, type RateAlgorithm, rateRule } from '../rules.js';
 
 const SECOND_US = 1_000_000;
 
@@ -29,14 +29,17 @@ const STRANGERS: readonly (readonly [Rule, Rule])[] = [
   [bucket(7, 1), bucket(10, 1)],
   [rule('fixed-window', 10, 1), rule('fixed-window', 10, 2)],
   [rule('fixed-window', 10, 1), rule('sliding-window-counter', 10, 1)],
+  [rule('anchored-window', 10, 1), rule('anchored-window', 10, 2)],
+  [rule('anchored-window', 10, 1), rule('fixed-window', 10, 1)],
+  [rule('anchored-window', 10, 1), rule('sliding-window-counter', 10, 1)],
   [rule('sliding-window-counter', 10, 1), rule('sliding-window-counter', 10, 2)],
   [rule('sliding-window-log', 10, 1), rule('sliding-window-log', 10, 2)],
   [rule('sliding-window-log', 10, 1), rule('fixed-window', 10, 1)],
   [bucket(10, 1), rule('fixed-window', 10, 1)],
 ];
 
-function rule(algorithm: Algorithm, limit: number, seconds: number): Rule {
-  return makeRule(algorithm, limit, seconds * SECOND_US);
+function rule(algorithm: RateAlgorithm, limit: number, seconds: number): Rule {
+  return rateRule(algorithm, limit, seconds * SECOND_US);
 }
 
 function bucket(limit: number, seconds: number, burst = limit): Rule {
@@ -80,8 +83,8 @@ async function decidesApart(probe: Probe): Promise<void> {
 
 async function sharesUse(probe: Probe): Promise<void> {
   for (const algorithm of ALGORITHMS) {
-    const old = probe.fresh(makeRule(algorithm, 10, SECOND_US));
-    const raised = { ...old, rule: makeRule(algorithm, 20, SECOND_US) };
+    const old = probe.fresh(rateRule(algorithm, 10, SECOND_US));
+    const raised = { ...old, rule: rateRule(algorithm, 20, SECOND_US) };
     await probe.ask('take', old, 5);
     // A bucket keeps what it owes in time, here half of the window. A window keeps five of twenty units.
     const left = algorithm === 'token-bucket' ? 10 : 15;
@@ -135,8 +138,8 @@ async function bindsIfAny(probe: Probe): Promise<void> {
     [false, true],
   ]) {
     for (const algorithm of ALGORITHMS) {
-      const repeated = probe.fresh(makeRule(algorithm, 1, SECOND_US));
-      const other = probe.fresh(makeRule(algorithm, 5, SECOND_US));
+      const repeated = probe.fresh(rateRule(algorithm, 1, SECOND_US));
+      const other = probe.fresh(rateRule(algorithm, 5, SECOND_US));
       const steps = binding.map((binding) => step('take', repeated, 1, { binding }));
       await probe.apply([...steps, step('take', other)]);
       const told = `${algorithm}, a shadow step and an enforced one of one key refused`;

@@ -6,7 +6,7 @@ import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, expectSame, type Probe, step } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, smallRulesOf } from '../rules.js';
+import { ALGORITHMS, describe, rateRule, smallRulesOf } from '../rules.js';
 
 const BIG = 300;
 
@@ -23,7 +23,7 @@ export function groupChecks(harness: Harness, settings: Settings): Check[] {
 }
 
 function oneOfEach(probe: Probe, limit: number): Subject[] {
-  return ALGORITHMS.map((algorithm) => probe.fresh(makeRule(algorithm, limit, 60_000_000)));
+  return ALGORITHMS.map((algorithm) => probe.fresh(rateRule(algorithm, limit, 60_000_000)));
 }
 
 async function chargesNone(probe: Probe): Promise<void> {
@@ -129,7 +129,7 @@ async function countsTogether(probe: Probe): Promise<void> {
 }
 
 async function decidesBigGroups(probe: Probe): Promise<void> {
-  const rules = ALGORITHMS.map((algorithm) => makeRule(algorithm, 2, 60_000_000));
+  const rules = ALGORITHMS.map((algorithm) => rateRule(algorithm, 2, 60_000_000));
   const subjects = Array.from({ length: BIG }, (_, at) =>
     probe.fresh(rules[at % rules.length] as Rule, `key-${at}`),
   );

@@ -1,9 +1,8 @@
 /** Checks that keys cannot be forged: two different strings are never counted together. */
 
-import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe } from '../probe.js';
-import { ALGORITHMS } from '../rules.js';
+import { ALGORITHMS, rateRule } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
@@ -90,7 +89,7 @@ const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
 
 export function keyChecks(harness: Harness): Check[] {
   return ALGORITHMS.flatMap((algorithm) => {
-    const rule = makeRule(algorithm, 1, 60_000_000);
+    const rule = rateRule(algorithm, 1, 60_000_000);
     return [
       check(`counts hostile keys apart (${algorithm})`, harness, (probe) =>
         countsApart(

@@ -1,13 +1,11 @@
 /** Checks of `record`, `put` and `reset`. */
 
-import type { Algorithm } from '@spillway/core';
-import { makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, expectSame, type Probe, receiptOf } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, smallRulesOf } from '../rules.js';
+import { ALGORITHMS, describe, type RateAlgorithm, rateRule, smallRulesOf } from '../rules.js';
 
 export function operationChecks(harness: Harness, settings: Settings): Check[] {
   return ALGORITHMS.flatMap((algorithm) => [
@@ -27,7 +25,7 @@ export function operationChecks(harness: Harness, settings: Settings): Check[] {
   ]);
 }
 
-function recordsAsTaken(algorithm: Algorithm, harness: Harness, settings: Settings): Check {
+function recordsAsTaken(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {
   const arrivals = fc.array(
     fc.record({
       cost: fc.integer({ min: 0, max: 10 }),
@@ -53,8 +51,8 @@ function recordsAsTaken(algorithm: Algorithm, harness: Harness, settings: Settin
   );
 }
 
-async function recordsToTheBrim(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const rule = makeRule(algorithm, 10, 1_000_000);
+async function recordsToTheBrim(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const rule = rateRule(algorithm, 10, 1_000_000);
   const full = probe.fresh(rule);
   const recorded = probe.fresh(rule);
   await probe.ask('take', full, 10);
@@ -70,8 +68,8 @@ async function recordsToTheBrim(probe: Probe, algorithm: Algorithm): Promise<voi
   );
 }
 
-async function givesBack(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const rule = makeRule(algorithm, 10, 1_000_000);
+async function givesBack(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const rule = rateRule(algorithm, 10, 1_000_000);
   const charged = probe.fresh(rule);
   const spared = probe.fresh(rule);
   await probe.ask('take', charged, 3);
@@ -87,8 +85,8 @@ async function givesBack(probe: Probe, algorithm: Algorithm): Promise<void> {
   }
 }
 
-async function givesBackNothing(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const rule = makeRule(algorithm, 10, 1_000_000);
+async function givesBackNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const rule = rateRule(algorithm, 10, 1_000_000);
   const subject = probe.fresh(rule);
   const unspent = await probe.ask('take', subject, 10);
   // Two windows later nothing of the grant counts. `put` must not give back what has been charged since.
@@ -109,8 +107,8 @@ async function givesBackNothing(probe: Probe, algorithm: Algorithm): Promise<voi
   await expectTwins(probe, 'compared with a key never used', probe.fresh(rule), rested);
 }
 
-async function forgets(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const subject = probe.fresh(makeRule(algorithm, 4, 1_000_000));
+async function forgets(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const subject = probe.fresh(rateRule(algorithm, 4, 1_000_000));
   const neighbour = { ...subject, key: 'bob' };
   for (const one of [subject, neighbour]) await probe.ask('take', one, 4);
   const reset = await probe.ask('reset', subject, 1);

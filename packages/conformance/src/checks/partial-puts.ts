@@ -1,11 +1,11 @@
 /** Checks of partial puts: a `put` gives back as many units as it is asked for, but at most those of its receipt. */
 
-import type { Algorithm, Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, expectSame, lease, type Probe, receiptOf, step } from '../probe.js';
-import { ALGORITHMS } from '../rules.js';
+import { ALGORITHMS, type RateAlgorithm, rateRule } from '../rules.js';
 
 const SECOND_US = 1_000_000;
 
@@ -52,8 +52,8 @@ async function grantOf(probe: Probe, subject: Subject, cost: number) {
   };
 }
 
-async function givesBackInTurns(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const rule = makeRule(algorithm, 10, SECOND_US);
+async function givesBackInTurns(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const rule = rateRule(algorithm, 10, SECOND_US);
   const alone = probe.fresh(rule);
   const putAlone = await grantOf(probe, alone, 5);
   await putAlone(2, true, 7);
@@ -74,8 +74,8 @@ async function givesBackInTurns(probe: Probe, algorithm: Algorithm): Promise<voi
   }
 }
 
-async function givesBackAtMost(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const rule = makeRule(algorithm, 10, SECOND_US);
+async function givesBackAtMost(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const rule = rateRule(algorithm, 10, SECOND_US);
   for (const asked of [4, 8, 10, 11, Number.MAX_SAFE_INTEGER]) {
     const subject = probe.fresh(rule);
     await probe.ask('take', subject, 3);
@@ -91,8 +91,8 @@ async function givesBackAtMost(probe: Probe, algorithm: Algorithm): Promise<void
 }
 
 /** A put of nothing does not keep the others of its group from giving back: units, a permit, or nothing as well. */
-async function givesBackBesideNothing(probe: Probe, algorithm: Algorithm): Promise<void> {
-  const rule = makeRule(algorithm, 10, SECOND_US);
+async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
+  const rule = rateRule(algorithm, 10, SECOND_US);
   const units = probe.fresh(rule);
   const permits = probe.fresh(makeLeasesRule(3, 10 * SECOND_US));
   const { answer } = await probe.ask('take', units, 4);
@@ -125,16 +125,19 @@ async function givesBackBesideNothing(probe: Probe, algorithm: Algorithm): Promi
 }
 
 /** When a grant of 5 counts no more, and how many of 10 units are then left if 2 were given back a moment before. */
-const ENDS: Readonly<Record<Algorithm, readonly [endUs: number, before: number, after: number]>> = {
+const ENDS: Readonly<
+  Record<RateAlgorithm, readonly [endUs: number, before: number, after: number]>
+> = {
   'token-bucket': [500_000, 10, 10],
   'fixed-window': [1_000_000, 7, 10],
+  'anchored-window': [1_000_000, 7, 10],
   'sliding-window-counter': [1_000_000, 7, 7],
   'sliding-window-log': [1_000_000, 7, 10],
 };
 
-async function givesBackUntilTheEnd(probe: Probe, algorithm: Algorithm): Promise<void> {
+async function givesBackUntilTheEnd(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
   const [endUs, before, after] = ENDS[algorithm];
-  const put = await grantOf(probe, probe.fresh(makeRule(algorithm, 10, SECOND_US)), 5);
+  const put = await grantOf(probe, probe.fresh(rateRule(algorithm, 10, SECOND_US)), 5);
   await probe.pass(endUs - 1);
   await put(2, true, before);
   await probe.pass(1);

@@ -1,12 +1,11 @@
 /** Checks of single promises: the wait in an answer, what a refusal takes, and what a cost takes. */
 
-import type { Algorithm } from '@spillway/core';
-import { capacityOf, makeRule, type RateRule } from '@spillway/core/store';
+import { capacityOf, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, type Probe } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, smallRulesOf } from '../rules.js';
+import { ALGORITHMS, describe, type RateAlgorithm, rateRule, smallRulesOf } from '../rules.js';
 
 export function promiseChecks(harness: Harness, settings: Settings): Check[] {
   return ALGORITHMS.flatMap((algorithm) => [
@@ -29,7 +28,7 @@ interface History {
 }
 
 /** A few requests under a small rule, so close together that many are refused. */
-function histories(algorithm: Algorithm): fc.Arbitrary<History> {
+function histories(algorithm: RateAlgorithm): fc.Arbitrary<History> {
   return smallRulesOf(algorithm).chain((rule) =>
     fc.record({
       rule: fc.constant(rule),
@@ -44,7 +43,7 @@ function histories(algorithm: Algorithm): fc.Arbitrary<History> {
   );
 }
 
-function keepsItsPromise(algorithm: Algorithm, harness: Harness, settings: Settings): Check {
+function keepsItsPromise(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {
   const name = `admits after exactly the promised wait, one microsecond less is refused (${algorithm})`;
   return check(name, harness, (probe) =>
     forAll(histories(algorithm), settings, async ({ rule, arrivals }) => {
@@ -65,7 +64,11 @@ function keepsItsPromise(algorithm: Algorithm, harness: Harness, settings: Setti
   );
 }
 
-function refusesWithoutATrace(algorithm: Algorithm, harness: Harness, settings: Settings): Check {
+function refusesWithoutATrace(
+  algorithm: RateAlgorithm,
+  harness: Harness,
+  settings: Settings,
+): Check {
   return check(`changes nothing when it refuses (${algorithm})`, harness, (probe) =>
     forAll(histories(algorithm), settings, async ({ rule, arrivals }) => {
       const all = probe.fresh(rule);
@@ -88,19 +91,19 @@ function refusesWithoutATrace(algorithm: Algorithm, harness: Harness, settings: 
   );
 }
 
-function admitsExactlyTheLimit(algorithm: Algorithm, harness: Harness): Check {
+function admitsExactlyTheLimit(algorithm: RateAlgorithm, harness: Harness): Check {
   const name = `admits exactly the limit of many parallel calls (${algorithm})`;
   return check(name, harness, async (probe) => {
-    const subject = probe.fresh(makeRule(algorithm, 37, 60_000_000));
+    const subject = probe.fresh(rateRule(algorithm, 37, 60_000_000));
     const calls = Array.from({ length: 200 }, () => probe.ask('take', subject));
     const answers = await Promise.all(calls);
     expectEqual('admitted of 200', 37, answers.filter((answer) => answer.allowed).length);
   });
 }
 
-function weighsCosts(algorithm: Algorithm, harness: Harness): Check {
+function weighsCosts(algorithm: RateAlgorithm, harness: Harness): Check {
   return check(`weighs requests by their cost (${algorithm})`, harness, async (probe) => {
-    const subject = probe.fresh(makeRule(algorithm, 10, 60_000_000));
+    const subject = probe.fresh(rateRule(algorithm, 10, 60_000_000));
     const script = [
       [4, true, 6],
       [7, false, 6],
@@ -119,10 +122,10 @@ function weighsCosts(algorithm: Algorithm, harness: Harness): Check {
   });
 }
 
-function refusesForEver(algorithm: Algorithm, harness: Harness): Check {
+function refusesForEver(algorithm: RateAlgorithm, harness: Harness): Check {
   const name = `answers never to a cost above the capacity, and charges nothing (${algorithm})`;
   return check(name, harness, async (probe) => {
-    const subject = probe.fresh(makeRule(algorithm, 5, 1_000_000));
+    const subject = probe.fresh(rateRule(algorithm, 5, 1_000_000));
     await probe.ask('take', subject, 2);
     for (const cost of [6, 7, 1_000_000_007, Number.MAX_SAFE_INTEGER]) {
       await refusedForEver(probe, subject, cost);

@@ -1,7 +1,6 @@
 /** Checks that replay generated traces against the oracle. */
 
-import type { Algorithm } from '@spillway/core';
-import { makeRule, type Rule } from '@spillway/core/store';
+import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { Oracle, type Subject, type Verdict } from '../oracle.js';
@@ -16,6 +15,8 @@ import {
   kinRules,
   leasesRules,
   queueRules,
+  type RateAlgorithm,
+  rateRule,
   rulesOf,
   severalRules,
 } from '../rules.js';
@@ -77,7 +78,7 @@ function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
 /** Limits that divide the window, so that under each of them a bucket's instant is a whole number. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
-function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings): Check {
+function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {
   const input = fc.record({
     costs: fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 8 }),
     changes: fc.array(fc.record({ limit: limits, cost: fc.integer({ min: 0, max: 12 }) }), {
@@ -92,7 +93,7 @@ function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings
     (probe) =>
       forAll(input, settings, async ({ costs, changes, passUs }) => {
         const oracle = new Oracle();
-        const first = probe.fresh(makeRule(algorithm, 10, 1_000_000));
+        const first = probe.fresh(rateRule(algorithm, 10, 1_000_000));
         const take = async (subject: Subject, cost: number): Promise<void> => {
           await probe.pass(passUs);
           const taken = step('take', subject, cost);
@@ -105,7 +106,7 @@ function changedLimit(algorithm: Algorithm, harness: Harness, settings: Settings
         };
         for (const cost of costs) await take(first, cost);
         for (const { limit, cost } of changes) {
-          await take({ ...first, rule: makeRule(algorithm, limit, 1_000_000) }, cost);
+          await take({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
         }
       }),
   );

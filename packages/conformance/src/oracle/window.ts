@@ -1,6 +1,6 @@
 /**
- * The oracle's fixed window and sliding window counter: two counts, and the start of the newest window that was
- * charged.
+ * The oracle's fixed window, on the epoch or anchored, and sliding window counter: two counts, and the start of the
+ * newest window that was charged.
  */
 
 import type { WindowRule } from '@spillway/core/store';
@@ -20,6 +20,11 @@ function aligned(rule: WindowRule, now: bigint): bigint {
 
 function roll(rule: WindowRule, state: WindowState | undefined, now: bigint): WindowState {
   const window = BigInt(rule.windowUs);
+  if (rule.kind === 'anchored') {
+    const counts = state && state.current > 0n && now < state.start + window;
+    if (!counts) return { start: now, current: 0n, previous: 0n };
+    return state.start - now > window ? { ...state, start: now } : state;
+  }
   const start = aligned(rule, now);
   if (!state || start > state.start + window) return { start, current: 0n, previous: 0n };
   if (start === state.start + window) return { start, current: 0n, previous: state.current };
@@ -33,11 +38,11 @@ function weight(rule: WindowRule, view: WindowState, now: bigint): Fraction {
 }
 
 export const windowMachine: Machine<WindowRule, WindowState> = {
-  shares: (a, b) => a.windowUs === b.windowUs && a.sliding === b.sliding,
+  shares: (a, b) => a.windowUs === b.windowUs && a.kind === b.kind,
 
   view(rule, state, now) {
     const rolled = roll(rule, state, now);
-    return rule.sliding ? rolled : { ...rolled, previous: 0n };
+    return rule.kind === 'sliding' ? rolled : { ...rolled, previous: 0n };
   },
 
   impossible(rule, state, now) {
@@ -70,7 +75,8 @@ export const windowMachine: Machine<WindowRule, WindowState> = {
     const weighed = weight(rule, view, now);
     const room = Fraction.of(limit - view.current).minus(weighed);
     let resetUs = 0n;
-    if (view.current > 0n) resetUs = view.start + (rule.sliding ? 2n : 1n) * window - now;
+    if (view.current > 0n)
+      resetUs = view.start + (rule.kind === 'sliding' ? 2n : 1n) * window - now;
     else if (view.previous > 0n) resetUs = view.start + window - now;
 
     const passesAfter = (waitUs: bigint): boolean => {
@@ -95,6 +101,10 @@ export const windowMachine: Machine<WindowRule, WindowState> = {
   },
 
   forgettable(rule, state, now, earlier) {
+    if (rule.kind === 'anchored') {
+      const end = state.start + BigInt(rule.windowUs);
+      return state.current > 0n && end <= now && earlier < end;
+    }
     const here = aligned(rule, now);
     const rolledOn = state.start < here && aligned(rule, earlier) < here;
     return rolledOn || state.current === 0n;

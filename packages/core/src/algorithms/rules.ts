@@ -1,17 +1,18 @@
 /** Makes the rule of a rate by the name of its algorithm. */
 
-import type { Algorithm, RateRule } from '../contract/rule.js';
+import type { Algorithm, Anchor, RateRule } from '../contract/rule.js';
 import { makeBucketRule } from './bucket/rule.js';
 import { makeLogRule } from './log/rule.js';
 import { makeWindowRule } from './window/rule.js';
 
 const MAKERS: Readonly<
-  Record<Algorithm, (limit: number, windowUs: number, burst: number) => RateRule>
+  Record<Algorithm, (limit: number, windowUs: number, burst: number, anchor: Anchor) => RateRule>
 > = {
   'token-bucket': makeBucketRule,
-  'fixed-window': (limit, windowUs) => makeWindowRule(limit, windowUs, false),
+  'fixed-window': (limit, windowUs, _burst, anchor) =>
+    makeWindowRule(limit, windowUs, anchor === 'epoch' ? 'fixed' : 'anchored'),
   'sliding-window-log': makeLogRule,
-  'sliding-window-counter': (limit, windowUs) => makeWindowRule(limit, windowUs, true),
+  'sliding-window-counter': (limit, windowUs) => makeWindowRule(limit, windowUs, 'sliding'),
 };
 
 /** The names of the algorithms for rates. Without the mark, a bundle of a store alone has all of their code. */
@@ -19,13 +20,14 @@ export const ALGORITHMS: readonly Algorithm[] = /* @__PURE__ */ Object.keys(MAKE
 
 /**
  * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
- * `windowUs` from 1,000 to 400 days.
+ * `windowUs` from 1,000 to 400 days. `burst` counts for `token-bucket` only, `anchor` for `fixed-window` only.
  */
 export function makeRule(
   algorithm: Algorithm,
   limit: number,
   windowUs: number,
   burst: number = limit,
+  anchor: Anchor = 'epoch',
 ): RateRule {
-  return MAKERS[algorithm](limit, windowUs, burst);
+  return MAKERS[algorithm](limit, windowUs, burst, anchor);
 }

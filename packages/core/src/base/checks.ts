@@ -5,7 +5,7 @@ import { type Duration, parseDuration } from './duration.js';
 import { mustBe, SpillwayError, type SpillwayErrorCode, show } from './errors.js';
 
 /** The largest limit and burst. */
-const MAX_LIMIT = 1_000_000_000;
+export const MAX_LIMIT = 1_000_000_000;
 
 /** The longest key in UTF-16 units. To name one costs a tenth of a millisecond; a megabyte would cost twenty. */
 const MAX_KEY = 8_192;

@@ -4,8 +4,21 @@ import { mustBe } from './errors.js';
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
-/** `'250ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1d'`, `'2w'`, or a number of milliseconds. */
-export type Duration = number | `${number}${Unit}`;
+/**
+ * `'250ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1d'`, `'2w'`, or a number of milliseconds. Any string has this type, because
+ * many durations come from the environment; one that is none throws where it is given. The texts here are what editors
+ * suggest.
+ */
+export type Duration =
+  | number
+  | '100ms'
+  | '1s'
+  | '10s'
+  | '1m'
+  | '15m'
+  | '1h'
+  | '1d'
+  | (string & Record<never, never>);
 
 const UNIT_US: Record<Unit, number> = {
   ms: 1_000,
@@ -49,6 +62,23 @@ export function toMicroseconds(duration: Duration, option = 'duration'): number 
     throw mustBe(option, "a duration such as '250ms', '10s' or '1m', or milliseconds", duration);
   }
   return us;
+}
+
+/**
+ * A duration in milliseconds, read as every option reads it: for timers and sums of your own. A number stays as it is.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID` if it is no duration: negative, not finite, without a unit that we have
+ * (`ms`, `s`, `m`, `h`, `d`, `w`), or not a whole number of microseconds
+ * @example
+ * ```ts run
+ * import { duration } from '@spillway/core';
+ *
+ * duration('1m'); // 60_000
+ * duration('1.5h') / duration('1s'); // 5_400
+ * ```
+ */
+export function duration(value: Duration): number {
+  return toMicroseconds(value) / 1000;
 }
 
 /**

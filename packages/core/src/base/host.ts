@@ -16,6 +16,12 @@ export function afterIdly(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** Whether a timer ends with the request that set it, as on Cloudflare Workers. */
+export function endsTimersWithRequests(): boolean {
+  const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
+  return navigator?.userAgent === 'Cloudflare-Workers';
+}
+
 /** Calls back once the input that has already arrived was handled: after the poll phase on Node, soon elsewhere. */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
@@ -54,6 +60,31 @@ export function consoleLogger(): Logger {
   return toConsole;
 }
 
-function globalConsole(): { warn(message: string): void } | undefined {
-  return (globalThis as { console?: { warn(message: string): void } }).console;
+/** Writes a line to the console that is no warning. */
+export function toConsoleLine(line: string): void {
+  globalConsole()?.log(line);
+}
+
+/** Whether the console may show colours: it is a terminal, and its user has not set `NO_COLOR`. */
+export function showsColors(): boolean {
+  const { process } = globalThis as { process?: Process };
+  try {
+    return process?.stdout?.isTTY === true && !process.env?.['NO_COLOR'];
+  } catch {
+    return false; // Deno lets nobody read the environment without permission
+  }
+}
+
+interface Process {
+  readonly stdout?: { readonly isTTY?: boolean };
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+interface Console {
+  log(line: string): void;
+  warn(message: string): void;
+}
+
+function globalConsole(): Console | undefined {
+  return (globalThis as { console?: Console }).console;
 }

@@ -39,7 +39,8 @@ const OTHERS: Readonly<Record<string, string>> = {
 
 /** Where options of ours belong that are easily given elsewhere. */
 const PLACES: Readonly<Record<string, string>> = {
-  'the limiter, as in rateLimit()': 'limit window burst algorithm key cost refundIf name share',
+  'the limiter, as in rateLimit()':
+    'limit window burst algorithm anchor key cost refundIf name share',
   'the guard':
     'skip headers onRefused onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
   'redisStore()': 'prefix hashKeys',

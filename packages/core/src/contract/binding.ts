@@ -6,12 +6,15 @@ import { statusOf } from './status.js';
 /**
  * The decision that counts. Of refusals: first those of limits that are about the caller (429, 403), then those that
  * are about our load (503), then those that are about an idempotency key, and among them the one with the longest wait.
- * If nothing is refused: the one with the least `remaining`.
+ * If nothing is refused: the one with the least `remaining`; one that was skipped has none.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {
     if (binding.allowed !== decision.allowed) return binding.allowed ? decision : binding;
-    if (decision.allowed) return decision.remaining < binding.remaining ? decision : binding;
+    if (decision.allowed) {
+      const isNearer = decision.remaining < binding.remaining || binding.outcome === 'skipped';
+      return isNearer ? decision : binding;
+    }
     const later = rankOf(decision) - rankOf(binding);
     if (later !== 0) return later < 0 ? decision : binding;
     return decision.retryAfterMs > binding.retryAfterMs ? decision : binding;

@@ -4,7 +4,10 @@ import type { Duration } from '../base/duration.js';
 import type { Mode } from './mode.js';
 import type { Rule } from './rule.js';
 
-/** Numbers of a limit that were set live. They replace the declared ones. */
+/**
+ * Numbers of a limit that were set live, in place of those that were declared: either some of `limit`, `window` and
+ * `burst`, or a `factor` alone.
+ */
 export interface LiveLimits {
   /** Units per window; for a concurrency limit the requests at once, for a fleet shedder the capacity. */
   readonly limit?: number;
@@ -12,6 +15,11 @@ export interface LiveLimits {
   readonly window?: Duration;
   /** Token buckets only. */
   readonly burst?: number;
+  /**
+   * Multiplies the limit, and the burst of a token bucket, that the options or a `limit` function give: above 0 up to
+   * 1,000,000,000. What comes of it is rounded down, and is at least 1. Of a shaper it multiplies the pace only.
+   */
+  readonly factor?: number;
 }
 
 /** What is set live for one limiter. What is left out stays as declared. */
@@ -45,6 +53,11 @@ export interface Control {
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
+  /**
+   * Numbers for one key, in place of those for its limiter. Must be the same object while the numbers are the same.
+   * Whenever they change, {@link settingsOf} must return a new object.
+   */
+  limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
    * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch. The
    * stand-in, which keeps counts beside the store, reads it. Whenever it changes, {@link settingsOf} must return a new

@@ -46,17 +46,20 @@ export interface Settled {
   readonly fields?: readonly Field[] | undefined;
 }
 
+/**
+ * What becomes of it; or `again`: the claim may be free, so all limiters are to be asked again; or `own`: the request
+ * itself has the claim, by a guard before, so the other limiters are to be asked without it.
+ */
+export type Settlement = Settled | 'again' | 'own';
+
 /** The part of such a limiter that other limiters have not. */
 export interface Keeping<Raw> {
-  /**
-   * What to answer, where the store refused a request for the claim alone; `again`: the claim may be free, so all
-   * limiters are to be asked again. A promise must not reject.
-   */
+  /** What to answer, where the store refused a request for the claim alone. A promise must not reject. */
   settle(
     turn: LimiterTurn<Raw>,
     exchange: KeptExchange,
     context: KeepContext,
-  ): Settled | 'again' | Promise<Settled | 'again'>;
+  ): Settlement | Promise<Settlement>;
   /** Called before the handler runs under the claim of `turn`. `finish` ends the claim. */
   begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void;
 }

@@ -3,6 +3,7 @@
 import type { Decision } from './decision.js';
 import type { Fault } from './fault.js';
 import type { Mode } from './mode.js';
+import type { LimitRequest } from './request.js';
 
 /**
  * A decision with the mode of its limiter. Every field except the numbers has few values, and none identifies a caller.
@@ -41,10 +42,12 @@ export interface Overflowing {
  */
 export interface Observer {
   /**
-   * `key` is the key that was counted, for logs that hash it; undefined if nothing was counted. Never use it as a
-   * metric's label.
+   * `key` is the key that was counted, for logs that hash it; undefined if nothing was counted. `request` is what was
+   * decided on. Never use either as a metric's label.
    */
-  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
+  readonly onDecision?:
+    | ((event: DecisionEvent, key: string | undefined, request: LimitRequest) => void)
+    | undefined;
   readonly onFault?: ((fault: Fault) => void) | undefined;
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;

@@ -15,6 +15,8 @@ export interface BodyWatcher {
   chunk(bytes: Uint8Array): void;
   /** Every byte was seen. Not called if the body is not read to its end, or if some bytes cannot be seen. */
   end(): void;
+  /** The client left before all of the body had come. Called where somebody reads it. */
+  cut(): void;
 }
 
 /** Sees the answer that a handler gives. */
@@ -35,6 +37,8 @@ export interface AnswerWatcher {
   end(): Promise<void> | undefined;
   /** After `end`: the answer could not be sent, and another one may come. */
   unsent(): void;
+  /** The handler has failed, or what was left of its answer was given up: no end will come. */
+  fail(): void;
 }
 
 /** How much of a body is read, and how long. */

@@ -62,14 +62,14 @@ export interface QueueRule extends RuleBase, BucketNumbers {
 }
 
 /**
- * A count per window; windows are aligned to the epoch. With `sliding`, the previous window also counts, for the part
- * of it that is less than one window ago.
+ * A count per window. Windows are aligned to the epoch; those that are `anchored` begin when a key without units is
+ * charged. With `sliding`, the previous window also counts, for the part of it that is less than one window ago.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
   readonly limit: number;
   readonly windowUs: number;
-  readonly sliding: boolean;
+  readonly kind: 'fixed' | 'anchored' | 'sliding';
 }
 
 /** Every admitted request with its time: exact over any interval, but it stores an entry for each request. */
@@ -120,6 +120,12 @@ export type Algorithm =
   | 'sliding-window-counter';
 
 /**
+ * Where the windows of `fixed-window` begin. `epoch`: at multiples of the window since 1970, for all keys at once.
+ * `first-request`: for each key when it is first charged, and again with the first charge after the end.
+ */
+export type Anchor = 'epoch' | 'first-request';
+
+/**
  * All that differs between algorithms. Each rule carries its own machine ({@link RuleBase.logic}), so that a program
  * has the code only of the algorithms that it uses, and an algorithm that forgets one of these members does not
  * compile. A machine is given only rules and answers of its own algorithm.
@@ -161,7 +167,8 @@ export interface Machine {
 /** The numbers that a limiter was declared with. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm as users write it; `concurrency`: permits for requests in progress; `claims`: idempotency keys.
+   * The algorithm as users write it, with `:first-request` behind it for that anchor; `concurrency`: permits for
+   * requests in progress; `claims`: idempotency keys. Without spaces: the registry divides its entries by them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in progress at once. */

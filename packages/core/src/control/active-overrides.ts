@@ -1,7 +1,7 @@
 /** The overrides that are in force now, ready to be read at each request. */
 
-import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
-import { EVERY_LIMITER, fieldOf, type Override, type Setting } from './override.js';
+import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
+import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 
 type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
 type Ruling = Extract<Override, { what: 'key' }>;
@@ -9,11 +9,18 @@ type Ruling = Extract<Override, { what: 'key' }>;
 /** The overrides of one limiter, good until something changes or ends. */
 interface ActiveOverride {
   readonly settings: LimiterSettings | undefined;
-  readonly rulings: ReadonlyMap<string, Ruling> | undefined;
+  readonly rulings: ReadonlyMap<string, Ruling>;
+  readonly limits: ReadonlyMap<string, LiveLimits>;
   readonly resets: ReadonlyMap<string, number>;
 }
 
-const NONE: ActiveOverride = { settings: undefined, rulings: undefined, resets: new Map() };
+const NO_KEYS = new Map<string, never>();
+const NONE: ActiveOverride = {
+  settings: undefined,
+  rulings: NO_KEYS,
+  limits: NO_KEYS,
+  resets: NO_KEYS,
+};
 
 /**
  * Keeps the latest override of each field. `settingsOf` returns the same object until an override of the limiter, or of
@@ -41,20 +48,25 @@ export class ActiveOverrides implements Control {
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
     if (this.overrides.size === 0) return undefined;
-    const ruling = this.find(limiter, key) ?? this.find(EVERY_LIMITER, key);
+    const ruling = this.standingOf(limiter).rulings.get(key);
     if (!ruling) return undefined;
     const endsInMs = ruling.untilMs === null ? Infinity : ruling.untilMs - this.nowMs();
     return { verdict: ruling.value, endsInMs };
+  }
+
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    return this.overrides.size === 0 ? undefined : this.standingOf(limiter).limits.get(key);
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
     return this.overrides.size === 0 ? NONE.resets : this.standingOf(limiter).resets;
   }
 
-  /** Whether any single key of the limiter is blocked or allowed. */
-  hasRulings(limiter: string): boolean {
+  /** Whether any single key of the limiter is blocked or allowed, or has limits of its own. */
+  concernsKeys(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
-    return [limiter, EVERY_LIMITER].some((name) => this.standingOf(name).rulings !== undefined);
+    const { rulings, limits } = this.standingOf(limiter);
+    return rulings.size > 0 || limits.size > 0;
   }
 
   get(field: string): Override | undefined {
@@ -85,10 +97,6 @@ export class ActiveOverrides implements Control {
     return entries.map(([, override]) => override);
   }
 
-  private find(limiter: string, key: string): Ruling | undefined {
-    return this.standingOf(limiter).rulings?.get(key);
-  }
-
   private standingOf(limiter: string): ActiveOverride {
     this.dropEnded();
     let standing = this.byLimiter.get(limiter);
@@ -102,6 +110,7 @@ export class ActiveOverrides implements Control {
   private standingFrom(limiter: string): ActiveOverride {
     const settings: Settings = {};
     const rulings = new Map<string, Ruling>();
+    const limits = new Map<string, LiveLimits>();
     const resets = new Map<string, number>();
     let concerned = false;
     for (const name of [EVERY_LIMITER, limiter]) {
@@ -109,14 +118,16 @@ export class ActiveOverrides implements Control {
         if (override.limiter !== name) continue;
         concerned = true;
         if (override.what === 'reset') resets.set(override.key, override.atMs);
-        else if (override.what !== 'key') assign(settings, override);
-        else if (name === limiter) rulings.set(override.key, override);
+        else if (override.what === 'mode') settings.mode = override.value;
+        else if (override.what === 'share') settings.share = override.value;
+        else if (override.what === 'limits') settings.limits = override.value;
+        else if (override.what === 'key') rulings.set(override.key, override);
+        else limits.set(override.key, override.value);
       }
     }
-    // If only keys were blocked, allowed or reset, the settings are an empty object, not undefined: callers see by a
-    // new object that something has changed.
-    if (!concerned) return NONE;
-    return { settings, rulings: rulings.size > 0 ? rulings : undefined, resets };
+    // If only something about keys was set, the settings are an empty object, not undefined: callers see by a new
+    // object that something has changed.
+    return concerned ? { settings, rulings, limits, resets } : NONE;
   }
 
   private forget(limiter: string): void {
@@ -135,10 +146,4 @@ export class ActiveOverrides implements Control {
       else this.nextEndMs = Math.min(this.nextEndMs, untilMs);
     }
   }
-}
-
-function assign(settings: Settings, setting: Setting): void {
-  if (setting.what === 'mode') settings.mode = setting.value;
-  else if (setting.what === 'share') settings.share = setting.value;
-  else if (setting.what === 'limits') settings.limits = setting.value;
 }

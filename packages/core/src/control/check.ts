@@ -6,10 +6,12 @@ import { type Duration, parseDuration } from '../base/duration.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { LimiterSettings, LiveLimits } from '../contract/control.js';
 import { MODES } from '../contract/mode.js';
+import { liveNumbers } from '../limits/live-numbers.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import {
   type ChangeNote,
   type CheckedChange,
+  type ClearableOfKey,
   type ClearableSetting,
   EVERY_LIMITER,
   type OverrideNote,
@@ -17,6 +19,8 @@ import {
 } from './override.js';
 
 const CLEARABLE: readonly ClearableSetting[] = ['mode', 'share', 'limits'];
+const OF_KEY: readonly ClearableOfKey[] = ['ruling', 'limits'];
+const LIMITS = ['limit', 'window', 'burst', 'factor'] as const;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;
 const LONGEST_KEY = 1_024;
@@ -33,9 +37,7 @@ export function checkSet(
   for (const [what, value] of entriesOf('settings', settings, CLEARABLE)) {
     const setting = { what, value } as Setting;
     checkSetting(setting);
-    if (what === 'limits' && limiter === EVERY_LIMITER) {
-      throw mustBe('limits', 'set for one limiter', limiter);
-    }
+    if (what === 'limits') checkReach(limiter, value as LiveLimits);
     set.push(setting);
   }
   if (set.length === 0) throw mustName('settings', 'a mode, a share or limits');
@@ -48,10 +50,7 @@ export function checkClear(
   note: ChangeNote,
   only: readonly ClearableSetting[] = CLEARABLE,
 ): CheckedChange {
-  checkList('only', only, CLEARABLE.join(', '));
-  const unknown = only.find((what) => !CLEARABLE.includes(what));
-  if (unknown !== undefined) throw mustBe('only', `a list of ${CLEARABLE.join(', ')}`, unknown);
-  const clear = only.map((what) => ({ what }));
+  const clear = checkOnly(only, CLEARABLE).map((what) => ({ what }));
   return { ...checkWho(limiter, note), set: [], clear, durationMs: null };
 }
 
@@ -59,21 +58,44 @@ export function checkClear(
 export function checkKeyRuling(
   limiter: string,
   key: string,
-  value: 'allow' | 'block' | 'reset' | null,
+  value: 'allow' | 'block' | 'reset',
   note: OverrideNote,
 ): CheckedChange {
   checkRuledKey(key);
   const who = checkWho(limiter, note);
-  if (value === null) return { ...who, set: [], clear: [{ what: 'key', key }], durationMs: null };
   if (value === 'reset') {
     return { ...who, set: [{ what: 'reset', key, value }], clear: [], durationMs: RESET_MS };
   }
-  return {
-    ...who,
-    set: [{ what: 'key', key, value }],
-    clear: [],
-    durationMs: durationOf(note.for),
-  };
+  const durationMs = durationOf(note.for);
+  return { ...who, set: [{ what: 'key', key, value }], clear: [], durationMs };
+}
+
+/** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`, and what `rateLimit` throws */
+export function checkKeyLimits(
+  limiter: string,
+  key: string,
+  limits: LiveLimits,
+  note: OverrideNote,
+): CheckedChange {
+  const setting = { what: 'key-limits', key, value: limits } as const;
+  checkSetting(setting);
+  checkReach(limiter, limits);
+  const durationMs = durationOf(note?.for);
+  return { ...checkWho(limiter, note), set: [setting], clear: [], durationMs };
+}
+
+/** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID` */
+export function checkClearKey(
+  limiter: string,
+  key: string,
+  note: ChangeNote,
+  only: readonly ClearableOfKey[] = OF_KEY,
+): CheckedChange {
+  checkRuledKey(key);
+  const clear = checkOnly(only, OF_KEY).map((what) => {
+    return { what: what === 'limits' ? ('key-limits' as const) : ('key' as const), key };
+  });
+  return { ...checkWho(limiter, note), set: [], clear, durationMs: null };
 }
 
 /**
@@ -97,20 +119,41 @@ export function checkSetting(setting: Setting): void {
       checkRuledKey(setting.key);
       oneOf('what is set for a key', value, ['allow', 'block']);
       return;
+    case 'key-limits':
+      checkRuledKey(setting.key);
+      checkLimits(value);
+      return;
     case 'reset':
       checkRuledKey(setting.key);
       return;
     default:
-      throw mustBe('what is set', 'mode, share, limits or key', what);
+      throw mustBe('what is set', 'mode, share, limits, key or key-limits', what);
   }
 }
 
 function checkLimits(limits: LiveLimits): void {
-  const given = entriesOf('limits', limits, ['limit', 'window', 'burst']);
-  if (given.length === 0) throw mustName('limits', 'a limit, a window or a burst');
+  const given = entriesOf('limits', limits, LIMITS);
+  if (given.length === 0) throw mustName('limits', 'a limit, a window, a burst or a factor');
   // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
   // declared numbers.
-  ruleFrom({ limit: 1, window: '1s', ...Object.fromEntries(given) });
+  ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));
+}
+
+/** What makes sense for every limiter may be set for every limiter. */
+function checkReach(limiter: string, { factor }: LiveLimits): void {
+  if (limiter !== EVERY_LIMITER || factor !== undefined) return;
+  throw mustBe('limits', 'a factor, or set for one limiter', limiter);
+}
+
+function checkOnly<What extends string>(
+  only: readonly What[],
+  known: readonly What[],
+): readonly What[] {
+  const list = known.join(', ');
+  checkList('only', only, list);
+  const unknown = only.find((what) => !known.includes(what));
+  if (unknown !== undefined) throw mustBe('only', `a list of ${list}`, unknown);
+  return only;
 }
 
 function checkRuledKey(key: unknown): void {

@@ -1,7 +1,7 @@
 /** Wraps a user's control for the guard, so that a mistake in it neither fails nor frees a request. */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
-import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
+import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
 import type { StepContext } from '../contract/limiter.js';
 import { checkSetting } from './check.js';
 import type { Setting } from './override.js';
@@ -65,6 +65,16 @@ class SteadyControl implements Control {
         'SPW_OPTION_INVALID',
         `a ruling must be allow or block for a time, got ${show(verdict)} for ${show(endsInMs)} ms`,
       );
+    } catch (error) {
+      this.tell(limiter, error);
+      return undefined;
+    }
+  }
+
+  /** Not checked here: whoever makes a rule of the numbers does so, once for each object. */
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    try {
+      return this.control.limitsOf?.(limiter, key) ?? undefined;
     } catch (error) {
       this.tell(limiter, error);
       return undefined;

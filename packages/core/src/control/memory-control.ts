@@ -3,14 +3,15 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import type { Control, KeyRuling, LimiterSettings } from '../contract/control.js';
+import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { ActiveOverrides } from './active-overrides.js';
-import { checkClear, checkKeyRuling, checkSet } from './check.js';
+import { checkClear, checkClearKey, checkKeyLimits, checkKeyRuling, checkSet } from './check.js';
 import { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './most-overrides.js';
 import {
   type Change,
   type ChangeNote,
   type CheckedChange,
+  type ClearableOfKey,
   type ClearableSetting,
   fieldOf,
   type Override,
@@ -35,16 +36,24 @@ export interface MemoryControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
   /**
-   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. Keys that are
-   * blocked or allowed stay so.
+   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. What is set for
+   * single keys stays: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
   /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
   block(limiter: string, key: string, note: OverrideNote): void;
   /** Lets a key pass: the limiter neither refuses nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
-  /** Ends that a key is blocked or allowed. */
-  clearKey(limiter: string, key: string, note: ChangeNote): void;
+  /**
+   * Gives a key numbers of its own, in place of those of the limiter, declared or live. What is left out of them is as
+   * declared. With `*`, for every limiter without such numbers for the key, only a factor can be set.
+   */
+  limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
+  /**
+   * Removes what is set for a key: that it is blocked or allowed (`'ruling'`), and its `'limits'`; or one of them, with
+   * `only`.
+   */
+  clearKey(limiter: string, key: string, note: ChangeNote, only?: readonly ClearableOfKey[]): void;
   /** Makes every guard forget that it refused the key. Call it after you have reset the key's count in the store. */
   forget(limiter: string, key: string, note: ChangeNote): void;
   /** The overrides that are set now, latest first. */
@@ -57,8 +66,9 @@ export interface MemoryControl extends Control {
 }
 
 /**
- * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked or allowed. Each
- * has an author, a reason and an end. For several processes see `redisControl` of `@spillway/redis`.
+ * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked, allowed or have
+ * limits of their own. Each has an author, a reason and an end. For several processes see `redisControl` of
+ * `@spillway/redis`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -69,7 +79,8 @@ export interface MemoryControl extends Control {
  * const guard = createGuard(rateLimit({ name: 'api', limit: 100, window: '1m' }), { control });
  * control.set('api', { mode: 'off' }, { by: 'ada', because: 'refuses paying customers', for: '10m' });
  * control.block('api', '@203.0.113.7', { by: 'ada', because: 'scraper', for: '1d' });
- * control.list().length; // 2
+ * control.limitKey('api', 'acme', { limit: 20_000 }, { by: 'ada', because: 'their import', for: '3d' });
+control.list().length; // 3
  * ```
  */
 export function memoryControl(options: MemoryControlOptions = {}): MemoryControl {
@@ -97,6 +108,10 @@ class InMemory implements MemoryControl {
     return this.overrides.rulingOn(limiter, key);
   }
 
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    return this.overrides.limitsOf(limiter, key);
+  }
+
   resetsOf(limiter: string): ReadonlyMap<string, number> {
     return this.overrides.resetsOf(limiter);
   }
@@ -117,8 +132,12 @@ class InMemory implements MemoryControl {
     this.make(checkKeyRuling(limiter, key, 'allow', note));
   }
 
-  clearKey(limiter: string, key: string, note: ChangeNote): void {
-    this.make(checkKeyRuling(limiter, key, null, note));
+  limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void {
+    this.make(checkKeyLimits(limiter, key, limits, note));
+  }
+
+  clearKey(limiter: string, key: string, note: ChangeNote, only?: readonly ClearableOfKey[]): void {
+    this.make(checkClearKey(limiter, key, note, only));
   }
 
   forget(limiter: string, key: string, note: ChangeNote): void {
@@ -171,5 +190,7 @@ class InMemory implements MemoryControl {
 
 /** A frozen copy: the caller may change the object later, but a change must go through the control. */
 function frozen(setting: Setting): Setting {
-  return setting.what === 'limits' ? { ...setting, value: { ...setting.value } } : setting;
+  return setting.what === 'limits' || setting.what === 'key-limits'
+    ? ({ ...setting, value: { ...setting.value } } as Setting)
+    : setting;
 }

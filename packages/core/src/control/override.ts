@@ -16,6 +16,8 @@ export type Setting =
   | { readonly what: 'limits'; readonly value: LiveLimits }
   /** For one key: let it pass uncounted, or refuse it. */
   | { readonly what: 'key'; readonly key: string; readonly value: 'allow' | 'block' }
+  /** For one key: numbers in place of those for the limiter. */
+  | { readonly what: 'key-limits'; readonly key: string; readonly value: LiveLimits }
   /** For one key: its count was reset, so guards must forget that they refused it. Kept for a minute. */
   | { readonly what: 'reset'; readonly key: string; readonly value: 'reset' };
 
@@ -50,7 +52,7 @@ export interface Change extends ChangeNote {
   readonly atMs: number;
   readonly limiter: string;
   readonly what: Setting['what'];
-  /** The key that was blocked, allowed or reset, if the change was about a key. */
+  /** The key that was blocked, allowed, given limits or reset, if the change was about a key. */
   readonly key?: string;
   /** What was set before; null if nothing was, so that the declared value counted. */
   readonly before: Setting['value'] | null;
@@ -61,7 +63,10 @@ export interface Change extends ChangeNote {
 }
 
 /** The settings of a limiter; those of single keys are not among them. */
-export type ClearableSetting = Exclude<Setting['what'], 'key' | 'reset'>;
+export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | 'reset'>;
+
+/** What can be set for one key: that it is blocked or allowed, and limits of its own. */
+export type ClearableOfKey = 'ruling' | 'limits';
 
 /** A change that was checked: what to set, or what to clear. */
 export interface CheckedChange {

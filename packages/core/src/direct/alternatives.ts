@@ -4,14 +4,19 @@ import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { Step } from '../contract/store.js';
+import { type Asked, isRefused, passes } from './asked.js';
 import type { LimitCosts } from './limiters-options.js';
-import type { Asked, NamedLimits } from './named-limits.js';
+import type { NamedLimits } from './named-limits.js';
 
 /** Several alternatives as one group of steps. */
 interface AlternativesGroup {
   readonly steps: readonly Step[];
-  /** Of each alternative: its limits, with the place of each step in the group. */
+  /** Of each alternative that is asked: its limits, with the place of each step in the group. */
   readonly alternatives: readonly (readonly Placed[])[];
+  /** Which each of those is in the list that was given. */
+  readonly places: readonly number[];
+  /** Those that an operator refuses. */
+  readonly refused: readonly (readonly Asked[])[];
 }
 
 export interface Placed extends Asked {
@@ -37,32 +42,38 @@ export function groupOf(
   const names = limits.namesIn(given[0]);
   const costOf = limits.costs(options, names);
   // Not `given.map`, which leaves out what a sparse list lacks.
-  const asked = Array.from(given, (keys: unknown) => limits.steps('take', keys, costOf));
+  const asked = Array.from(given, (keys: unknown) => limits.asked('take', keys, costOf));
   for (const [at, alternative] of asked.entries()) checkNames(alternative, names, at);
   const common = new Set(names.filter((name) => isCommon(name, asked)));
+  const open = asked.filter((alternative) => !alternative.some(isRefused));
   const steps: Step[] = [];
   const placeOf = (step: Step): number => steps.push(step) - 1;
-  const places = new Map<string, number>();
-  const alternatives = asked.map((alternative, at) =>
-    alternative.map(({ limit, step }): Placed => {
+  const commonPlaces = new Map<string, number>();
+  const alternatives = open.map((alternative, at) =>
+    alternative.map((one): Placed => {
+      const { limit, step } = one;
       if (!common.has(limit.name)) {
         const own = { ...step, branch: at + 1 };
-        return { limit, step: own, place: placeOf(own) };
+        return { ...one, step: own, place: placeOf(own) };
       }
-      const place = places.get(limit.name) ?? placeOf(step);
-      places.set(limit.name, place);
-      return { limit, step, place };
+      const place = commonPlaces.get(limit.name) ?? placeOf(step);
+      commonPlaces.set(limit.name, place);
+      return { ...one, place };
     }),
   );
-  return { steps, alternatives };
+  const places = open.map((alternative) => asked.indexOf(alternative));
+  const refused = asked.filter((alternative) => !open.includes(alternative));
+  return { steps, alternatives, places, refused };
 }
 
-/** Which alternative was charged, from 0; -1 if none was. */
+/** Which of the alternatives that were asked was charged, from 0; -1 if none was. */
 export function chargedOf({ alternatives }: AlternativesGroup, answers: readonly Answer[]): number {
   const branch = answers[0]?.branch;
   if (branch !== undefined) return branch - 1;
   // Without branches, or of a store that failed: the first that is let pass.
-  return alternatives.findIndex((one) => one.every(({ place }) => answers[place]?.allowed));
+  return alternatives.findIndex((own) =>
+    own.every((one) => passes(one, answers[one.place] as Answer)),
+  );
 }
 
 function isCommon(name: string, asked: readonly (readonly Asked[])[]): boolean {

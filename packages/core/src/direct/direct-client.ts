@@ -1,20 +1,25 @@
 /** What limits without HTTP have in common: the client of their store, and the voice that tells of its failures. */
 
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { isLater, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
+import type { Control } from '../contract/control.js';
 import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { OnStoreError } from '../contract/mode.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 import type { Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { noticesOn } from '../limits/limiter-notices.js';
+import type { RuleOptions } from '../limits/rule-options.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { voiceFor } from '../observe/voice.js';
+import { followed } from '../stores/followed-control.js';
 import { StoreClient } from '../stores/store-client.js';
 import { Limit } from './limit.js';
+import { LiveLimit } from './live-limit.js';
 import type { KeyedLimiterOptions } from './options.js';
 
 export type Eventually<Value> = Value | Promise<Value>;
@@ -23,8 +28,11 @@ type Answers = readonly Answer[];
 
 export class DirectClient {
   readonly store: StoreClient;
-  private readonly onStoreError: OnStoreError;
+  /** What is set live: a mistake in it is told. */
+  readonly control: Control | undefined;
   private readonly localShare: number;
+  private readonly ownControl: Control | undefined;
+  private readonly onStoreError: OnStoreError;
   private readonly voice: ((fault: Fault) => void) | undefined;
   private readonly notices: Notices;
 
@@ -33,27 +41,35 @@ export class DirectClient {
    * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
    */
   constructor(names: readonly string[], settings: KeyedLimiterOptions<Store>) {
-    const { onStoreError = 'local', localShare = 1, logger, breaker } = settings;
+    const { onStoreError = 'local', localShare = 1, logger, breaker, control } = settings;
     this.onStoreError = onStoreError;
     this.localShare = shareAboveZero('localShare', localShare);
     const policies = names.map((name) => [name, onStoreError] as const);
     this.store = new StoreClient(settings, undefined, policies);
     this.voice = voiceFor({ logger, breaker }, settings.store);
     this.notices = new Notices(settings);
+    this.ownControl = control;
+    this.control = control && followed(control, this.store, this);
   }
 
   /** Logs what may be a mistake in how limits were made; to be called once they are. */
-  tellOf(limits: readonly { readonly name: string; readonly rule: Rule }[]): void {
-    const told = limits.map(({ name, rule }) => ({
+  tellOf(limits: readonly (readonly [name: string, window: Duration])[]): void {
+    const told = limits.map(([name, window]) => ({
       name,
-      notices: noticesOn(name, undefined, rule),
+      notices: noticesOn(name, undefined, window),
     }));
     tellOfLimiters(this.notices, told, this.store.withoutStore);
   }
 
-  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
-  limit(name: string, rule: Rule): Limit {
-    return new Limit(name, rule, this.store, this.policyFor(rule));
+  /**
+   * @param declared the numbers that live settings may replace; of a shaper its own pace does
+   * @throws SpillwayError `SPW_NAME_CONFLICT`
+   */
+  limit(name: string, rule: Rule, declared?: RuleOptions): Limit {
+    const { control, localShare } = this;
+    this.ownControl?.register?.(name, rule);
+    const live = control && declared && new LiveLimit(name, declared, control, localShare, this);
+    return new Limit(name, rule, this.store, this.policyFor(rule), live);
   }
 
   /** What answers for a rule when the store cannot. */
@@ -77,10 +93,15 @@ export class DirectClient {
     return this.told(steps, this.store.ask(steps), then);
   }
 
+  /** What is known without the store, as soon as its answers come. */
+  known<Value>(value: Value): Eventually<Value> {
+    return this.store.sync ? value : Promise.resolve(value);
+  }
+
   /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */
   refund(steps: readonly (Step | undefined)[]): Eventually<boolean> {
     const puts = steps.filter((step) => step !== undefined);
-    if (puts.length === 0) return this.store.sync ? false : Promise.resolve(false);
+    if (puts.length === 0) return this.known(false);
     return this.giveBack(puts, (answers) => answers.some(({ allowed }) => allowed));
   }
 

@@ -10,6 +10,7 @@ import type { Rule } from '../contract/rule.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
+import { askAll, askedOf } from './asked.js';
 import { checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient, type Eventually } from './direct-client.js';
 import { costIn, type Limit } from './limit.js';
@@ -67,12 +68,14 @@ class Keyed {
     }
     this.name = checkName(nameOf(options));
     this.client = new DirectClient([this.name], settings);
-    this.limit = this.client.limit(this.name, this.rule);
-    this.client.tellOf([this]);
+    this.limit = this.client.limit(this.name, this.rule, options);
+    this.client.tellOf([[this.name, options.window]]);
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
     const step = this.limit.step('take', key, costIn(options));
+    const ruled = this.limit.ruled(key);
+    if (ruled) return this.client.known(ruled);
     const now = this.client.store.askNow(step);
     return now ? this.limit.charged(step, now) : this.consumeLater(step);
   }
@@ -89,6 +92,8 @@ class Keyed {
   ): Eventually<Decision | GroupDecision> {
     if (Array.isArray(keys)) return this.askAll('look', keys, options);
     const step = this.limit.step('look', keys as string, costIn(options));
+    const ruled = this.limit.ruled(step.key);
+    if (ruled) return this.client.known(ruled);
     return this.client.ask([step], ([answer]) => this.limit.decide(step, answer as Answer));
   }
 
@@ -122,13 +127,9 @@ class Keyed {
       const step = this.limit.step(op, key, costIn(options));
       costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
     }
-    const steps = [...costs].map(([key, cost]) => this.limit.step(op, key, cost));
-    return this.client.ask(steps, (answers) => {
-      const allowed = answers.every((answer) => answer.allowed);
-      const byKey = new Map<string, Decision>();
-      for (const [at, step] of steps.entries()) {
-        byKey.set(step.key, this.limit.decideIn(allowed, step, answers[at] as Answer));
-      }
+    const asked = [...costs].map(([key, cost]) => askedOf(this.limit, op, key, cost));
+    return askAll(this.client, asked, (own, allowed) => {
+      const byKey = new Map(own.map((decision, at) => [asked[at]?.step.key, decision]));
       const decisions = keys.map((key) => byKey.get(key) as Decision);
       return { allowed, binding: bindingOf(decisions), decisions };
     });

@@ -11,6 +11,7 @@ import type { Rule } from '../contract/rule.js';
 import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
+import type { LiveLimit } from './live-limit.js';
 import type { CostOptions } from './options.js';
 
 const COST: NamesOf<CostOptions> = { cost: 1 };
@@ -23,15 +24,25 @@ export class Limit {
   private readonly store: Store;
   private readonly policy: Policy;
   private readonly onStoreError: StoreErrorPolicy;
+  private readonly client: StoreClient;
+  private readonly live: LiveLimit | undefined;
 
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
-  constructor(name: string, rule: Rule, client: StoreClient, onStoreError: StoreErrorPolicy) {
+  constructor(
+    name: string,
+    rule: Rule,
+    client: StoreClient,
+    onStoreError: StoreErrorPolicy,
+    live?: LiveLimit,
+  ) {
     this.name = name;
     this.rule = rule;
     this.onStoreError = onStoreError;
     this.policy = policyOf(name, rule);
     this.countedAs = client.nameOf(this);
+    this.client = client;
     this.store = client.store;
+    this.live = live;
     client.claim(this, rule);
   }
 
@@ -40,19 +51,26 @@ export class Limit {
     // Only what fails is checked again: `isKey` and `isCost` are short enough to be inlined.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
-    const { countedAs, rule, onStoreError } = this;
-    return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
+    const { countedAs, rule, onStoreError, live } = this;
+    const step: Step = { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
+    return live ? this.liveStep(step, live) : step;
+  }
+
+  /** The decision that an operator has made about a key. */
+  ruled(key: string): Decision | undefined {
+    return this.live?.ruled(key);
   }
 
   decide(step: Step, answer: Answer): Decision {
-    return decide(this.name, step, answer, this.policy);
+    return decide(this.name, step, answer, this.policyOf(step.rule));
   }
 
   /** The decision on a step that was to be charged. */
   charged(step: Step, answer: Answer): Decision {
     if (!answer.allowed || answer.failure) return this.chargedElsewhere(step, answer);
     const numbers = measure(step.rule, answer, step.cost);
-    return new GrantedDecision('allowed', numbers, this.policy, step, answer, this.store);
+    const policy = this.policyOf(step.rule);
+    return new GrantedDecision('allowed', numbers, policy, step, answer, this.store);
   }
 
   /** The decision on a step of a group that passes, or not. */
@@ -70,8 +88,29 @@ export class Limit {
   private chargedElsewhere(step: Step, answer: Answer): Decision {
     const decision = this.decide(step, answer);
     return answer.allowed && answer.standIn
-      ? new GrantedDecision(decision.outcome, decision, this.policy, step, answer, this.store)
+      ? new GrantedDecision(
+          decision.outcome,
+          decision,
+          this.policyOf(step.rule),
+          step,
+          answer,
+          this.store,
+        )
       : decision;
+  }
+
+  private liveStep(step: Step, live: LiveLimit): Step {
+    const binding = live.binds(step.key);
+    const variant = live.numbersFor(step.key);
+    if (!variant) return { ...step, binding };
+    const { rule, local } = variant;
+    this.client.note(this, rule);
+    const onStoreError = typeof this.onStoreError === 'object' ? local : this.onStoreError;
+    return { ...step, binding, rule, onStoreError };
+  }
+
+  private policyOf(rule: Rule): Policy {
+    return rule === this.rule || !this.live ? this.policy : this.live.policyOf(rule);
   }
 }
 

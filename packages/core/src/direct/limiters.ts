@@ -11,6 +11,7 @@ import type { Op, Store } from '../contract/store.js';
 import { type RuleOptions, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
 import { chargedOf, groupOf, type Placed } from './alternatives.js';
+import { askAll, decisionsOn, decisionsWithout } from './asked.js';
 import { checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient, type Eventually } from './direct-client.js';
 import type {
@@ -19,7 +20,7 @@ import type {
   Limiters,
   LimitersDecision,
 } from './limiters-options.js';
-import { type Asked, NamedLimits } from './named-limits.js';
+import { NamedLimits } from './named-limits.js';
 import { type KeyedLimiterOptions, RULE_OPTIONS, SETTINGS } from './options.js';
 
 /**
@@ -74,17 +75,17 @@ class Several {
     checkSettings(settings, 'createLimiters()', RULE_OPTIONS);
     const declared = Object.entries(limits).map(([name, options]) => {
       checkOptions(options, `limit "${name}" of createLimiters()`, RULE_OPTIONS, SECOND);
-      return [checkName(name), ruleFrom(options)] as const;
+      return [checkName(name), ruleFrom(options), options] as const;
     });
     if (declared.length === 0) throw mustBe('limits', 'an object of at least one limit', limits);
-    this.rules = Object.fromEntries(declared);
+    this.rules = Object.fromEntries(declared.map(([name, rule]) => [name, rule]));
     this.client = new DirectClient(
       declared.map(([name]) => name),
       settings,
     );
-    const made = declared.map(([name, rule]) => this.client.limit(name, rule));
+    const made = declared.map((one) => this.client.limit(...one));
     this.limits = new NamedLimits(made);
-    this.client.tellOf(made);
+    this.client.tellOf(Object.entries(limits).map(([name, { window }]) => [name, window]));
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {
@@ -101,16 +102,20 @@ class Several {
 
   consumeFirst(given: unknown, options?: Costs): Eventually<AlternativeDecision<string>> {
     const group = groupOf(this.limits, given, options);
+    const { alternatives, places, refused } = group;
+    if (alternatives.length === 0) {
+      const told = refused.map((asked) => groupDecision(decisionsWithout(asked), false));
+      return this.client.known({ ...soonest(told), alternative: -1 });
+    }
     return this.client.ask(group.steps, (answers) => {
       const charged = chargedOf(group, answers);
       const decisionOn = (asked: readonly Placed[]): Group => {
         const own = asked.map(({ place }) => answers[place] as Answer);
-        return groupDecision(asked, own, charged >= 0);
+        return groupDecision(decisionsOn(asked, own, charged >= 0), charged >= 0);
       };
-      const { alternatives } = group;
       const taken = alternatives[charged];
       const told = taken ? decisionOn(taken) : soonest(alternatives.map(decisionOn));
-      return { ...told, alternative: charged };
+      return { ...told, alternative: places[charged] ?? -1 };
     });
   }
 
@@ -128,27 +133,12 @@ class Several {
   }
 
   private askAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {
-    const asked = this.limits.ask(op, keys, options);
-    const steps = asked.map(({ step }) => step);
-    return this.client.ask(steps, (answers) =>
-      groupDecision(
-        asked,
-        answers,
-        answers.every(({ allowed }) => allowed),
-      ),
-    );
+    return askAll(this.client, this.limits.ask(op, keys, options), groupDecision);
   }
 }
 
-/** The answers to the limits of one group, or of one alternative. `allowed`: whether it passes. */
-function groupDecision(
-  asked: readonly Asked[],
-  answers: readonly Answer[],
-  allowed: boolean,
-): Group {
-  const decisions = asked.map(({ limit, step }, at) =>
-    limit.decideIn(allowed, step, answers[at] as Answer),
-  );
+/** The decisions of one group, or of one alternative. `allowed`: whether it passes. */
+function groupDecision(decisions: readonly Decision[], allowed: boolean): Group {
   const named = decisions.map((decision): [string, Decision] => [decision.limiter, decision]);
   return { allowed, binding: bindingOf(decisions), decisions: Object.fromEntries(named) };
 }

@@ -2,15 +2,10 @@
 
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, show } from '../base/errors.js';
-import type { Op, Step } from '../contract/store.js';
+import type { Op } from '../contract/store.js';
+import { type Asked, askedOf } from './asked.js';
 import { costIn, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
-
-/** One limit that is asked, and its step. */
-export interface Asked {
-  readonly limit: Limit;
-  readonly step: Step;
-}
 
 /** The cost of a limit by its name; undefined if none is given. */
 type CostOf = (name: string) => number | undefined;
@@ -25,15 +20,15 @@ export class NamedLimits {
   /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
   ask(op: Op, keys: unknown, options: LimitCosts<string> | undefined): readonly Asked[] {
     const costOf = this.costs(options, this.namesIn(keys));
-    return this.steps(op, keys, costOf);
+    return this.asked(op, keys, costOf);
   }
 
   /** {@link ask} with costs that were read before. */
-  steps(op: Op, keys: unknown, costOf: CostOf): readonly Asked[] {
+  asked(op: Op, keys: unknown, costOf: CostOf): readonly Asked[] {
     return this.namesIn(keys).map((name) => {
       const limit = this.limits.get(name) as Limit;
       const key = (keys as Readonly<Record<string, string>>)[name] as string;
-      return { limit, step: limit.step(op, key, costOf(name)) };
+      return askedOf(limit, op, key, costOf(name));
     });
   }
 

@@ -1,6 +1,7 @@
 /** What can be asked of a limit without HTTP. */
 
 import type { NamesOf } from '../base/option-names.js';
+import type { Control } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
@@ -14,7 +15,13 @@ export interface LimiterOptions extends RuleOptions {
   readonly name?: string | undefined;
 }
 
-export const RULE_OPTIONS: NamesOf<RuleOptions> = { limit: 1, window: 1, burst: 1, algorithm: 1 };
+export const RULE_OPTIONS: NamesOf<RuleOptions> = {
+  limit: 1,
+  window: 1,
+  burst: 1,
+  algorithm: 1,
+  anchor: 1,
+};
 
 export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   name: 1,
@@ -22,6 +29,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   window: 1,
   burst: 1,
   algorithm: 1,
+  anchor: 1,
 };
 
 export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
@@ -29,6 +37,11 @@ export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions
   readonly store?: S | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;
+  /**
+   * What operators set live, by the name of the limit: a mode, a share, numbers, and keys that are blocked, allowed or
+   * have numbers of their own. Default: nothing.
+   */
+  readonly control?: Control | undefined;
 }
 
 export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
@@ -36,6 +49,7 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
   storeTimeout: 1,
   onStoreError: 1,
   localShare: 1,
+  control: 1,
   breaker: 1,
   denialCache: 1,
   clock: 1,

@@ -59,8 +59,15 @@ class AnswerBody implements WebSource {
   }
 
   async pull(controller: WebController): Promise<void> {
+    let value: unknown;
     try {
-      const value = await this.read();
+      value = await this.read();
+    } catch (error) {
+      this.watcher.fail();
+      controller.error(error);
+      return;
+    }
+    try {
       if (value !== undefined) {
         controller.enqueue(value);
         return;
@@ -87,9 +94,10 @@ class AnswerBody implements WebSource {
         await this.end();
         return;
       }
+      this.watcher.fail();
       await this.reader.cancel(undefined);
     } catch {
-      // A body that fails is not kept.
+      this.watcher.fail();
     }
   }
 

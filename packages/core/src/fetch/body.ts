@@ -34,11 +34,21 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
     watcher.end();
     return;
   }
+  const bodyNow = readerOfProperty(request, 'body');
   const whole = source.arrayBuffer as () => Promise<ArrayBuffer>;
+  const readWhole = async (): Promise<ArrayBuffer> => {
+    const { bodyUsed } = source;
+    try {
+      return await Reflect.apply(whole, request, []);
+    } catch (error) {
+      if (!bodyUsed) watcher.cut();
+      throw error;
+    }
+  };
   for (const name of WHOLE) {
     if (typeof source[name] !== 'function') continue;
     const read: Read = async () => {
-      const bytes = new Uint8Array(await Reflect.apply(whole, request, []));
+      const bytes = new Uint8Array(await readWhole());
       watcher.chunk(bytes);
       watcher.end();
       return name === 'arrayBuffer' ? bytes.buffer : readAs(name, bytes, source);
@@ -48,10 +58,17 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   let stream: object | undefined;
   const streamOf = (): object => {
     const { ReadableStream } = webClasses();
-    stream ??= new ReadableStream(new WatchedBody(body, watcher), { highWaterMark: 0 });
+    stream ??= new ReadableStream(new WatchedBody(bodyNow, watcher), { highWaterMark: 0 });
     return stream;
   };
   Object.defineProperty(request, 'body', { get: streamOf, configurable: true });
+}
+
+/** Reads a property as it would be without what is defined from now on. */
+function readerOfProperty(of: object, name: string): () => unknown {
+  const own = Object.getOwnPropertyDescriptor(of, name);
+  if (!own) return () => Reflect.get(Object.getPrototypeOf(of), name, of);
+  return () => (own.get ? Reflect.apply(own.get, of, []) : own.value);
 }
 
 /** Bytes that were read, as the method `name` of a request gives them. */
@@ -63,19 +80,22 @@ function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promi
   return (response[name] as Read).call(response);
 }
 
-/** A body that is read piece by piece; touched only when the first piece is asked for. */
+/**
+ * A body that is read piece by piece; touched only when the first piece is asked for. A clone that was made before has
+ * put another in its place.
+ */
 class WatchedBody implements WebSource {
   private reader: WebReader | undefined;
-  private readonly body: object;
+  private readonly body: () => unknown;
   private readonly watcher: BodyWatcher;
 
-  constructor(body: object, watcher: BodyWatcher) {
+  constructor(body: () => unknown, watcher: BodyWatcher) {
     this.body = body;
     this.watcher = watcher;
   }
 
   async pull(controller: WebController): Promise<void> {
-    this.reader ??= readerOf(this.body);
+    this.reader ??= readerOf(this.body() as object);
     try {
       const { done, value } = await this.reader.read();
       if (!done) {
@@ -86,12 +106,13 @@ class WatchedBody implements WebSource {
       this.watcher.end();
       controller.close();
     } catch (error) {
+      this.watcher.cut();
       controller.error(error);
     }
   }
 
   async cancel(reason: unknown): Promise<void> {
-    this.reader ??= readerOf(this.body);
+    this.reader ??= readerOf(this.body() as object);
     await this.reader.cancel(reason);
   }
 }

@@ -78,6 +78,7 @@ export class FetchExchange implements Exchange {
 
   /** For a handler that gave no response: gives back what is held. */
   fail(): void {
+    this.watcher?.fail();
     this.permit?.release({ aborted: false });
   }
 

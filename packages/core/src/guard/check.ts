@@ -1,12 +1,13 @@
 /** What a guard asks of its limiters and options. */
 
-import { checkHas, checkList, checkObject } from '../base/check-shapes.js';
+import { checkList, checkObject } from '../base/check-shapes.js';
 import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { checkNames } from '../base/option-names.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
+import { STYLE_NAMES } from '../http/response-writer.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { checkClientOptions } from '../stores/check-store.js';
@@ -81,13 +82,12 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
   checkObject('options', options);
   checkNames('the guard', options, { ...GUARD_OPTIONS, ...own });
   checkClientOptions(options);
-  const { preflights, headers, observers, control } = options;
+  const { preflights, headers, observers } = options;
   oneOf('preflights', preflights, ['pass', 'count']);
   checkMode(options.mode);
-  checkList('headers', headers, "'draft-11' and 'legacy'");
+  checkList('headers', headers, STYLE_NAMES);
   checkList('observers', observers, 'observers');
   for (const observer of observers ?? []) checkObserver(observer);
-  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, control);
   for (const name of ['skip', 'onDecision', 'onFault'] as const) checkCallback(name, options[name]);
 }
 

@@ -2,7 +2,6 @@
 
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/answer.js';
-import type { KeyRuling } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { Limiter, LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
@@ -66,28 +65,4 @@ export function decideLocally<Raw>(
 function decided(limiter: string, own: Decision): Decision {
   if (typeof own?.allowed === 'boolean') return own;
   throw new Junk(`decide of limiter "${limiter}"`, own);
-}
-
-/** The decision on a key that was allowed or blocked live. */
-export function ruledDecision(
-  limiter: string,
-  mode: Mode,
-  { verdict, endsInMs }: KeyRuling,
-): Decision {
-  return verdict === 'allow'
-    ? skippedDecision(limiter)
-    : refusedDecision(limiter, mode, 'blocked', endsInMs);
-}
-
-/** The decision on what is refused without asking the store. */
-export function refusedDecision(
-  limiter: string,
-  mode: Mode,
-  reason: 'blocked' | 'never',
-  retryAfterMs: number,
-): Decision {
-  const enforced = mode === 'enforce';
-  const outcome = enforced ? 'denied' : 'would-deny';
-  const nothing = skippedDecision(limiter);
-  return { ...nothing, allowed: !enforced, outcome, reason, remaining: 0, retryAfterMs };
 }

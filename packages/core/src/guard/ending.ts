@@ -2,7 +2,13 @@
 
 import type { Clock } from '../base/clock.js';
 import { after, isThenable } from '../base/host.js';
-import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
+import type {
+  Limiter,
+  RequestOutcome,
+  ResponseEnd,
+  StepContext,
+  StepsBack,
+} from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Permits } from './permits/permits.js';
@@ -15,6 +21,12 @@ import {
   storeGranted,
   takesHold,
 } from './turn.js';
+
+/**
+ * How long the limiter of a claim may take to say how it ends. It has time limits of its own, all shorter: a claim
+ * whose end is not known is renewed, so that nobody else may run it.
+ */
+const CLAIM_TIMEOUT_MS = 10_000;
 
 export class Ending<Raw> {
   private readonly permits: Permits;
@@ -110,8 +122,17 @@ export class Ending<Raw> {
     if (outcome.refused) return [this.permits.release(step)];
     const ended = (lasts: readonly Step[]): readonly Step[] =>
       lasts.map((last) => this.permits.release(step, last));
-    const back = this.finish(turn, outcome);
-    return isThenable(back) ? back.then(ended) : ended(back);
+    const { limiter } = turn;
+    // Not as a callback, which has little time: to write the answer may take longer.
+    let back: StepsBack;
+    try {
+      back = limiter.finish?.(turn, outcome, this.context);
+    } catch (error) {
+      this.context.fault({ limiter: limiter.name, source: 'finish', error });
+    }
+    const listed = (own: Awaited<StepsBack>) =>
+      ended(stepsFrom({ ...turn, limiter: limiter.name, context: this.context }, own));
+    return isThenable(back) ? back.then(listed) : listed(back);
   }
 
   /** What ends together goes in one call; but a claim that takes long holds up nothing else. */
@@ -135,10 +156,12 @@ export class Ending<Raw> {
     turn: DecidedTurn<Raw>,
     outcome: RequestOutcome,
   ): readonly Step[] | Promise<readonly Step[]> {
-    const { limiter, request } = turn;
-    const { context } = this;
+    const { limiter, request, step } = turn;
+    const context = step?.claim
+      ? { ...this.context, callbackTimeoutMs: CLAIM_TIMEOUT_MS }
+      : this.context;
     const asking = { limiter: limiter.name, request, context };
-    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, context));
+    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
     return isThenable(own) ? own.then((steps) => stepsFrom(asking, steps)) : stepsFrom(asking, own);
   }
 

@@ -102,10 +102,10 @@ export class GuardAdmission<Raw> implements Admission {
     return this.end(end, false);
   }
 
-  /** The limiter of which both this and `other`, of a later guard, have charged the same count; undefined if none. */
+  /** The limiter of which both this and `other`, of another guard, have charged the same count; undefined if none. */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
-    const twice = this.turns.find((turn) => other.turns.some((later) => chargesSame(turn, later)));
+    const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
     return twice?.limiter.name;
   }
 
@@ -130,17 +130,15 @@ export function countedTwice(one: object, other: object): string | undefined {
   return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;
 }
 
-function chargesSame<Raw, Other>(one: DecidedTurn<Raw>, later: DecidedTurn<Other>): boolean {
-  const [step, same] = [one.step, later.step];
-  if (!step || !same || !one.answer?.allowed) return false;
-  // The claim of the first refuses the second.
-  if (!later.answer?.allowed && !same.claim) return false;
+function chargesSame<Raw, Other>(one: DecidedTurn<Raw>, other: DecidedTurn<Other>): boolean {
+  const [step, same] = [one.step, other.step];
+  if (!step || !same || !one.answer?.allowed || !other.answer?.allowed) return false;
   if (step.cost === 0 || same.cost === 0) return false;
   return countId(step) === countId(same);
 }
 
-function countId({ limiter, key, rule, claim }: Step): string {
-  return JSON.stringify([limiter, key, rule.code, claim?.id]);
+function countId({ limiter, key, rule }: Step): string {
+  return JSON.stringify([limiter, key, rule.code]);
 }
 
 function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {

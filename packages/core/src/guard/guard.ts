@@ -3,7 +3,7 @@
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
-import type { KeptExchange, Settled } from '../contract/keeping.js';
+import type { KeptExchange, Settlement } from '../contract/keeping.js';
 import type { Limiter, StoredLimiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
@@ -152,7 +152,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.settle(request, turns, startUs, exchange);
   }
 
-  /** If only a claim refuses, its limiter says what to answer, or that the store is to be asked again. */
+  /** If only a claim refuses, its limiter says what to answer, or that the others are to be asked again. */
   private settle(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
@@ -163,8 +163,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
     const turn = exchange && keepers?.refusing(turns);
     const settled = turn && keepers?.settle(turn, exchange);
     if (!settled) return this.conclude(turns, startUs);
-    const go = (given: Settled | 'again'): Admitted<Raw> => {
-      if (given === 'again') {
+    const go = (given: Settlement): Admitted<Raw> => {
+      if (given === 'own') turn.leaveOut();
+      if (given === 'again' || given === 'own') {
         for (const asked of turns) if (asked.step) asked.decision = undefined;
         return this.decide(request, turns, startUs, exchange);
       }
@@ -184,7 +185,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
       const turn = turns[i] as Turn<Raw>;
       turn.decision ??= skippedDecision(turn.limiter.name);
       if (observers.hearsDecisions) {
-        observers.decision(turn.decision, turn.mode, turn.step?.key);
+        observers.decision(turn.decision, turn.mode, turn.step?.key, turn.request);
       }
     }
     return new GuardAdmission(turns as DecidedTurn<Raw>[], this, this.parts, startUs);

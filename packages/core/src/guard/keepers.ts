@@ -2,7 +2,7 @@
 
 import { isLater } from '../base/host.js';
 import type { Field } from '../contract/field.js';
-import type { KeepContext, KeptExchange, Settled } from '../contract/keeping.js';
+import type { KeepContext, KeptExchange, Settled, Settlement } from '../contract/keeping.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import type { KeptAnswer } from '../contract/recorder.js';
 import { brokenDecision } from './deciding.js';
@@ -23,12 +23,13 @@ export class Keepers<Raw> {
     return refusals.length === 1 && isClaim ? turn : undefined;
   }
 
-  /** What the limiter makes of such a turn; one that throws decides as if its store could not answer. */
-  settle(turn: Turn<Raw>, exchange: KeptExchange): Settled | 'again' | Promise<Settled | 'again'> {
+  /** What the limiter makes of such a turn. If it throws, the request is refused: it may have run before. */
+  settle(turn: Turn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement> {
     const { keeping } = turn.limiter as StoredLimiter<Raw>;
     const fail = (error: unknown): Settled => {
       this.context.fault({ limiter: turn.limiter.name, source: 'decide', error });
-      return { decision: brokenDecision(turn.limiter, turn.mode, this.context) };
+      const broken = brokenDecision(turn.limiter, turn.mode, this.context);
+      return { decision: { ...broken, allowed: false, reason: 'store-error' } };
     };
     try {
       const settled = keeping?.settle(turn as DecidedTurn<Raw>, exchange, this.context);

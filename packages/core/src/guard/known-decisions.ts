@@ -1,20 +1,14 @@
 /** What a guard decides without its store: by local limiters, rulings of operators and remembered refusals. */
 
-import { fingerprint } from '../base/fingerprint.js';
 import type { Control } from '../contract/control.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
+import { isInShare, refusedDecision, ruledDecision } from '../control/ruled-decision.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
 import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
-import { decideLocally, decideStored, refusedDecision, ruledDecision } from './deciding.js';
+import { decideLocally, decideStored } from './deciding.js';
 import type { Turn } from './turn.js';
-
-/**
- * Of the fingerprint of a share. The same everywhere and for ever: a key must not change sides with a process or a
- * deploy.
- */
-const SEED = { lo: 0x73706c77, hi: 0x73686172 };
 
 export class KnownDecisions<Raw> {
   private readonly control: Control | undefined;
@@ -85,11 +79,4 @@ function unknownAddress(limiter: string): string {
 
 function shareOf<Raw>({ settings }: Turn<Raw>, { share = 1 }: StoredLimiter<Raw>): number {
   return settings?.share ?? share;
-}
-
-/** Whether `key` is among the `share` of keys; whoever is in a share is in every larger one. */
-function isInShare(limiter: string, key: string, share: number): boolean {
-  if (share >= 1) return true;
-  const { lo } = fingerprint(`${limiter} ${key}`, SEED);
-  return (lo >>> 0) / 2 ** 32 < share;
 }

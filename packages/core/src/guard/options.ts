@@ -14,7 +14,10 @@ import type { HeaderStyle } from '../http/response-writer.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
 
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
-  /** Which rate limit fields to send. Default `['draft-11']`; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. */
+  /**
+   * Which rate limit fields to send. Default `['draft-11']`; `'draft-6'` in its place sends those of that version of
+   * the draft; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. See {@link HeaderStyle}.
+   */
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */
   readonly blockedStatus?: 403 | 429 | undefined;
@@ -38,7 +41,9 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
    */
   readonly callbackTimeout?: Duration | undefined;
   /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
-  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
+  readonly onDecision?:
+    | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
+    | undefined;
   /**
    * Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a
    * minute for each.

@@ -5,6 +5,7 @@ import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
 import type { KeepContext } from '../contract/keeping.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
+import type { Observer } from '../contract/observer.js';
 import type { Values } from '../contract/values.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
@@ -52,7 +53,8 @@ export function partsOf<Raw>(
   const own = {
     onBreaker: (event: Parameters<Permits['onBreaker']>[0]) => permits.onBreaker(event),
   };
-  const all = [options, ...(options.observers ?? []), own];
+  // What the guard is told of are its own requests.
+  const all = [options as Observer, ...(options.observers ?? []), own];
   const observers = new Observers(all, voiceFor(options, options.store));
   const context: StepContext = {
     onStoreError: options.onStoreError ?? 'local',
@@ -70,7 +72,10 @@ export function partsOf<Raw>(
   const control = options.control && followed(options.control, client, context);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
-    return { limiter, context: { ...context, countedAs } };
+    const liveLimitsOf = options.control?.limitsOf
+      ? (key: string) => control?.limitsOf?.(limiter.name, key)
+      : undefined;
+    return { limiter, context: { ...context, countedAs, liveLimitsOf } };
   });
   return {
     notices,

@@ -50,7 +50,13 @@ export class Turn<Raw> {
   /** The app has said, later, that no limiter sees this request. */
   skip(): void {
     this.mode = 'off';
+    this.leaveOut();
+  }
+
+  /** The limiter has nothing to ask: what the store has said is of no account. */
+  leaveOut(): void {
     this.step = undefined;
+    this.answer = undefined;
     this.decision = undefined;
   }
 }

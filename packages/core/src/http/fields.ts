@@ -1,6 +1,6 @@
 /**
- * Response fields: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), `Retry-After`, legacy
- * `X-RateLimit-*`.
+ * Response fields: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), `RateLimit-Limit` and
+ * its like (the draft's version 06), `Retry-After`, legacy `X-RateLimit-*`.
  */
 
 import type { Decision, Policy } from '../contract/decision.js';
@@ -26,24 +26,50 @@ export function policyItem(policy: Policy): string {
 
 /** The `RateLimit` item of a decision; `prefix` is what comes before the number of what is left. */
 export function limitItem(prefix: string, decision: Decision): string {
-  const { allowed, remaining, retryAfterMs, resetMs } = decision;
-  const left = allowed ? remaining : 0;
-  const item = prefix + integerItem(left);
+  const { retryAfterMs, resetMs } = decision;
+  const item = prefix + integerItem(leftAfter(decision));
   // Where waiting does not help, and where nobody knows how long.
   if (retryAfterMs === Infinity || Number.isNaN(resetMs)) return item;
-  // Exhausted: when to come again. Else: when the quota is whole again.
-  const seconds = left === 0 ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
-  return `${item};t=${integerItem(seconds)}`;
+  return `${item};t=${integerItem(secondsUntilMore(decision))}`;
+}
+
+function leftAfter({ allowed, remaining }: Decision): number {
+  return allowed ? remaining : 0;
+}
+
+/** Exhausted: when to come again. Else, and where waiting does not help: when the quota is whole again. */
+function secondsUntilMore(decision: Decision): number {
+  const { retryAfterMs, resetMs } = decision;
+  const isWait = leftAfter(decision) === 0 && retryAfterMs !== Infinity;
+  return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
+}
+
+/** The `RateLimit-Policy` item of a policy in version 06 of the draft, which must tell a window in whole seconds. */
+export function policyItem06({ limit, burst, windowMs }: Policy): string {
+  return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
+}
+
+/** The fields of version 06 of the draft; `policies` are the items of all limits that are told. */
+export function fields06(decision: Decision, policies: string): readonly Field[] {
+  return [
+    ['RateLimit-Policy', policies],
+    ['RateLimit-Limit', quotaOf(decision)],
+    ['RateLimit-Remaining', integerItem(leftAfter(decision))],
+    ['RateLimit-Reset', integerItem(secondsUntilMore(decision))],
+  ];
 }
 
 /** The legacy fields of a decision. The reset is in seconds since the epoch, as the clients that read it expect. */
 export function legacyFields(decision: Decision, nowMs: number): readonly Field[] {
-  const left = decision.allowed ? decision.remaining : 0;
   return [
-    ['X-RateLimit-Limit', String(decision.policy?.burst ?? 0)],
-    ['X-RateLimit-Remaining', String(left)],
+    ['X-RateLimit-Limit', quotaOf(decision)],
+    ['X-RateLimit-Remaining', String(leftAfter(decision))],
     ['X-RateLimit-Reset', String(Math.ceil((nowMs + decision.resetMs) / 1000))],
   ];
+}
+
+function quotaOf({ policy }: Decision): string {
+  return String(policy?.burst ?? 0);
 }
 
 /** A response that may have fields from another guard already. */
@@ -54,13 +80,14 @@ interface FieldHolder {
 }
 
 /**
- * Sets fields on a response: lists are joined to those that are there, the rest is replaced, save that of the legacy
- * fields those of whichever guard has less left stay. Done for every response, so it makes no list.
+ * Sets fields on a response: lists are joined to those that are there, the rest is replaced, save that of the fields
+ * that tell of one limit those of whichever guard has less left stay. Done for every response, so it makes no list.
  *
  * @param except the name of a field that is left out
  */
 export function setFields(fields: readonly Field[], response: FieldHolder, except?: string): void {
-  const looser = isLooser(fields, response);
+  const looser = isLooser(fields, response, 'RateLimit-Remaining');
+  const looserX = isLooser(fields, response, 'X-RateLimit-Remaining');
   // By index, and no pair taken apart: to iterate costs more than to set a field.
   for (let i = 0; i < fields.length; i += 1) {
     const field = fields[i] as Field;
@@ -70,7 +97,12 @@ export function setFields(fields: readonly Field[], response: FieldHolder, excep
     if (name === 'RateLimit' || name === 'RateLimit-Policy') {
       const before = response.getField(name);
       response.setField(name, isNone(before) ? value : `${joined(before)}, ${value}`);
-    } else if (!looser || !name.startsWith('X-RateLimit-')) response.setField(name, value);
+    } else if (
+      !(looser && name.startsWith('RateLimit-')) &&
+      !(looserX && name.startsWith('X-RateLimit-'))
+    ) {
+      response.setField(name, value);
+    }
   }
 }
 
@@ -85,11 +117,11 @@ export function mergeFields(
   return merged;
 }
 
-/** Whether the legacy fields among `fields` leave more than those that are there. */
-function isLooser(fields: readonly Field[], response: FieldHolder): boolean {
+/** Whether the field `remaining` among `fields` leaves more than the one that is there. */
+function isLooser(fields: readonly Field[], response: FieldHolder, remaining: string): boolean {
   for (let i = 0; i < fields.length; i += 1) {
     const field = fields[i] as Field;
-    if (field[0] !== 'X-RateLimit-Remaining') continue;
+    if (field[0] !== remaining) continue;
     const before = response.getField(field[0]);
     return !isNone(before) && Number(before) < Number(field[1]);
   }

@@ -7,12 +7,29 @@ import type { Decision, Policy } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
 import type { LimiterTurn } from '../contract/limiter.js';
 import { statusOf } from '../contract/status.js';
-import { legacyFields, limitItem, policyItem, retryAfterSeconds } from './fields.js';
+import {
+  fields06,
+  legacyFields,
+  limitItem,
+  policyItem,
+  policyItem06,
+  retryAfterSeconds,
+} from './fields.js';
 import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
 import { stringItem } from './structured.js';
 
-/** `draft-11`: `RateLimit` and `RateLimit-Policy`. `legacy`: `X-RateLimit-*`. */
-export type HeaderStyle = 'draft-11' | 'legacy';
+/**
+ * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`,
+ * `RateLimit-Reset` in seconds from now, and `RateLimit-Policy` in the form of that version, so not beside `draft-11`.
+ * `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` tell of the one that refuses, else of the one
+ * with the least left.
+ */
+export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
+
+const STYLES: readonly HeaderStyle[] = ['draft-11', 'draft-6', 'legacy'];
+
+/** What the items of the option `headers` may be, for messages. */
+export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
 /** What is written of a policy again and again. */
 interface PolicyTexts {
@@ -33,6 +50,7 @@ export class ResponseWriter {
   private lastPolicy: Policy | undefined;
   private lastTexts: PolicyTexts | undefined;
   private readonly standard: boolean;
+  private readonly draft06: boolean;
   private readonly blockedStatus: 403 | 429;
   private readonly legacy: boolean;
 
@@ -40,14 +58,16 @@ export class ResponseWriter {
   constructor(styles: readonly HeaderStyle[] = ['draft-11'], blockedStatus: 403 | 429 = 403) {
     this.blockedStatus = blockedStatus;
     for (const style of styles) {
-      if (style !== 'draft-11' && style !== 'legacy') {
-        throw mustBe('headers', "a list of 'draft-11' and 'legacy'", style);
-      }
+      if (!STYLES.includes(style)) throw mustBe('headers', `a list of ${STYLE_NAMES}`, style);
     }
     if (blockedStatus !== 403 && blockedStatus !== 429) {
       throw mustBe('blockedStatus', '403 or 429', blockedStatus);
     }
     this.standard = styles.includes('draft-11');
+    this.draft06 = styles.includes('draft-6');
+    if (this.standard && this.draft06) {
+      throw mustBe('headers', "a list with one of 'draft-11' and 'draft-6', not both", styles);
+    }
     this.legacy = styles.includes('legacy');
   }
 
@@ -111,8 +131,9 @@ export class ResponseWriter {
         policies = policies ? `${policies}, ${texts.item}` : texts.item;
         limits = (limits && `${limits}, `) + limitItem(texts.limit, decision);
       }
-      if (this.legacy && decision.policy.unit === 'requests')
-        tightest = tightest ? bindingOf([tightest, decision]) : decision;
+      if (!(this.legacy || this.draft06) || decision.policy.unit !== 'requests') continue;
+      tightest = tightest ? bindingOf([tightest, decision]) : decision;
+      if (this.draft06) policies = (policies && `${policies}, `) + policyItem06(decision.policy);
     }
     const fields: Field[] = limits
       ? [
@@ -120,7 +141,8 @@ export class ResponseWriter {
           ['RateLimit', limits],
         ]
       : [];
-    if (tightest) fields.push(...legacyFields(tightest, nowMs));
+    if (tightest && this.draft06) fields.push(...fields06(tightest, policies));
+    if (tightest && this.legacy) fields.push(...legacyFields(tightest, nowMs));
     return fields;
   }
 

@@ -4,6 +4,7 @@ import { decide } from '../algorithms/decide.js';
 import { makeLeasesRule } from '../algorithms/leases/rule.js';
 import { checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
+import { mustBe } from '../base/errors.js';
 import { type HintOptions, hints } from '../base/hint.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
@@ -25,6 +26,7 @@ import {
   declaredLimit,
   type StoreErrorOptions,
 } from './limiter-options.js';
+import { liveNumbers, type Numbers } from './live-numbers.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
@@ -86,7 +88,10 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     this.declared = declaredLimit(of.limitOption, of.limit, of.defaultLimit);
     const leaseUs = leaseOf(options.lease);
     this.share = checkShare(options.share);
-    this.variants = new RuleVariants(this.name, options.localShare ?? 1, ({ limit }) => {
+    this.variants = new RuleVariants(this.name, options.localShare ?? 1, (units, live) => {
+      const { limit, window, burst } = liveNumbers<Numbers>({ limit: units }, live);
+      const other = window ?? burst;
+      if (other !== undefined) throw mustBe('window and burst', 'left out for permits', other);
       const checked = declaredLimit(of.limitOption, limit, undefined);
       return makeLeasesRule(checked, leaseUs, of.reserve);
     });
@@ -104,12 +109,14 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const asking = { limiter: this.name, request, context };
     const critical = isCritical(asking);
     const make = (ownLimit: number | undefined, ownKey: string | undefined): Step => {
-      const { rule, local } = this.variant(asking, ownLimit, critical, live);
+      const counted = keyFrom(asking, ownKey);
+      const ofKey = context.liveLimitsOf?.(counted);
+      const { rule, local } = this.variant(asking, ownLimit, critical, ofKey ?? live);
       const policy = this.options.onStoreError ?? context.onStoreError;
       return {
         op: 'take',
         limiter: context.countedAs ?? this.name,
-        key: keyFrom(asking, ownKey),
+        key: counted,
         rule,
         cost: 1,
         binding,

@@ -1,7 +1,7 @@
 /** What may be a mistake in how a limiter was made: known when it is made, told by its guard. */
 
+import type { Duration } from '../base/duration.js';
 import type { Notice } from '../contract/notice.js';
-import type { Rule } from '../contract/rule.js';
 
 const SECOND_MS = 1_000;
 
@@ -21,8 +21,8 @@ export const MADE_IN_HANDLER: Notice = {
     'limiters are made while requests are handled, and each begins at zero: make them once, outside of handlers',
 };
 
-/** All there is to tell of a limiter. */
-export function noticesOn(name: string, key: unknown, rule?: Rule): readonly Notice[] {
+/** All there is to tell of a limiter with this `key`, and with this `window` if it has one. */
+export function noticesOn(name: string, key: unknown, window?: Duration): readonly Notice[] {
   const notices: Notice[] = [];
   if (typeof key === 'function' && isRawAddress(key)) {
     notices.push({
@@ -30,19 +30,15 @@ export function noticesOn(name: string, key: unknown, rule?: Rule): readonly Not
       message: `the key of limiter "${name}" is an address, of which each IPv6 client has 2^64: leave key out, or use clientIp of the request`,
     });
   }
-  if (rule) notices.push(...shortWindow('limiter', name, rule.logic.declared(rule).windowMs));
+  notices.push(...shortWindow('limiter', name, window));
   if (IN_HANDLER.test(String(new Error().stack))) notices.push(MADE_IN_HANDLER);
   return notices;
 }
 
-/** A window below a second: most often a number that was meant in seconds. */
-export function shortWindow(
-  what: string,
-  name: string,
-  windowMs: number = SECOND_MS,
-): readonly Notice[] {
-  if (windowMs >= SECOND_MS) return [];
-  const message = `the window of ${what} "${name}" is ${windowMs} ms: a number means milliseconds, '${windowMs}s' means seconds`;
+/** A number below a second was most often meant in seconds. Who writes the unit, as in `'500ms'`, means it. */
+export function shortWindow(what: string, name: string, window?: Duration): readonly Notice[] {
+  if (typeof window !== 'number' || window >= SECOND_MS) return [];
+  const message = `the window of ${what} "${name}" is ${window} ms: a number means milliseconds, '${window}s' means seconds`;
   return [{ code: 'SPW_WINDOW_SHORT', message }];
 }
 

@@ -7,7 +7,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
-import type { Algorithm } from '../contract/rule.js';
+import type { Algorithm, Anchor } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
@@ -29,6 +29,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly burst?: number | undefined;
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
+  /** Where windows begin, for `fixed-window` only: see {@link Anchor}. Default `epoch`. */
+  readonly anchor?: Anchor | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
    * longer than 8,192 units or fails: the client's address.
@@ -44,15 +46,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly share?: number | undefined;
   /**
-   * After the response: whether to give the cost back. `({ status = 500, aborted }) => status < 400 && !aborted` counts
-   * failures only; beware that a client can go away before it is answered. The request is the one that was judged:
-   * where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does not. Only
-   * `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
+   * After the response: whether to give the cost back. `(_, { status = 500, aborted }) => status < 400 && !aborted`
+   * counts failures only; beware that a client can go away before it is answered. The request is the one that was
+   * judged: where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does
+   * not. Only `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
    */
   readonly refundIf?:
     | ((
-        outcome: RequestOutcome,
         request: LimitRequest<Raw>,
+        outcome: RequestOutcome,
       ) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
 }
@@ -64,6 +66,7 @@ const NAMES: NamesOf<RateLimitOptions> = {
   window: 1,
   burst: 1,
   algorithm: 1,
+  anchor: 1,
   key: 1,
   cost: 1,
   mode: 1,

@@ -22,6 +22,7 @@ import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare, declaredLimit } from './limiter-options.js';
+import { liveNumbers } from './live-numbers.js';
 import { checkConstants, checkRateLimit, type RateLimitOptions } from './rate-limit-options.js';
 import { nameOf, ruleFrom } from './rule-options.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
@@ -71,14 +72,14 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     checkConstants(options);
     this.share = checkShare(options.share);
     this.onStoreError = options.onStoreError;
-    this.variants = new RuleVariants(this.name, options.localShare ?? 1, (numbers) =>
-      ruleFrom({ ...options, ...numbers, limit: numbers.limit }),
+    this.variants = new RuleVariants(this.name, options.localShare ?? 1, (units, live) =>
+      ruleFrom(liveNumbers({ ...options, limit: units }, live)),
     );
     this.declared = this.variants.declared(limit);
     this.rule = this.declared.rule;
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
-    this.notices = noticesOn(this.name, options.key, this.rule);
+    this.notices = noticesOn(this.name, options.key, options.window);
   }
 
   step(
@@ -115,12 +116,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     cost: number | undefined,
   ): Step {
     const { context } = asking;
-    const { rule, local } = this.variant(asking, limit, live);
+    const counted = keyFrom(asking, key);
+    const { rule, local } = this.variant(asking, limit, context.liveLimitsOf?.(counted) ?? live);
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
       limiter: context.countedAs ?? this.name,
-      key: keyFrom(asking, key),
+      key: counted,
       rule,
       cost: costFrom(asking, cost),
       binding,
@@ -150,7 +152,7 @@ function refunding<Raw>(
     const asking = { limiter, request, context };
     const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
       isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
-    const verdict = read(asking, 'refundIf', () => refundIf(outcome, request));
+    const verdict = read(asking, 'refundIf', () => refundIf(request, outcome));
     return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
   };
 }

@@ -4,7 +4,7 @@ import { ALGORITHMS, makeRule } from '../algorithms/rules.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import type { Algorithm, RateRule } from '../contract/rule.js';
+import type { Algorithm, Anchor, RateRule } from '../contract/rule.js';
 
 /** The numbers of a limit. */
 export interface RuleOptions {
@@ -16,22 +16,31 @@ export interface RuleOptions {
   readonly burst?: number | undefined;
   /** Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
+  /** Where windows begin, for `fixed-window` only: see {@link Anchor}. Default `epoch`. */
+  readonly anchor?: Anchor | undefined;
 }
+
+const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
 
 /**
  * Validates the numbers of a limit and makes their rule.
  *
- * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`
+ * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
+ * `SPW_OPTION_INVALID`
  */
 export function ruleFrom(options: RuleOptions): RateRule {
-  const { limit, burst, algorithm = 'token-bucket' } = options;
+  const { limit, burst, anchor, algorithm = 'token-bucket' } = options;
   oneOf('algorithm', algorithm, ALGORITHMS, 'SPW_ALGORITHM_INVALID');
   checkLimit('limit', limit);
   if (burst !== undefined && algorithm !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm}`, burst, 'SPW_BURST_INVALID');
   }
   if (burst !== undefined) checkBurst(burst);
-  return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst);
+  if (anchor !== undefined && algorithm !== 'fixed-window') {
+    throw mustBe('anchor', `left out for ${algorithm}`, anchor);
+  }
+  oneOf('anchor', anchor, ANCHORS);
+  return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst, anchor);
 }
 
 /**

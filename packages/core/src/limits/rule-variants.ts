@@ -14,8 +14,8 @@ export interface RuleVariant {
   readonly policy: Policy;
 }
 
-/** The numbers of a limit: as declared, save what was set live. */
-type LimitNumbers = LiveLimits & { readonly limit: number };
+/** Nothing is set live. */
+const AS_DECLARED: LiveLimits = {};
 
 /** How many limits that a function returned are kept ready. */
 const KEPT = 256;
@@ -27,10 +27,11 @@ export class RuleVariants {
   private readonly policies = new WeakMap<Rule, Policy>();
   private readonly name: string;
   private readonly localShare: number;
-  private readonly make: (numbers: LimitNumbers) => Rule;
+  private readonly make: (limit: number, live: LiveLimits) => Rule;
   private closedVariant: RuleVariant | undefined;
 
-  constructor(name: string, localShare: number, make: (numbers: LimitNumbers) => Rule) {
+  /** @param make the rule for a limit, all else as declared or set live; throws where the two are no rule */
+  constructor(name: string, localShare: number, make: (limit: number, live: LiveLimits) => Rule) {
     this.name = name;
     this.localShare = localShare;
     this.make = make;
@@ -38,7 +39,7 @@ export class RuleVariants {
 
   /** The variant for a limit, all else as declared. */
   declared(limit: number): RuleVariant {
-    return this.find(this.byLimit, { limit });
+    return this.find(this.byLimit, limit, AS_DECLARED);
   }
 
   /** The variant for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
@@ -49,13 +50,13 @@ export class RuleVariants {
 
   /** The variant for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
   live(limit: number, live: LiveLimits, context: Pick<StepContext, 'fault'>): RuleVariant {
-    let variants = this.liveVariants.get(live);
-    if (!variants) {
-      variants = new Map();
-      this.liveVariants.set(live, variants);
-    }
     try {
-      return this.find(variants, { limit, ...live });
+      let variants = this.liveVariants.get(live);
+      if (!variants) {
+        variants = new Map();
+        this.liveVariants.set(live, variants);
+      }
+      return this.find(variants, limit, live);
     } catch (error) {
       context.fault({ limiter: this.name, source: 'control', error });
       return this.declared(limit);
@@ -67,13 +68,13 @@ export class RuleVariants {
     return this.policies.get(rule) ?? policyOf(this.name, rule);
   }
 
-  private find(variants: Map<number, RuleVariant>, numbers: LimitNumbers): RuleVariant {
-    let variant = variants.get(numbers.limit);
+  private find(variants: Map<number, RuleVariant>, limit: number, live: LiveLimits): RuleVariant {
+    let variant = variants.get(limit);
     if (!variant) {
-      const rule = this.make(numbers);
+      const rule = this.make(limit, live);
       variant = variantOf(this.name, rule, this.localShare);
       if (variants.size >= KEPT) variants.clear();
-      variants.set(numbers.limit, variant);
+      variants.set(limit, variant);
       this.policies.set(rule, variant.policy);
     }
     return variant;

@@ -19,6 +19,10 @@ export interface NodeBody {
   /** Whether anybody has read any of it. */
   readonly readableDidRead?: boolean;
   readonly destroyed?: boolean;
+  /** Whether all of it has come; on HTTP/2 also whether it was reset. */
+  readonly complete?: boolean;
+  /** Whether Node throws the rest of it away, for the response is over and nobody has read any. */
+  readonly _dumped?: boolean;
   /** Of HTTP/2. */
   readonly stream?: { readonly endAfterHeaders?: boolean };
   emit(event: string, ...args: unknown[]): boolean;
@@ -39,17 +43,40 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   }
   if (req.readableDidRead) return;
   const { emit, unshift } = req;
-  // What a reader has put back comes again: the bytes are not known any more.
+  let length = 0;
+  // What a reader has put back comes again, and some texts are not what was sent: the bytes are not known any more.
   let isKnown = true;
   req.unshift = (...args) => {
     isKnown = false;
     return Reflect.apply(unshift, req, args);
   };
   req.emit = (event, ...args) => {
-    if (isKnown && event === 'data') watcher.chunk(bytesOf(args[0], req.readableEncoding));
-    else if (isKnown && event === 'end') watcher.end();
+    if (event === 'data' && isKnown) {
+      isKnown = !isLossy(args[0], req.readableEncoding);
+      const bytes = bytesOf(args[0], req.readableEncoding);
+      length += bytes.length;
+      watcher.chunk(bytes);
+    } else if (event === 'end' && isKnown && !req._dumped) {
+      if (isWhole(req, length)) watcher.end();
+      else watcher.cut();
+    } else if (event === 'aborted' && (req.stream || !req.complete)) watcher.cut();
     return Reflect.apply(emit, req, [event, ...args]);
   };
+}
+
+/** Whether a text may stand for other bytes than those that it would be written with. */
+function isLossy(chunk: unknown, encoding: unknown): boolean {
+  if (typeof chunk !== 'string') return false;
+  if (encoding === 'utf8') return chunk.includes('\ufffd');
+  return !LOSSLESS.includes(String(encoding));
+}
+
+const LOSSLESS = ['latin1', 'hex', 'base64', 'base64url'];
+
+/** Whether a body that has ended with `length` bytes is all there. On HTTP/2 Node ends one too that was reset. */
+function isWhole({ headers }: NodeBody, length: number): boolean {
+  const told = headers['content-length'];
+  return told === undefined || Number(told) === length;
 }
 
 /** Reads a body to its end. What is left of one that is too large, or late, stays unread. */

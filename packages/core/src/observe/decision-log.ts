@@ -9,6 +9,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { Outcome, Reason } from '../contract/decision.js';
 import type { Mode } from '../contract/mode.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
+import { COMMON, checkOutcomes, OUTCOMES } from './outcomes.js';
 
 /** One decision, for a line of a log. Numbers that are not known, or infinite, are left out. */
 export interface DecisionLogEntry {
@@ -68,9 +69,7 @@ export interface DecisionLog extends Observer {
   hashOf(key: string): string;
 }
 
-/** What most requests come to: a sample of them is enough. */
-const COMMON: readonly Outcome[] = ['allowed', 'repeated', 'would-repeat', 'skipped'];
-const OUTCOMES: readonly Outcome[] = [...COMMON, 'denied', 'would-deny', 'error'];
+const WRITTEN: readonly Outcome[] = OUTCOMES.filter((outcome) => outcome !== 'skipped');
 const SHORTEST_SECRET = 16;
 /** Makes the same text another secret here than elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
@@ -96,7 +95,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
   checkOptions(options, 'decisionLog()', NAMES);
   const { write, secret } = options;
-  const { outcomes = OUTCOMES.filter((outcome) => outcome !== 'skipped') } = options;
+  const { outcomes = WRITTEN } = options;
   if (typeof write !== 'function') throw mustBe('write', 'a function', write);
   checkOutcomes(outcomes);
   checkSecret(secret);
@@ -144,11 +143,6 @@ function entryOf(event: DecisionEvent, keyHash: string | undefined, share: numbe
 
 function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
-}
-
-function checkOutcomes(outcomes: readonly Outcome[]): void {
-  const unknown = outcomes.find((outcome) => !OUTCOMES.includes(outcome));
-  if (unknown !== undefined) throw mustBe('outcomes', `of ${OUTCOMES.join(', ')}`, unknown);
 }
 
 /** The message does not show it: it stays a secret. */

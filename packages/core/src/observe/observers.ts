@@ -11,6 +11,7 @@ import type {
   Overflowing,
   StoreCallEvent,
 } from '../contract/observer.js';
+import type { LimitRequest } from '../contract/request.js';
 
 export class Observers {
   /** Whether an observer takes decisions: events that nobody takes are not made. */
@@ -27,9 +28,9 @@ export class Observers {
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
 
-  decision(decision: Decision, mode: Mode, key: string | undefined): void {
+  decision(decision: Decision, mode: Mode, key: string | undefined, request: LimitRequest): void {
     const event = eventOf(decision, mode);
-    this.each(event.limiter, (observer) => observer.onDecision?.(event, key));
+    this.each(event.limiter, (observer) => observer.onDecision?.(event, key, request));
   }
 
   storeCall(event: StoreCallEvent): void {

@@ -24,13 +24,15 @@ export function valueDigest(value: unknown): string | undefined {
   try {
     return value === undefined ? undefined : textDigest(stableText(value));
   } catch {
-    return undefined; // it contains itself
+    return undefined; // it contains itself, or what cannot be told from others
   }
 }
 
 /** What is known of a request once its handler has answered. */
 export interface PendingFingerprint {
   read(): Omit<Note, 'isKept'>;
+  /** Whether the handler was reading a body that broke off. */
+  isCut(): boolean;
 }
 
 /**
@@ -47,10 +49,12 @@ export function takeFingerprint<Raw>(
   const head = headDigest(request, recorder.query);
   const length = lengthOf(request);
   const known = knownBody(recorder, own);
-  if (known) return { read: () => ({ head, length, body: known }) };
   const body = new BodyDigest();
   if (recorder.parsedBody() === undefined) recorder.watchBody(body);
-  return { read: () => ({ head, length, body: body.read() }) };
+  return {
+    read: () => ({ head, length, body: known ?? body.read() }),
+    isCut: () => body.isCut,
+  };
 }
 
 /** The body's part of a fingerprint, where it is known without the bytes. */
@@ -68,6 +72,7 @@ export function lengthOf<Raw>(request: LimitRequest<Raw>): string {
 
 /** The digest of a body that is seen piece by piece. */
 export class BodyDigest implements BodyWatcher {
+  isCut = false;
   private readonly hash: Digest = newDigest();
   private digest: string | undefined;
 
@@ -77,6 +82,10 @@ export class BodyDigest implements BodyWatcher {
 
   end(): void {
     this.digest ??= shown(this.hash);
+  }
+
+  cut(): void {
+    this.isCut = this.digest === undefined;
   }
 
   /** Undefined before the body was seen to its end. */

@@ -5,9 +5,10 @@ import { decide } from '../algorithms/decide.js';
 import { SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';
 import { isThenable } from '../base/host.js';
+import { Junk } from '../base/junk.js';
 import type { Answer, ClaimsAnswer } from '../contract/answer.js';
 import type { Decision } from '../contract/decision.js';
-import type { KeepContext, Keeping, KeptExchange, Settled } from '../contract/keeping.js';
+import type { KeepContext, Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
 import type {
   LimiterTurn,
   Question,
@@ -23,8 +24,8 @@ import { skippedDecision } from '../contract/skipped.js';
 import type { Claim, Step } from '../contract/store.js';
 import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
-import { type ClaimSignal, rememberClaim } from './claim-of.js';
-import { takeFingerprint, valueDigest } from './fingerprint.js';
+import { type ClaimSignal, claimOf, rememberClaim } from './claim-of.js';
+import { valueDigest } from './fingerprint.js';
 import { keyIn } from './key.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
 import { newOwner } from './owner.js';
@@ -154,6 +155,10 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const claim = { id, owner: newOwner() };
     const digest = valueDigest(parts);
     if (digest !== undefined) this.chosen.set(claim, digest);
+    else if (parts !== undefined) {
+      const error = new Junk(`fingerprint of limiter "${this.name}"`, parts);
+      asking.context.fault({ limiter: this.name, source: 'fingerprint', error });
+    }
     return {
       op: 'take',
       limiter: asking.context.countedAs ?? this.name,
@@ -184,8 +189,9 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     turn: LimiterTurn<Raw>,
     exchange: KeptExchange,
     context: KeepContext,
-  ): Settled | 'again' | Promise<Settled | 'again'> {
+  ): Settlement | Promise<Settlement> {
     const step = turn.step as Step;
+    if (claimOf(exchange.holder)?.token === (turn.answer as ClaimsAnswer).owner) return 'own';
     const own = this.chosen.get(step.claim as Claim);
     if (turn.decision.outcome === 'repeated') {
       return repeat(turn, exchange, context, this.settings, own);
@@ -201,12 +207,14 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const step = turn.step as Step;
     const { id, owner } = step.claim as Claim;
     const own = this.chosen.get(step.claim as Claim);
-    const { recorder, holder } = exchange;
-    const fingerprint = takeFingerprint(turn.request, recorder, own);
-    const run = new Run(turn, exchange, context, this.settings, fingerprint);
+    const run = new Run(turn, exchange, context, this.settings);
     this.runs.set(step, run);
     this.waiting.note(step, run.over);
-    recorder.watchAnswer(run);
-    rememberClaim(holder, { token: owner, key: id, signal: run.signal as ClaimSignal });
+    try {
+      run.watch(own);
+    } finally {
+      const signal = run.signal as ClaimSignal;
+      rememberClaim(exchange.holder, { token: owner, key: id, signal });
+    }
   }
 }

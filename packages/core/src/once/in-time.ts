@@ -1,7 +1,7 @@
 /** Calls of a store's values: within a time, and never thrown or rejected. */
 
 import { systemClock } from '../base/clock.js';
-import { after, isThenable } from '../base/host.js';
+import { after, afterPendingInput, isThenable } from '../base/host.js';
 
 /** What a call gave, or how it failed. */
 export type Outcome<T> = { readonly value: T } | { readonly error: unknown };
@@ -20,7 +20,9 @@ export function inTime<T>(
   if (!isThenable(given)) return { value: given };
   const later = given;
   return new Promise((resolve) => {
-    const cancel = after(ms, () => resolve({ error: new Error(`no answer within ${ms} ms`) }));
+    const late = { error: new Error(`no answer within ${ms} ms`) };
+    // After a stall of the event loop the timer comes first though the answer may have arrived: look for it once more.
+    const cancel = after(ms, () => afterPendingInput(() => resolve(late)));
     const settle = (outcome: Outcome<T>): void => {
       cancel();
       resolve(outcome);

@@ -4,7 +4,7 @@
 export type BodyKind = 'r' | 'p' | 'o';
 
 export interface Note {
-  /** Whether a value was written for it. */
+  /** Whether it is known that a value was written for it. One that came too late to be noted is given all the same. */
   readonly isKept: boolean;
   /** See `headDigest`. */
   readonly head: string;

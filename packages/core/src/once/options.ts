@@ -56,7 +56,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keepFirst?: boolean | undefined;
   /**
    * Whether an answer is kept that would be: `false` gives the key up, so that the request runs again. Use it for
-   * answers of which you know that nothing was done. Must answer at once.
+   * answers of which you know that nothing was done. Must answer at once: a promise is a fault, and the answer is kept.
    */
   readonly keepIf?:
     | ((answer: FinalAnswer, request: LimitRequest<Raw>) => boolean | undefined)
@@ -73,8 +73,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly fields?: readonly string[] | undefined;
   /**
    * What is compared in place of the body, such as a few of its members. Method, path, query and media type are always
-   * compared. It is called when the request comes, and may be async. Where it fails or gives undefined, the body is
-   * compared.
+   * compared. It is called when the request comes, and may be async. Where it gives undefined, the body is compared;
+   * also where it fails, or gives what shows nothing to compare, such as a Blob. That is a fault.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /** The status where a key was used for another request. Default 422. */

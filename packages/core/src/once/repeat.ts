@@ -32,7 +32,6 @@ export async function repeat<Raw>(
     const statuses = { other: settings.mismatchStatus, 'too-large': 413, late: 408 };
     return refused(decision, 'mismatch', statuses[compared]);
   }
-  if (!note.isKept) return refused(decision, 'not-kept');
   const { limiter, key } = turn.step as Step;
   const name = { limiter, key, id: answer.owner };
   const asked = inTime(context.storeTimeoutMs, (deadlineUs) =>

@@ -8,14 +8,17 @@ import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import { keptFields } from './answers.js';
 import { Collected } from './collected.js';
-import type { PendingFingerprint } from './fingerprint.js';
+import { type PendingFingerprint, takeFingerprint } from './fingerprint.js';
 import { inTime } from './in-time.js';
 import { noteText } from './note.js';
-import type { Settings } from './options.js';
+import type { FinalAnswer, Settings } from './options.js';
 import { type AnswerRecord, encodeRecord } from './record.js';
 
 /** Where nobody waits: as long as a release may take. */
 const WRITE_MS = 1_000;
+
+/** So long the end of a claim waits for a client that reads its answer slowly, to go in one call with permits. */
+const SLOW_CLIENT_MS = 1_000;
 
 /** By so much a value outlives its claim, which is marked after it was written. */
 const LONGER_US = 60_000_000;
@@ -43,26 +46,37 @@ export class Run<Raw> implements AnswerWatcher {
   private readonly exchange: KeptExchange;
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
-  private readonly fingerprint: PendingFingerprint;
+  /** Undefined where the request could not be watched. */
+  private fingerprint: PendingFingerprint | undefined;
 
   constructor(
     turn: LimiterTurn<Raw>,
     exchange: KeptExchange,
     context: KeepContext,
     settings: Settings<Raw>,
-    fingerprint: PendingFingerprint,
   ) {
     this.turn = turn;
     this.step = turn.step as Step;
     this.exchange = exchange;
     this.context = context;
     this.settings = settings;
-    this.fingerprint = fingerprint;
     this.over = new Promise((resolve) => {
       this.tellOver = resolve;
     });
     this.cancel = this.expireLater();
     context.whenLost(this.step, () => this.controller.abort());
+  }
+
+  /**
+   * Watches the handler, which is about to run. If this throws, it runs all the same: then the request is done with its
+   * response, and the answer is not kept.
+   *
+   * @param own the digest of the parts that the app chose
+   */
+  watch(own: string | undefined): void {
+    const { recorder } = this.exchange;
+    this.fingerprint = takeFingerprint(this.turn.request, recorder, own);
+    recorder.watchAnswer(this);
   }
 
   get signal(): { readonly aborted: boolean } {
@@ -82,12 +96,19 @@ export class Run<Raw> implements AnswerWatcher {
     if (this.last) return undefined;
     const isFirst = this.settings.keepFirst;
     this.conclude(this.collected.record() ?? { status: 500, fields: [], body: undefined });
-    if (!isFirst && !this.isDetached) return undefined;
-    const sent = this.send();
-    return isFirst ? sent : undefined;
+    if (isFirst) return this.send();
+    this.sendSoon();
+    return undefined;
+  }
+
+  fail(): void {
+    if (this.last) return;
+    this.conclude(this.collected.bodiless() ?? failed());
+    this.sendSoon();
   }
 
   unsent(): void {
+    this.cancel();
     this.last = undefined;
     this.isSent = false;
     this.cancel = this.expireLater();
@@ -102,6 +123,7 @@ export class Run<Raw> implements AnswerWatcher {
     }
     // It has ended in a way that could not be seen, or failed: what was to be done may be done.
     if (!this.last) this.conclude(this.collected.bodiless() ?? failed(status));
+    this.cancel();
     this.isSent = true;
     const last = this.last as Step | Promise<Step>;
     return isThenable(last) ? last.then((step) => [step]) : [last];
@@ -122,6 +144,13 @@ export class Run<Raw> implements AnswerWatcher {
     this.isDetached = true; // if the handler answers after all, the claim is ended then
     this.context.abandon(this.step);
     this.controller.abort();
+    this.tellOver();
+  }
+
+  /** With the end of the response, if that comes soon. */
+  private sendSoon(): void {
+    if (this.isDetached) void this.send();
+    else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.send());
   }
 
   private async send(): Promise<void> {
@@ -141,15 +170,23 @@ export class Run<Raw> implements AnswerWatcher {
   }
 
   private isToBeKept({ status, fields }: AnswerRecord): boolean {
-    const { keepIf, name, freeOn } = this.settings;
-    if (this.exchange.isAnswered() || status < 200 || freeOn.has(status)) return false;
+    // Of 101 there is nothing to keep: the connection goes on otherwise.
+    if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
+      return false;
     if (this.controller.signal.aborted && !this.isDetached) return false;
+    // A parser found half a body, for instance: nothing was done.
+    if (status >= 400 && status <= 499 && this.fingerprint?.isCut()) return false;
+    return this.askApp({ status, fields });
+  }
+
+  private askApp(answer: FinalAnswer): boolean {
+    const { name, keepIf } = this.settings;
     try {
-      const verdict: unknown = keepIf?.({ status, fields }, this.turn.request);
-      if (verdict !== undefined && typeof verdict !== 'boolean') {
-        throw new Junk(`keepIf of limiter "${name}"`, verdict);
+      const own: unknown = keepIf?.(answer, this.turn.request);
+      if (own !== undefined && typeof own !== 'boolean') {
+        throw new Junk(`keepIf of limiter "${name}"`, own);
       }
-      return verdict !== false;
+      return own !== false;
     } catch (error) {
       this.context.fault({ limiter: name, source: 'keepIf', error });
       return true;
@@ -174,7 +211,8 @@ export class Run<Raw> implements AnswerWatcher {
     if ('error' in written) {
       context.fault({ limiter: settings.name, source: 'store', error: written.error });
     }
-    const note = noteText({ isKept, ...this.fingerprint.read() });
+    const known = this.fingerprint?.read();
+    const note = known ? noteText({ isKept, ...known }) : ''; // of no form: it is repeated as not kept
     return { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
   }
 }

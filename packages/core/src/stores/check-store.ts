@@ -33,6 +33,7 @@ export function checkClientOptions(options: ClientOptions): void {
   checkFlag('denialCache', options.denialCache);
   if (options.logger !== false) checkHas('logger', 'warn', options.logger);
   checkValidate(options.validate);
+  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, options.control);
 }
 
 interface ClientOptions {
@@ -40,6 +41,7 @@ interface ClientOptions {
   readonly denialCache?: boolean | undefined;
   readonly logger?: Logger | false | undefined;
   readonly validate?: unknown;
+  readonly control?: unknown;
 }
 
 type Shape = { readonly [name: string]: unknown };

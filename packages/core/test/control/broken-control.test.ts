@@ -34,6 +34,11 @@ describe('a control that is broken', () => {
     ['rules without an end', { rulingOn: () => ({ verdict: 'allow' }) }],
     ['rules for no time', { rulingOn: () => ({ verdict: 'allow', endsInMs: 0 }) }],
     ['rules in text', { rulingOn: () => 'allow' }],
+    ['throws of limits of keys', { limitsOf: throwing }],
+    ['has limits of a key that are text', { limitsOf: () => 'much' }],
+    ['has limits of a key that are none', { limitsOf: () => ({ limit: 0 }) }],
+    ['has a factor of NaN for a key', { limitsOf: () => ({ factor: Number.NaN }) }],
+    ['has a factor beside a limit for a key', { limitsOf: () => ({ factor: 2, limit: 9 }) }],
   ])('because it %s: as declared, and a fault', (_, control) => {
     const { admit, faults } = under(control);
     expect([admit(), admit(), admit()].map((one) => one.status)).toEqual([200, 200, 429]);

@@ -15,7 +15,7 @@ export const ask = (init?: RequestInit & { path?: string }) =>
 
 export function noting() {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

@@ -83,6 +83,18 @@ describe('the claim of a request', () => {
     expect(store.count('done')).toBe(2);
   });
 
+  it('is marked as done soon, if that did not reach the store, however long its lease is', async () => {
+    const { store, send } = setUp({ lease: '1h' });
+    const first = await send();
+    store.fails = (op) => op === 'done';
+    first.end('done');
+    await first.close();
+    store.fails = () => false;
+    expect((await send()).text).toBe('409');
+    await vi.advanceTimersByTimeAsync(5_001);
+    expect((await send()).text).toBe('done');
+  });
+
   it('is marked as done once though the reply was lost', async () => {
     const { store, send } = setUp({}, undefined, { breaker: false });
     const first = await send();
@@ -104,6 +116,20 @@ describe('the claim of a request', () => {
     await vi.advanceTimersByTimeAsync(3 * LEASE_MS);
     store.fails = () => false;
     await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect((await send()).text).toBe('done');
+  });
+
+  it('ends though its answer takes longer to write than callbacks may take', async () => {
+    const { store, send } = setUp({}, undefined, { callbackTimeout: '50ms' });
+    const { set } = store.values;
+    store.values.set = ((...args: Parameters<typeof set>) =>
+      new Promise<void>((resolve) => {
+        setTimeout(() => resolve(set.apply(store.memory.values, args)), 200);
+      })) as unknown as typeof set;
+    const first = await send();
+    first.end('done');
+    void first.close();
+    await vi.advanceTimersByTimeAsync(201);
     expect((await send()).text).toBe('done');
   });
 

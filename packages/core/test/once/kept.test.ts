@@ -15,7 +15,7 @@ const answering =
   };
 
 describe('an answer', () => {
-  it.each([200, 201, 303, 400, 402, 404, 422, 500, 502])('of %i is kept', async (status) => {
+  it.each([200, 201, 303, 400, 402, 404, 422, 500, 502, 599])('of %i is kept', async (status) => {
     const { post, runs } = await serve(answering(status));
     await post('key-1');
     expect(await post('key-1')).toMatchObject({ status, text: 'body', isRepeat: true });
@@ -27,6 +27,13 @@ describe('an answer', () => {
     await post('key-1');
     expect(await post('key-1')).toMatchObject({ status, isRepeat: false });
     expect(runs()).toBe(2);
+  });
+
+  it('of a status that nobody knows is not kept, and the request does not run again', async () => {
+    const { post, runs } = await serve(answering(799));
+    await post('key-1');
+    expect((await post('key-1')).text).toMatch(/not kept/);
+    expect(runs()).toBe(1);
   });
 
   it('of a guard behind it is not kept, whatever its status', async () => {
@@ -134,6 +141,7 @@ describe('an answer that cannot be given again', () => {
     expect(again).toMatchObject(notKept);
     expect(JSON.parse(again.text).title).toBe('Answer not kept');
     expect(again.headers.get('location')).toBe('/charges/1');
+    expect(again.headers.get('etag')).toBeNull();
     expect(again.headers.get('retry-after')).toBeNull();
     expect(runs()).toBe(1);
   });
@@ -201,6 +209,19 @@ describe('a client that goes away', () => {
 });
 
 describe('keepFirst', () => {
+  it('ends the connection where the response cannot be ended', async () => {
+    const remote = remoteStore(memoryStore());
+    const { post } = await serve(
+      async (req, res) => {
+        await bodyOf(req);
+        res.strictContentLength = true;
+        res.setHeader('Content-Length', 10).end('short');
+      },
+      { store: remote.store, options: { keepFirst: true } },
+    );
+    await expect(post('key-1')).rejects.toThrow();
+  });
+
   it('ends the response only when the answer is kept', async () => {
     const remote = remoteStore(memoryStore());
     let write = (): void => undefined;

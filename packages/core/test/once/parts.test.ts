@@ -1,11 +1,11 @@
 /** The parts of idempotency keys that only calculate, through what uses them: digests that must never change. */
 
 import { createHash } from 'node:crypto';
-import { runInNewContext } from 'node:vm';
 import { seeded } from 'spillway-testkit';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newDigest } from '../../src/base/sha256.js';
 import { base64url } from '../../src/once/base64url.js';
+import { Collected } from '../../src/once/collected.js';
 import { keyIn } from '../../src/once/key.js';
 import { noteIn, noteText } from '../../src/once/note.js';
 import { decodeRecord, encodeRecord } from '../../src/once/record.js';
@@ -14,12 +14,6 @@ import { stableText } from '../../src/once/stable.js';
 const random = seeded(17);
 const integer = (below: number): number => Math.floor(random.uniform() * below);
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, () => integer(256));
-
-function formWith(file: Blob): FormData {
-  const form = new FormData();
-  form.set('file', file);
-  return form;
-}
 
 /** One that is made where the host has none to offer. */
 function ownDigest() {
@@ -131,6 +125,24 @@ describe('a key', () => {
   });
 });
 
+function form(values: Readonly<Record<string, string | Blob>>): FormData {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(values)) data.set(name, value);
+  return data;
+}
+
+describe('the bytes of an answer', () => {
+  it('are kept as they were written, though the handler uses its buffer again', () => {
+    const answer = new Collected();
+    const buffer = Uint8Array.of(1, 2);
+    answer.begin(200, [], 10);
+    answer.add(buffer);
+    buffer.fill(9);
+    answer.add(buffer);
+    expect(answer.record()?.body).toEqual(Uint8Array.of(1, 2, 9, 9));
+  });
+});
+
 describe('a stable text', () => {
   it('does not depend on the order of members', () => {
     const one = { a: 1, b: [{ x: 1, y: undefined }], c: new Date(0), d: new Uint8Array([1, 2]) };
@@ -158,33 +170,34 @@ describe('a stable text', () => {
       [[]],
       true,
       'true',
+      Number.NaN,
+      Infinity,
+      new ArrayBuffer(1),
+      new Uint8Array([7]).buffer,
+      new DataView(new Uint8Array([8]).buffer),
       new URLSearchParams('a=1'),
       new URLSearchParams('a=2'),
-      new Map([['a', 2]]),
-      new Uint16Array([1, 3]),
+      new Headers({ a: '3' }),
+      form({ a: '4' }),
+      form({ a: '5' }),
     ];
     expect(new Set(values.map(stableText)).size).toBe(values.length);
+  });
+
+  it.each([
+    ['an error', new Error('one')],
+    ['a blob', new Blob(['one'])],
+    ['a form with a file', form({ file: new Blob(['one']) })],
+    ['a promise', { a: Promise.resolve(1) }],
+    ['a symbol', Symbol('one')],
+    ['a function', () => 1],
+  ])('throws for what it cannot tell from others: %s', (_, value) => {
+    expect(() => stableText(value)).toThrow(TypeError);
   });
 
   it('throws for what contains itself', () => {
     const self: Record<string, unknown> = {};
     self.self = self;
     expect(() => stableText(self)).toThrow(RangeError);
-  });
-
-  it.each([
-    ['a file', new Blob(['a'])],
-    ['a form with one', formWith(new Blob(['a']))],
-    ['a buffer without a view', new ArrayBuffer(1)],
-    ['a stream', new Blob(['a']).stream()],
-    ['an object that hides what it has', new (class Hidden {})()],
-  ])('throws for %s, which would be like any other', (_, value) => {
-    expect(() => stableText({ value })).toThrow(TypeError);
-  });
-
-  it('knows an empty object, wherever it comes from', () => {
-    const foreign: unknown = runInNewContext('({})');
-    const values = [{}, Object.create(null), foreign];
-    expect(values.map(stableText)).toEqual(['{}', '{}', '{}']);
   });
 });

@@ -44,6 +44,7 @@ export const charge: Handler = async (req, res, run) => {
   const body = await bodyOf(req);
   res.setHeader('Content-Type', 'application/json');
   res.setHeader('Location', `/charges/${run}`);
+  res.setHeader('ETag', `"${run}"`);
   res.statusCode = 201;
   res.end(JSON.stringify({ run, body }));
 };

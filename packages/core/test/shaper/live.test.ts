@@ -144,3 +144,47 @@ it('tells the control its name and its numbers', () => {
   setUp({}, { control });
   expect(told).toEqual(['calls', 4]);
 });
+
+describe('a live factor and a pace of one key', () => {
+  it('change the pace and not the burst', async () => {
+    const { control, shaper, starts } = controlled({ burst: 2 });
+    control.set('calls', { limits: { factor: 2 } }, note);
+    expect(shaper).toMatchObject({ limit: 8, burst: 2, periodMs: 125 });
+    starts.many(shaper, 4);
+    await pass(1_000);
+    expect(starts.ms).toEqual([0, 0, 125, 250]);
+  });
+
+  it('a key has the pace that was set for it, others that of the shaper', async () => {
+    const { control, shaper, starts } = controlled();
+    control.set('calls', { limits: { limit: 2 } }, note);
+    control.limitKey('calls', 'acme', { limit: 10 }, note);
+    starts.many(shaper, 3, { key: 'acme' });
+    await pass(3_000);
+    expect(starts.ms).toEqual([0, 100, 200]);
+    starts.many(shaper, 2, { key: 'umbrella' });
+    await pass(3_000);
+    expect(starts.ms.slice(3)).toEqual([3_000, 3_500]);
+    control.clearKey('calls', 'acme', note);
+    starts.many(shaper, 2, { key: 'acme' });
+    await pass(3_000);
+    expect(starts.ms.slice(5)).toEqual([6_000, 6_500]);
+    expect(await shaper.reserve('acme')).toMatchObject({ allowed: true });
+  });
+
+  it('that make no pace are told once, and it stays as declared', async () => {
+    const lines: string[] = [];
+    const logger = { warn: (line: string) => void lines.push(line), info: () => undefined };
+    const limits = { limit: 0 };
+    const control = {
+      settingsOf: () => undefined,
+      rulingOn: () => undefined,
+      limitsOf: () => limits,
+    };
+    const { shaper, starts } = setUp({}, { control, logger });
+    starts.many(shaper, 3);
+    await pass(1_000);
+    expect(starts.ms).toEqual([0, 250, 500]);
+    expect(lines).toHaveLength(1);
+  });
+});

@@ -31,6 +31,7 @@ function step(op: Op, rule: Rule, cost = 1, extras: Extras = {}): Step {
 const bucket = makeRule('token-bucket', 10, 10 * SECOND);
 const thirds = makeRule('token-bucket', 3, 10 * SECOND);
 const fixed = makeRule('fixed-window', 10, 10 * SECOND);
+const anchored = makeRule('fixed-window', 10, 10 * SECOND, 10, 'first-request');
 const sliding = makeRule('sliding-window-counter', 10, 10 * SECOND);
 const log = makeRule('sliding-window-log', 10, 10 * SECOND);
 const leases = makeLeasesRule(2, 60 * SECOND);
@@ -44,6 +45,7 @@ describe('a count as a text', () => {
     ['a bucket', step('take', bucket, 2), '1767225602000000', NOW + 2 * SECOND],
     ['a bucket of fractions', step('take', thirds), '1767225603333333:1', NOW + 3_333_334],
     ['a fixed window', step('take', fixed, 2), '1767225600000000:2:0', NOW + 10 * SECOND],
+    ['an anchored window', step('take', anchored, 2), '1767225600000000:2:0', NOW + 10 * SECOND],
     ['a sliding window', step('take', sliding), '1767225600000000:1:0', NOW + 20 * SECOND],
     ['a log', step('take', log, 3), '1 1767225600000000:3', NOW + 10 * SECOND],
     ['a permit', step('take', leases, 1, held), '1[["a1",1767225660000000,0]]', NOW + 60 * SECOND],

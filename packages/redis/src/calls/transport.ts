@@ -15,7 +15,7 @@ import {
   unavailable,
   unsent,
 } from '../failures.js';
-import { after } from '../host.js';
+import { after, afterThisTurn } from '../host.js';
 import { ReadyQueue } from './ready-queue.js';
 import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
@@ -165,7 +165,8 @@ function inTime<Value>(call: Promise<Value>, deadlineUs: number): Promise<Value>
   if (deadlineUs === Infinity) return call;
   return new Promise((resolve, reject) => {
     const leftUs = deadlineUs - systemClock.nowUs();
-    const stop = after(leftUs / 1000, () => reject(unanswered()));
+    // After a stall of the event loop the timer comes first though the reply may have arrived: look for it once more.
+    const stop = after(leftUs / 1000, () => afterThisTurn(() => reject(unanswered())));
     call.then(resolve, reject).finally(stop);
   });
 }

@@ -19,6 +19,7 @@ export class Announcer {
   private readonly scripts: ControlScripts;
   private readonly limiters: () => readonly Announced[];
   private readonly tell: TellTrouble;
+  private readonly beside: () => Promise<void>;
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private toldUs = -Infinity;
@@ -27,10 +28,17 @@ export class Announcer {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  constructor(scripts: ControlScripts, limiters: () => readonly Announced[], tell: TellTrouble) {
+  /** @param beside what else is to be noted as often. Must not reject */
+  constructor(
+    scripts: ControlScripts,
+    limiters: () => readonly Announced[],
+    tell: TellTrouble,
+    beside: () => Promise<void> = async () => undefined,
+  ) {
     this.scripts = scripts;
     this.limiters = limiters;
     this.tell = tell;
+    this.beside = beside;
   }
 
   /** There is something new. It is sent with the next request, or a second later. */
@@ -73,7 +81,8 @@ export class Announcer {
   private async send(): Promise<void> {
     const { changes } = this;
     try {
-      const refused = await this.scripts.announce(encodeAnnouncement(this.limiters()));
+      const announced = this.scripts.announce(encodeAnnouncement(this.limiters()));
+      const [refused] = await Promise.all([announced, this.beside()]);
       if (Number(refused) > 0) this.trouble(new Error(`${refused} limiters found no room`));
       if (this.changes !== changes) return;
       this.dueUs = this.sentUs + ANNOUNCED_EVERY_MS * 1000;

@@ -5,6 +5,8 @@ import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
 import { type Script, scriptOf } from '../codec/script.js';
 import announce from '../lua/control-announce.lua';
+import follow from '../lua/control-follow.lua';
+import followers from '../lua/control-followers.lua';
 import history from '../lua/control-history.lua';
 import limiters from '../lua/control-limiters.lua';
 import read from '../lua/control-read.lua';
@@ -24,11 +26,14 @@ export class ControlScripts {
   private readonly telling = scriptOf(history);
   private readonly announcing = scriptOf(announce);
   private readonly naming = scriptOf(limiters);
+  private readonly following = scriptOf(follow);
+  private readonly counting = scriptOf(followers);
 
   private readonly settings: string;
   private readonly revision: string;
   private readonly changes: string;
   private readonly names: string;
+  private readonly processes: string;
 
   constructor(transport: Transport, prefix: string) {
     this.transport = transport;
@@ -36,6 +41,7 @@ export class ControlScripts {
     this.revision = `${prefix}${TAG}revision`;
     this.changes = `${prefix}${TAG}history`;
     this.names = `${prefix}${TAG}limiters`;
+    this.processes = `${prefix}${TAG}followers`;
   }
 
   read(knownRevision: string): Promise<unknown> {
@@ -62,6 +68,14 @@ export class ControlScripts {
   /** What is noted of the limiters with these names; without names, of all. */
   limiters(names: string[] = [], deadlineUs: number = deadlineFromNow()): Promise<unknown> {
     return this.run(this.naming, [this.names], names, deadlineUs);
+  }
+
+  follow(args: string[]): Promise<unknown> {
+    return this.run(this.following, [this.processes], args);
+  }
+
+  followers(): Promise<unknown> {
+    return this.run(this.counting, [this.processes, this.revision], []);
   }
 
   private run(

@@ -86,7 +86,7 @@ function settingIn(field: string, text: string): Setting['value'] | null {
 }
 
 function decodeField(field: string): { limiter: string; what: Setting['what']; key?: string } {
-  const [, what, json] = /^(mode|share|limits|key|reset) (\[.*\])$/s.exec(field) ?? [];
+  const [, what, json] = /^(mode|share|limits|key|key-limits|reset) (\[.*\])$/s.exec(field) ?? [];
   if (what === undefined || json === undefined) throw new Error(`${field} is no setting`);
   const [limiter, key] = JSON.parse(json) as [string, string?];
   const target = { limiter, what: what as Setting['what'], ...(key !== undefined && { key }) };

@@ -3,19 +3,21 @@
 import type {
   Change,
   ChangeNote,
+  ClearableOfKey,
   ClearableSetting,
-  Control,
   Duration,
-  Fault,
   KeyRuling,
   LimiterSettings,
+  LiveLimits,
   Override,
   OverrideNote,
 } from '@spillway/core';
-import { type NamesOf, tellFault } from '@spillway/core/adapter';
+import { tellFault } from '@spillway/core/adapter';
 import {
   type CheckedChange,
   checkClear,
+  checkClearKey,
+  checkKeyLimits,
   checkKeyRuling,
   checkSet,
   tooMany,
@@ -29,77 +31,11 @@ import { keyHasher } from '../codec/keys.js';
 import { prefixFrom } from '../codec/prefix.js';
 import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
+import { decodeFollowers, type Follower, Following } from './followers.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
+import { CONTROL_OPTIONS, type RedisControl, type RedisControlOptions } from './options.js';
 import { decodeEntry, encodeChange } from './records.js';
 import { SettingsPoller } from './settings-poller.js';
-
-/** All optional. */
-export interface RedisControlOptions {
-  /**
-   * How often each process looks for changes, 50 ms to 1 min. So a change takes effect in every process at most so much
-   * later. Default `'500ms'`.
-   */
-  readonly every?: Duration | undefined;
-  /**
-   * The same secret as the store's `hashKeys`: then keys that are blocked, allowed or reset are stored as hashes too.
-   */
-  readonly hashKeys?: string | Uint8Array | undefined;
-  /** The same as the store's `prefix`. Default `'spw:'`. */
-  readonly prefix?: string | undefined;
-  /** Called once when Redis does not answer, and for each value in Redis that is not valid. */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
-}
-
-const NAMES: NamesOf<RedisControlOptions> = { every: 1, hashKeys: 1, prefix: 1, onFault: 1 };
-
-/**
- * What {@link redisControl} returns. Its methods are those of `memoryControl`; their promises resolve when the change
- * is in Redis and this process follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change
- * may have been made) or `SPW_STORE_ERROR`.
- */
-export interface RedisControl extends Control {
-  /**
-   * Sets mode, share or limits of a limiter. Settings that you leave out stay as they are. `*` sets them for all
-   * limiters that have no such setting of their own.
-   */
-  set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
-  /**
-   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. Keys that are
-   * blocked or allowed stay so.
-   */
-  clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
-  /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
-  block(limiter: string, key: string, note: OverrideNote): Promise<void>;
-  /** Lets a key pass: the limiter neither refuses nor counts it. */
-  allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
-  /** Ends that a key is blocked or allowed. */
-  clearKey(limiter: string, key: string, note: ChangeNote): Promise<void>;
-  /**
-   * Makes every guard in all processes forget that it refused the key. Call it after you have reset the key's count.
-   */
-  forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
-  /** The overrides that are set now, latest first. */
-  list(): Promise<readonly Override[]>;
-  /**
-   * The latest 1,000 changes, latest first. An override that ends by itself adds no entry: its entry says when it will
-   * end.
-   */
-  history(): Promise<readonly Change[]>;
-  /**
-   * The limiters that processes have announced, by name. A process announces a limiter when it is made and every five
-   * minutes. The limiter is known for ten minutes after that, or longer if its counts take longer to come to rest.
-   */
-  limiters(): Promise<readonly KnownLimiter[]>;
-  /**
-   * Looks for changes now, for instance when a process starts, and waits for Redis at most `within` (default 1 s).
-   * Never rejects; resolves to false if Redis did not answer in time. A later answer is still used.
-   *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
-   */
-  refresh(within?: Duration): Promise<boolean>;
-  /** Stops looking for changes. What is set now stays until it ends. The client stays yours. */
-  close(): void;
-}
 
 /**
  * Live settings of several processes, kept in Redis. From its first request on, each process looks for changes in the
@@ -131,20 +67,34 @@ class InRedis implements RedisControl {
   private readonly stored: (key: string) => string;
   private readonly announced = new Map<string, Rule | undefined>();
   private readonly announcer: Announcer;
+  private readonly following: Following;
 
   constructor(client: RedisClient, options: RedisControlOptions) {
-    checkRedisOptions(options, 'redisControl()', NAMES);
+    checkRedisOptions(options, 'redisControl()', CONTROL_OPTIONS);
     const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
-    this.stored = hashKeys === undefined ? (key) => key : keyHasher(hashKeys);
-    this.poller = new SettingsPoller((known) => this.scripts.read(known), everyUs, onFault);
+    this.stored = hashKeys === undefined ? (key) => key : lastKept(keyHasher(hashKeys));
+    this.poller = new SettingsPoller(
+      (known) => this.scripts.read(known),
+      everyUs,
+      onFault,
+      (revision) => this.following.follows(revision),
+    );
+    this.following = new Following(
+      this.scripts,
+      () => [...this.announced.keys()],
+      (error) => this.announcer.trouble(error),
+    );
     const announced = () =>
       [...this.announced].map(([name, rule]) => {
         return { name, rules: rule ? [rule] : [], isFollowed: true };
       });
-    this.announcer = new Announcer(this.scripts, announced, (error) =>
-      tellFault(onFault, { limiter: '', source: 'control', error }),
+    this.announcer = new Announcer(
+      this.scripts,
+      announced,
+      (error) => tellFault(onFault, { limiter: '', source: 'control', error }),
+      () => this.following.note(),
     );
   }
 
@@ -162,9 +112,16 @@ class InRedis implements RedisControl {
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
     const { overrides } = this.poller;
-    // Hashing a key takes longer than all the rest, so it is done only if some key was blocked or allowed.
-    return overrides.hasRulings(limiter)
+    // Hashing a key takes longer than all the rest, so it is done only if something is set for some key.
+    return overrides.concernsKeys(limiter)
       ? overrides.rulingOn(limiter, this.stored(key))
+      : undefined;
+  }
+
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    const { overrides } = this.poller;
+    return overrides.concernsKeys(limiter)
+      ? overrides.limitsOf(limiter, this.stored(key))
       : undefined;
   }
 
@@ -185,19 +142,28 @@ class InRedis implements RedisControl {
   }
 
   block(limiter: string, key: string, note: OverrideNote): Promise<void> {
-    return this.rule(limiter, key, 'block', note);
+    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'block', note));
   }
 
   allow(limiter: string, key: string, note: OverrideNote): Promise<void> {
-    return this.rule(limiter, key, 'allow', note);
+    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'allow', note));
   }
 
-  clearKey(limiter: string, key: string, note: ChangeNote): Promise<void> {
-    return this.rule(limiter, key, null, note);
+  limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void> {
+    return this.keyed(key, (named) => checkKeyLimits(limiter, named, limits, note));
+  }
+
+  clearKey(
+    limiter: string,
+    key: string,
+    note: ChangeNote,
+    only?: readonly ClearableOfKey[],
+  ): Promise<void> {
+    return this.keyed(key, (named) => checkClearKey(limiter, named, note, only));
   }
 
   forget(limiter: string, key: string, note: ChangeNote): Promise<void> {
-    return this.rule(limiter, key, 'reset', note);
+    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'reset', note));
   }
 
   async list(): Promise<readonly Override[]> {
@@ -214,6 +180,10 @@ class InRedis implements RedisControl {
     return decodeLimiters(await this.scripts.limiters());
   }
 
+  async followers(): Promise<readonly Follower[]> {
+    return decodeFollowers(await this.scripts.followers());
+  }
+
   refresh(within: Duration = '1s'): Promise<boolean> {
     return this.poller.refresh(toMicroseconds(within, 'within') / 1000);
   }
@@ -221,16 +191,13 @@ class InRedis implements RedisControl {
   close(): void {
     this.poller.close();
     this.announcer.close();
+    this.following.close();
   }
 
-  private async rule(
-    limiter: string,
-    key: string,
-    value: 'allow' | 'block' | 'reset' | null,
-    note: OverrideNote,
-  ): Promise<void> {
-    checkKeyRuling(limiter, key, value, note);
-    await this.make(checkKeyRuling(limiter, this.stored(key), value, note));
+  /** Makes a change about a key. Checked with the key first, because a hash is a good key always. */
+  private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
+    checked(key);
+    await this.make(checked(this.stored(key)));
   }
 
   private async make(change: CheckedChange): Promise<void> {
@@ -239,4 +206,17 @@ class InRedis implements RedisControl {
     // The change is made. If this read fails, the next look finds the change.
     await this.poller.read().catch(() => undefined);
   }
+}
+
+/** The same function, which keeps its last result: a request asks about one key several times. */
+function lastKept(hash: (key: string) => string): (key: string) => string {
+  let last = '';
+  let result = hash(last);
+  return (key) => {
+    if (key !== last) {
+      last = key;
+      result = hash(key);
+    }
+    return result;
+  };
 }

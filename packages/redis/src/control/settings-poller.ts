@@ -17,6 +17,7 @@ export class SettingsPoller {
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly readRedis: Read;
   private readonly everyUs: number;
+  private readonly onFollow: (revision: string) => void;
   /** The fields of the known revision, as they are stored. */
   private stored = new Map<string, string>();
   private revision = '';
@@ -28,10 +29,17 @@ export class SettingsPoller {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  constructor(readRedis: Read, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
+  /** @param onFollow called with each revision that this process follows from then on. Must not throw */
+  constructor(
+    readRedis: Read,
+    everyUs: number,
+    onFault: ((fault: Fault) => void) | undefined,
+    onFollow: (revision: string) => void,
+  ) {
     this.readRedis = readRedis;
     this.everyUs = everyUs;
     this.onFault = onFault;
+    this.onFollow = onFollow;
   }
 
   /** Call it at each use: it looks for changes when it is time, also on hosts whose timers stop between requests. */
@@ -84,6 +92,7 @@ export class SettingsPoller {
       // Nothing has changed.
       if (String(reply[1]) === known) return;
       this.follow(String(reply[1]), reply.slice(2).map(String));
+      this.onFollow(this.revision);
     } catch (error) {
       if (!this.isAway) this.tell(error);
       this.isAway = true;
@@ -109,20 +118,19 @@ export class SettingsPoller {
       this.stored.set(texts[i] as string, texts[i + 1] as string);
     }
     for (const field of before.keys()) if (!this.stored.has(field)) this.overrides.remove(field);
+    const errors: unknown[] = [];
     for (const [field, text] of this.stored) {
       // An unchanged setting keeps its object.
-      if (before.get(field) !== text) this.put(field, text);
+      if (before.get(field) === text) continue;
+      this.overrides.remove(field);
+      try {
+        this.overrides.put(decodeOverride(field, text));
+      } catch (error) {
+        errors.push(error);
+      }
     }
-  }
-
-  /** A setting that is not valid counts as not set. */
-  private put(field: string, text: string): void {
-    this.overrides.remove(field);
-    try {
-      this.overrides.put(decodeOverride(field, text));
-    } catch (error) {
-      this.tell(error);
-    }
+    // A setting that is not valid counts as not set. Thousands of a later release are told as one.
+    if (errors.length > 0) this.tell(errors.length === 1 ? errors[0] : severalOf(errors));
   }
 
   private tell(error: unknown): void {
@@ -134,4 +142,10 @@ export class SettingsPoller {
     const nowUs = systemClock.nowUs();
     return (this.serverTime.at(nowUs) || nowUs) / 1000;
   }
+}
+
+function severalOf(errors: readonly unknown[]): Error {
+  const [first] = errors;
+  const message = first instanceof Error ? first.message : String(first);
+  return new Error(`${errors.length} live settings are not obeyed. Of the first: ${message}`);
 }

@@ -161,6 +161,10 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       expect(hidden.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
       expect(hidden.rulingOn('api', 'bob@example.com')?.verdict).toBe('allow');
       expect(hidden.rulingOn('api', 'eve@example.com')).toBeUndefined();
+      await hidden.limitKey('api', 'zoe@example.com', { factor: 2 }, { ...ada, for: '1d' });
+      expect(hidden.limitsOf?.('api', 'zoe@example.com')).toEqual({ factor: 2 });
+      expect(hidden.limitsOf?.('api', 'eve@example.com')).toBeUndefined();
+      expect(hidden.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
       const keys = await redis().keys('*');
       expect(keys).toHaveLength(3);
       const stored = JSON.stringify([
@@ -169,6 +173,7 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       ]);
       expect(stored).not.toContain('example.com');
       expect((await hidden.list()).map((one) => 'key' in one && one.key)).toEqual([
+        expect.stringMatching(/^#[0-9a-f]{64}$/),
         expect.stringMatching(/^#[0-9a-f]{64}$/),
         expect.stringMatching(/^#[0-9a-f]{64}$/),
       ]);

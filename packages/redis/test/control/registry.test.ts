@@ -58,6 +58,18 @@ describe.skipIf(redisProgram === null)('the registry in Redis', () => {
       }, soon);
     });
 
+    it('what a fixed window is anchored at', async () => {
+      const fixed = { ...api, algorithm: 'fixed-window' } as const;
+      for (const anchor of ['epoch', 'first-request'] as const) {
+        await createLimiter({ ...fixed, anchor }, { store: redisStore(connect()) }).consume('ada');
+      }
+      await vi.waitFor(async () => {
+        const [one] = await known();
+        const algorithms = one?.declared.map(({ algorithm }) => algorithm).sort();
+        expect(algorithms).toEqual(['fixed-window', 'fixed-window:first-request']);
+      }, soon);
+    });
+
     it('a limiter until its counts have come to rest, and ten minutes longer', async () => {
       const fromMs = Date.now();
       await createLimiter(api, { store: redisStore(redis()) }).consume('ada');

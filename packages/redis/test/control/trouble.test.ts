@@ -16,6 +16,14 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       ['an unknown mode', 'mode ["api"]', '1 1 0 {"value":"of","by":"x","because":"y"}'],
       ['a limit of 0', 'limits ["api"]', '1 1 0 {"value":{"limit":0},"by":"x","because":"y"}'],
       ['a share of 2', 'share ["api"]', '1 1 0 {"value":2}'],
+      ['a factor beside a limit', 'limits ["api"]', '1 1 0 {"value":{"factor":2,"limit":3}}'],
+      [
+        'a part of limits that is not known',
+        'limits ["api"]',
+        '1 1 0 {"value":{"limit":3,"pool":9}}',
+      ],
+      ['limits of no key', 'key-limits ["api"]', '1 1 0 {"value":{"limit":3}}'],
+      ['limits of a key that are none', 'key-limits ["api","k"]', '1 1 0 {"value":{"limit":0}}'],
       ['a later format', 'mode ["api"]', '2 {"value":"off"}'],
       ['no JSON', 'mode ["api"]', '1 1 0 {off}'],
       ['nothing', 'mode ["api"]', ''],
@@ -34,6 +42,18 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       await reader.refresh();
       expect(reader.settingsOf('other')).toEqual({ mode: 'off' });
       expect(faults).toMatchObject([{ source: 'control' }]);
+    });
+
+    it('thousands of a later release are told as one', async () => {
+      const faults: Fault[] = [];
+      const reader = control({ onFault: (fault) => faults.push(fault) });
+      const fill = `for i = 1, 5000 do redis.call('HSET', KEYS[1], 'pace ["api","k' .. i .. '"]', '1 1 0 {}') end`;
+      await redis().eval(fill, 1, SETTINGS);
+      await control({ onFault: () => {} }).set('api', { mode: 'off' }, ada);
+      await reader.refresh();
+      expect(reader.settingsOf('api')).toEqual({ mode: 'off' });
+      expect(faults).toHaveLength(1);
+      expect(String(faults[0]?.error)).toContain('5000 live settings are not obeyed');
     });
 
     it('a key of another type fails the change, whole', async () => {

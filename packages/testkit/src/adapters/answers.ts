@@ -85,6 +85,38 @@ export function answers<Guard>(driver: Driver<Guard>): void {
     expect(names.filter((name) => name.includes('ratelimit'))).toEqual([]);
   });
 
+  it('sends the fields of draft 6 in place of the others when asked', async () => {
+    const store = memoryStore({ clock: new ManualClock() });
+    const limit = { name: 'a', limit: 2, window: '1m' } as const;
+    const { get } = await serveLimit(driver, limit, { store, headers: ['draft-6'] });
+    const plain = await (await driver.serve({})).get();
+    const fields = (remaining: number, seconds: number) =>
+      [
+        ['RateLimit-Policy', '2;w=60'],
+        ['RateLimit-Limit', '2'],
+        ['RateLimit-Remaining', `${remaining}`],
+        ['RateLimit-Reset', `${seconds}`],
+      ] as const;
+    expect(driver.shown((await get()).fields)).toEqual(
+      driver.shown([...fields(1, 30), ...plain.fields]),
+    );
+    await get();
+    const refused = await get();
+    expect(refused).toMatchObject({
+      status: 429,
+      body: PROBLEM.replace('2-per-1m', 'a').replace('2-per-1m', 'a'),
+    });
+    expect(driver.shown(refused.fields)).toEqual(
+      driver.shown([
+        ...fields(0, 30),
+        ['Retry-After', '30'],
+        ['Cache-Control', 'no-store'],
+        ['Content-Type', 'application/problem+json'],
+        ['Content-Length', String(refused.body.length)],
+      ]),
+    );
+  });
+
   it('never tells a client to wait for what can never pass', async () => {
     const { get } = await serveLimit(driver, { name: 'small', limit: 2, window: '1m', cost: 3 });
     const { status, headers } = await get();

@@ -107,19 +107,29 @@ export function composition(driver: MiddlewareDriver): void {
     expect(JSON.parse(body)['violated-policies']).toEqual(['route']);
   });
 
-  it('shows of the legacy fields those of the guard with less left, whichever ran first', async () => {
-    const options: GuardOptions = { store: memoryStore(), headers: ['legacy'] };
-    const guard = (name: string, limit: number) =>
-      driver.guard(driver.rateLimit({ name, limit, window: '1m' }), options);
-    const { get } = await driver.serve({
-      routes: [
-        { ...HELLO, path: '/a', guards: [guard('few', 3), guard('many', 9)] },
-        { ...HELLO, path: '/b', guards: [guard('many', 9), guard('few', 3)] },
-      ],
-    });
-    expect((await get('/a')).headers['x-ratelimit-limit']).toBe('3');
-    expect((await get('/b')).headers['x-ratelimit-limit']).toBe('3');
-  });
+  it.each([
+    ['legacy', 'x-ratelimit-limit'],
+    ['draft-6', 'ratelimit-limit'],
+  ] as const)(
+    'shows of the %s fields those of the guard with less left, whichever ran first',
+    async (style, field) => {
+      const options: GuardOptions = { store: memoryStore(), headers: [style] };
+      const guard = (name: string, limit: number) =>
+        driver.guard(driver.rateLimit({ name, limit, window: '1m' }), options);
+      const { get } = await driver.serve({
+        routes: [
+          { ...HELLO, path: '/a', guards: [guard('few', 3), guard('many', 9)] },
+          { ...HELLO, path: '/b', guards: [guard('many', 9), guard('few', 3)] },
+        ],
+      });
+      expect((await get('/a')).headers[field]).toBe('3');
+      expect((await get('/b')).headers[field]).toBe('3');
+      if (style === 'draft-6') {
+        expect((await get('/a')).headers['ratelimit-policy']).toBe('3;w=60, 9;w=60');
+        expect((await get('/b')).headers['ratelimit-policy']).toBe('9;w=60, 3;w=60');
+      }
+    },
+  );
 
   it('shows handlers the decisions of every guard that ran', async () => {
     const guard = (name: string, limit: number) =>

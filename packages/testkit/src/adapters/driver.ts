@@ -89,7 +89,7 @@ export const HELLO: Route<never> = { path: '*', handle: () => ({ body: 'hello' }
 /** A guard that notes how each request ended, and gives nothing back. */
 export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[]; guard: Guard } {
   const outcomes: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     outcomes.push(end);
     return false;
   };

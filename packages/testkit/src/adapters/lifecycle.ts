@@ -53,22 +53,22 @@ export function lifecycle<Guard>(driver: Driver<Guard>): void {
     ]);
   });
 
-  it('counts failures only, where the app says what a success is', async () => {
+  it('counts failures only, where the app says what a success is: an answer below 400', async () => {
     const limiter = driver.rateLimit({
       limit: 2,
       window: '1h',
-      refundIf: ({ status, aborted }) => status === 200 && !aborted,
+      refundIf: (_, { status = 500, aborted }) => status < 400 && !aborted,
     });
     const { get } = await driver.serve({
       guards: [driver.guard(limiter)],
-      routes: [{ path: '*', handle: ({ path }) => ({ status: Number(path.slice(1)), body: 'x' }) }],
+      routes: [{ path: '*', handle: ({ path }) => ({ status: Number(path.slice(1)) }) }],
     });
     const statuses: number[] = [];
-    for (const path of ['/200', '/200', '/200', '/401', '/200', '/401', '/401', '/200']) {
+    for (const path of ['/200', '/204', '/302', '/401', '/200', '/500', '/401', '/200']) {
       statuses.push((await get(path)).status);
       await new Promise(setImmediate);
     }
-    expect(statuses).toEqual([200, 200, 200, 401, 200, 401, 429, 429]);
+    expect(statuses).toEqual([200, 204, 302, 401, 200, 500, 429, 429]);
   });
 
   it('holds a permit while a handler runs, and refuses meanwhile', async () => {
@@ -138,7 +138,7 @@ export function departures<Guard>(driver: Driver<Guard>): void {
   it('gives back, and runs no handler, when the client has gone away while the store was asked', async () => {
     const store = new SlowStore();
     const outcomes: ResponseEnd[] = [];
-    const refundIf = ({ durationMs: _, ...end }: RequestOutcome) => {
+    const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome) => {
       outcomes.push(end);
       return end.aborted === true;
     };

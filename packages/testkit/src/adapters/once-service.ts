@@ -19,7 +19,7 @@ export async function start(
 ): Promise<Started> {
   let runs = 0;
   const ends: ResponseEnd[] = [];
-  const refundIf = ({ durationMs: _, ...end }: RequestOutcome): boolean => {
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
     ends.push(end);
     return false;
   };

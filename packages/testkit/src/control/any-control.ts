@@ -10,6 +10,7 @@ import {
   type Limiter,
   type MemoryControl,
   memoryStore,
+  type Policy,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from '../request.js';
@@ -45,11 +46,16 @@ export function guarded(
     onFault: (fault) => faults.push(fault),
     ...options,
   });
-  const admit = (user?: string): Admission =>
-    guard.admit(request({ headers: user === undefined ? {} : { 'x-user': user } })) as Admission;
+  const admit = (user?: string, headers: Record<string, string> = {}): Admission => {
+    const named = user === undefined ? headers : { ...headers, 'x-user': user };
+    return guard.admit(request({ headers: named })) as Admission;
+  };
+  /** The numbers that the first limiter tells a request of a user, and of a plan with so many units. */
+  const policy = (user?: string, plan = 1): Policy =>
+    admit(user, { 'x-plan': `${plan}` }).decisions[0]?.policy as Policy;
   const times = (count: number, user?: string) =>
     Array.from({ length: count }, () => admit(user).allowed);
-  return { clock, admit, times, events, faults };
+  return { clock, admit, policy, times, events, faults };
 }
 
 /** Gives a control without settings, for one test. */

@@ -2,6 +2,7 @@
 
 import type { Make } from './any-control.js';
 import { controlsKeys } from './behaviour-keys.js';
+import { controlsLimits } from './behaviour-limits.js';
 import { keepsRecords } from './behaviour-records.js';
 import { controlsSettings } from './behaviour-settings.js';
 
@@ -9,6 +10,7 @@ export { type AnyControl, ada, byUser, guarded, type Make, two } from './any-con
 
 export function behavesAsControl(make: Make): void {
   controlsSettings(make);
+  controlsLimits(make);
   controlsKeys(make);
   keepsRecords(make);
 }

@@ -14,7 +14,7 @@ export function measureWindow(rule: WindowRule, answer: WindowAnswer, cost: numb
   const endUs = startUs + windowUs;
 
   let resetUs = 0;
-  if (current > 0) resetUs = (rule.sliding ? endUs + windowUs : endUs) - nowUs;
+  if (current > 0) resetUs = (rule.kind === 'sliding' ? endUs + windowUs : endUs) - nowUs;
   else if (previous > 0) resetUs = endUs - nowUs;
   return {
     used,
@@ -33,7 +33,8 @@ function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): numbe
   if (cost === 0 || (room >= 0 && previous <= room)) return 0;
   if (room >= 0) return startUs + fadesAfterUs(previous, room, windowUs);
   // Not in this window. In the next one, this window counts as the previous one and weighs less with time.
-  return startUs + windowUs + (rule.sliding ? fadesAfterUs(current, limit - cost, windowUs) : 0);
+  const fadesUs = rule.kind === 'sliding' ? fadesAfterUs(current, limit - cost, windowUs) : 0;
+  return startUs + windowUs + fadesUs;
 }
 
 /** Microseconds from the start of a window until the `count` of the window before it weighs at most `room` units. */

@@ -1,4 +1,4 @@
-/** The rule of window counters, fixed and sliding, and its machine. */
+/** The rule of window counters, fixed, anchored and sliding, and its machine. */
 
 import type { Machine, WindowRule } from '../../contract/rule.js';
 import { measureWindow } from './measure.js';
@@ -8,10 +8,10 @@ import { WindowShelf } from './shelf.js';
 
 const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
-    rule.windowUs === other.windowUs && rule.sliding === other.sliding,
+    rule.windowUs === other.windowUs && rule.kind === other.kind,
   capacity: ({ limit }: WindowRule) => limit,
-  share: ({ limit, windowUs, sliding }: WindowRule, share) =>
-    makeWindowRule(limit, Math.ceil(windowUs / share), sliding),
+  share: ({ limit, windowUs, kind }: WindowRule, share) =>
+    makeWindowRule(limit, Math.ceil(windowUs / share), kind),
   closed: (rule: WindowRule) => ({ ...rule, limit: 0 }),
   policy: (name, { limit, windowUs }: WindowRule) => ({
     name,
@@ -20,8 +20,8 @@ const windowMachine: Machine = {
     windowMs: windowUs / 1000,
     burst: limit,
   }),
-  declared: ({ limit, windowUs, sliding }: WindowRule) => ({
-    algorithm: sliding ? 'sliding-window-counter' : 'fixed-window',
+  declared: ({ limit, windowUs, kind }: WindowRule) => ({
+    algorithm: NAMES[kind],
     limit,
     windowMs: windowUs / 1000,
   }),
@@ -33,8 +33,18 @@ const windowMachine: Machine = {
   refusals: windowRefusals,
 };
 
+const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
+  fixed: 'fixed-window',
+  anchored: 'fixed-window:first-request',
+  sliding: 'sliding-window-counter',
+};
+
 /** Numbers as for `makeRule`. */
-export function makeWindowRule(limit: number, windowUs: number, sliding: boolean): WindowRule {
-  const code = `${sliding ? 's' : 'f'}${windowUs.toString(36)}`;
-  return { machine: 'window', logic: windowMachine, code, limit, windowUs, sliding };
+export function makeWindowRule(
+  limit: number,
+  windowUs: number,
+  kind: WindowRule['kind'],
+): WindowRule {
+  const code = `${kind.charAt(0)}${windowUs.toString(36)}`;
+  return { machine: 'window', logic: windowMachine, code, limit, windowUs, kind };
 }

@@ -1,5 +1,5 @@
 /**
- * Window counters, fixed and sliding: pure functions that change their state (see docs/algorithms.md;
+ * Window counters, fixed, anchored and sliding: pure functions that change their state (see docs/algorithms.md;
  * packages/redis/src/algorithms/window/window.lua does the same in Lua).
  */
 
@@ -31,7 +31,7 @@ export function stepWindow(
   const wasAhead = roll(rule, state, nowUs);
   if (op === 'reset') {
     state.dirty = true;
-    state.startUs = nowUs - (nowUs % rule.windowUs);
+    state.startUs = startFor(rule, nowUs);
     state.current = 0;
     state.previous = 0;
     return true;
@@ -61,18 +61,28 @@ export function stepWindow(
   return passes;
 }
 
+/** The start of the window that a charge at `nowUs` would begin. */
+function startFor({ windowUs, kind }: WindowRule, nowUs: number): number {
+  return kind === 'anchored' ? nowUs : nowUs - (nowUs % windowUs);
+}
+
 /**
  * Moves the state to the window of now. Returns whether the clock went back by more than a window since it was stored.
  */
 function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
-  const { windowUs } = rule;
-  const alignedUs = nowUs - (nowUs % windowUs);
+  const { windowUs, kind } = rule;
+  const startUs = startFor(rule, nowUs);
   const wasAhead = state.startUs - nowUs > windowUs;
-  if (alignedUs > state.startUs) {
-    state.previous = alignedUs === state.startUs + windowUs ? state.current : 0;
+  // An anchored window without units is none: the next unit begins another.
+  const isOver =
+    kind === 'anchored'
+      ? state.current === 0 || nowUs >= state.startUs + windowUs
+      : startUs > state.startUs;
+  if (isOver) {
+    state.previous = startUs === state.startUs + windowUs ? state.current : 0;
     state.current = 0;
   }
-  if (alignedUs > state.startUs || wasAhead) state.startUs = alignedUs;
-  if (!rule.sliding) state.previous = 0;
+  if (isOver || wasAhead) state.startUs = startUs;
+  if (kind !== 'sliding') state.previous = 0;
   return wasAhead;
 }

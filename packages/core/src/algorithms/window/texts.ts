@@ -25,11 +25,11 @@ class StoredWindow implements StoredCount {
 
   step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): WindowAnswer {
     const { state } = this;
-    const { windowUs, sliding } = rule as WindowRule;
+    const { windowUs, kind } = rule as WindowRule;
     const allowed = stepWindow(rule as WindowRule, state, op, cost, nowUs, charge, receipt);
     const { startUs, current, previous } = state;
     if (state.dirty) this.changed = true;
-    this.expiresUs = op === 'reset' ? 0 : startUs + (sliding ? 2 * windowUs : windowUs);
+    this.expiresUs = op === 'reset' ? 0 : startUs + (kind === 'sliding' ? 2 * windowUs : windowUs);
     return { allowed, nowUs, startUs, current, previous };
   }
 

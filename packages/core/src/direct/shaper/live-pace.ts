@@ -1,13 +1,13 @@
 /** The pace of a shaper: as declared, or as a control has set it live. */
 
 import { makeShaperRule } from '../../algorithms/queue/rule.js';
+import { checkLimit } from '../../base/checks.js';
 import { windowToMicroseconds } from '../../base/duration.js';
-import { SpillwayError } from '../../base/errors.js';
-import type { Control, KeyRuling, LiveLimits } from '../../contract/control.js';
-import type { Fault } from '../../contract/fault.js';
+import { mustBe } from '../../base/errors.js';
+import type { KeyRuling, LiveLimits } from '../../contract/control.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { StoreErrorPolicy } from '../../contract/store.js';
-import { followed } from '../../stores/followed-control.js';
+import { liveNumbers, type Numbers } from '../../limits/live-numbers.js';
 import type { DirectClient } from '../direct-client.js';
 
 interface Pace {
@@ -19,51 +19,68 @@ export class LivePace {
   private readonly name: string;
   private readonly declared: Pace;
   private readonly client: DirectClient;
-  private readonly control: Control | undefined;
-  /** What was made of the limits that were set last. */
-  private limits: LiveLimits | undefined;
-  private live: Pace;
+  /** What was made of limits that were set, for all keys or for one. */
+  private readonly paces = new WeakMap<LiveLimits, Pace>();
 
-  constructor(name: string, rule: QueueRule, client: DirectClient, control: Control | undefined) {
+  constructor(name: string, rule: QueueRule, client: DirectClient) {
     this.name = name;
     this.client = client;
     this.declared = this.paceOf(rule);
-    this.live = this.declared;
-    control?.register?.(name, rule);
-    this.control = control && followed(control, client.store, client);
   }
 
-  /** What counts for slots that are taken now. */
+  /** What counts for slots that are taken now, by a key without a pace of its own. */
   get now(): Pace {
-    const { control } = this;
-    if (!control) return this.declared;
-    const limits = control.settingsOf(this.name)?.limits;
-    if (limits !== this.limits) {
-      this.limits = limits;
-      this.live = limits ? this.paceWith(limits) : this.declared;
-    }
-    return this.live;
+    return this.paceWith(this.client.control?.settingsOf(this.name)?.limits);
+  }
+
+  /** What counts for slots of a key that are taken now. */
+  of(key: string): Pace {
+    const { now } = this;
+    const own = this.client.control?.limitsOf?.(this.name, key);
+    return own ? this.paceWith(own) : now;
   }
 
   /** How much longer an operator blocks the key, in milliseconds; 0 if nobody does. */
   blockedMs(key: string): number {
-    const ruling: KeyRuling | undefined = this.control?.rulingOn(this.name, key);
+    const ruling: KeyRuling | undefined = this.client.control?.rulingOn(this.name, key);
     return ruling?.verdict === 'block' ? ruling.endsInMs : 0;
   }
 
-  private paceWith({ limit, window, burst }: LiveLimits): Pace {
+  private paceWith(limits: LiveLimits | undefined): Pace {
+    if (limits === undefined) return this.declared;
+    let pace = this.paces.get(limits);
+    if (!pace) {
+      pace = this.newPace(limits);
+      this.paces.set(limits, pace);
+    }
+    return pace;
+  }
+
+  /** As declared, and a fault, where the limits make no pace. */
+  private newPace(limits: LiveLimits): Pace {
     const { rule } = this.declared;
-    if (burst !== undefined) this.client.fault(burstStays(this.name));
-    const windowUs = window === undefined ? rule.windowUs : windowToMicroseconds(window);
-    return this.paceOf(makeShaperRule(limit ?? rule.limit, windowUs, rule.burst, rule.waitUs));
+    try {
+      const { limit, window, burst } = liveNumbers<Numbers>({ limit: rule.limit }, limits);
+      if (burst !== undefined) this.fault(burstStays(burst));
+      const windowUs = window === undefined ? rule.windowUs : windowToMicroseconds(window);
+      checkLimit('limit', limit);
+      return this.paceOf(makeShaperRule(limit, windowUs, rule.burst, rule.waitUs));
+    } catch (error) {
+      this.fault(error);
+      return this.declared;
+    }
   }
 
   private paceOf(rule: QueueRule): Pace {
     return { rule, onStoreError: this.client.policyFor(rule) };
   }
+
+  private fault(error: unknown): void {
+    this.client.fault({ limiter: this.name, source: 'control', error });
+  }
 }
 
-function burstStays(limiter: string): Fault {
-  const message = 'the burst of a shaper cannot be set live: jobs that wait may cost as much';
-  return { limiter, source: 'control', error: new SpillwayError('SPW_BURST_INVALID', message) };
+function burstStays(burst: number): Error {
+  const what = 'left out for a shaper, because jobs that wait may cost as much as the declared one';
+  return mustBe('burst', what, burst, 'SPW_BURST_INVALID');
 }

@@ -1,7 +1,7 @@
 /** The options of a shaper, checked. */
 
 import { makeShaperRule } from '../../algorithms/queue/rule.js';
-import { checkHas, checkOptions } from '../../base/check-shapes.js';
+import { checkOptions } from '../../base/check-shapes.js';
 import {
   checkBurst,
   checkLimit,
@@ -58,8 +58,8 @@ export interface ShaperSettings
    */
   readonly localShare?: number | undefined;
   /**
-   * Live settings: `limit` and `window` change the pace, and a blocked key is refused. What has a slot keeps it. Modes,
-   * shares, a live `burst` and allowed keys are not for shapers. Default: none.
+   * Live settings: `limit`, `window` and `factor` change the pace, of all keys or of one, and a blocked key is refused.
+   * What has a slot keeps it. Modes, shares, a live `burst` and allowed keys are not for shapers. Default: none.
    */
   readonly control?: Control | undefined;
 }
@@ -114,23 +114,17 @@ export function numbersOf(options: ShaperOptions, settings: ShaperSettings): Sha
     );
   }
   const name = checkName(nameOf(options));
-  if (typeof window === 'number') tellOfShortWindow(settings, name, window);
+  const notices = shortWindow('shaper', name, window);
+  tellOfLimiters(new Notices(settings), [{ name, notices }], 0);
   const rule = makeShaperRule(limit, windowUs, burst, waitUs);
   return { name, rule, maxQueue, random: randomOf(settings) };
-}
-
-/** A pace below a second is usual, but then it is written as `'250ms'`. */
-function tellOfShortWindow(settings: ShaperSettings, name: string, windowMs: number): void {
-  const notices = shortWindow('shaper', name, windowMs);
-  tellOfLimiters(new Notices(settings), [{ name, notices }], 0);
 }
 
 function checkSettings(settings: ShaperSettings): void {
   const first = ['its first argument', SHAPER_OPTIONS] as const;
   checkOptions(settings, 'the second argument of createShaper()', SHAPER_SETTINGS, first);
   checkClientOptions(settings);
-  const { store, onStoreError, localShare, control } = settings;
-  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, control);
+  const { store, onStoreError, localShare } = settings;
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';
   if (mayFail && localShare === undefined) {

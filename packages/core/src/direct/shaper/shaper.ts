@@ -90,7 +90,7 @@ class Paced implements Shaper, KeyQueueHost {
     this.rule = rule;
     this.maxQueue = maxQueue;
     const limit = client.limit(name, rule);
-    this.pace = new LivePace(name, rule, client, settings.control);
+    this.pace = new LivePace(name, rule, client);
     this.slots = new Slots(client, limit, this.pace, random());
     const { clock } = client.store;
     this.queues = new Queues(this, clock);

@@ -93,7 +93,7 @@ export class Slots {
 
   private step(op: Step['op'], key: string, cost: number): Step {
     const step = this.limit.step(op, key, cost);
-    const { rule, onStoreError } = this.pace.now;
+    const { rule, onStoreError } = this.pace.of(key);
     return rule === step.rule ? step : { ...step, rule, onStoreError };
   }
 

@@ -1,7 +1,7 @@
 /** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
 
 import type { Clock } from '../../base/clock.js';
-import { afterIdly, isLater } from '../../base/host.js';
+import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/answer.js';
 import type { Step } from '../../contract/store.js';
 import type { StoreClient } from '../../stores/store-client.js';
@@ -19,6 +19,9 @@ const DONE_LEASES = 10;
 
 /** After so long without an answer a release is taken for lost. */
 export const GIVE_BACK_US = 1_000_000;
+
+/** The end of a claim that was lost is sent again no later than this: until it is told, repeats are refused. */
+const RESEND_CLAIMS_US = 5_000_000;
 
 /** So much later than it should have come, a timer is taken for dead. */
 const OVERDUE_US = 1_000_000;
@@ -40,15 +43,24 @@ export class LeaseCycle {
   private readonly client: StoreClient;
   private readonly clock: Clock;
   private readonly leaseUs: number;
+  /** After so long what was lost is sent again. */
+  private readonly resendUs: number;
   /** Told of renewals and releases on their way, for whoever closes waits for them. */
   private readonly track: (call: Promise<unknown>) => void;
 
-  constructor(client: StoreClient, leaseUs: number, track: (call: Promise<unknown>) => void) {
+  constructor(
+    client: StoreClient,
+    { rule }: Step,
+    leaseUs: number,
+    track: (call: Promise<unknown>) => void,
+  ) {
     this.client = client;
     this.clock = client.clock;
     this.leaseUs = leaseUs;
     this.track = track;
     this.roster = new Roster(leaseUs);
+    const { latestUs } = this.roster;
+    this.resendUs = rule.machine === 'claims' ? Math.min(latestUs, RESEND_CLAIMS_US) : latestUs;
     this.lost = new LostReleases(client.releaseRoom);
   }
 
@@ -59,6 +71,7 @@ export class LeaseCycle {
   hold(step: Step): void {
     this.run();
     this.roster.hold(step, this.nowUs);
+    if (endsTimersWithRequests()) this.renewApart(step);
   }
 
   release(step: Step, last?: Step): void {
@@ -71,10 +84,14 @@ export class LeaseCycle {
   }
 
   noteLost(release: Step): void {
-    if (this.lost.size === 0) this.roundUs = this.clock.nowUs();
+    const nowUs = this.clock.nowUs();
+    if (this.lost.size === 0) this.roundUs = nowUs;
     const leases = release.op === 'done' ? DONE_LEASES : 1;
-    this.lost.add(release, this.clock.nowUs() + leases * this.leaseUs);
+    this.lost.add(release, nowUs + leases * this.leaseUs);
     this.run();
+    if (this.dueUs <= nowUs + this.resendUs) return;
+    this.cancel?.();
+    this.schedule(this.resendUs);
   }
 
   /**
@@ -106,6 +123,15 @@ export class LeaseCycle {
     this.turn();
   }
 
+  /** By a timer of the request that holds it, which lives as long as that: the common one may end with another. */
+  private renewApart(step: Step): void {
+    afterIdly(this.roster.latestUs / 1000, () => {
+      if (!this.roster.has(step)) return;
+      this.renew([step]);
+      this.renewApart(step);
+    });
+  }
+
   private run(): void {
     if (this.cancel) return;
     this.nowUs = this.clock.nowUs();
@@ -122,7 +148,7 @@ export class LeaseCycle {
     const nowUs = this.clock.nowUs();
     const sinceUs = nowUs - this.nowUs;
     this.nowUs = nowUs;
-    if (nowUs - this.roundUs >= this.roster.latestUs) this.beginRound(nowUs);
+    if (nowUs - this.roundUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MOST_AFTER_OUTAGE : MOST_STEPS;
     // First, for they make room.
     const lost = this.lost.next(most);
@@ -132,7 +158,13 @@ export class LeaseCycle {
     const isCut = lost.length + due.length === most;
     this.catchingUp &&= isCut;
     if (this.catchingUp) void this.pause(calls);
-    else this.schedule(isCut ? SOONEST_US : this.roster.turnUs);
+    else this.schedule(isCut ? SOONEST_US : this.pauseUs);
+  }
+
+  /** To the next turn. */
+  private get pauseUs(): number {
+    const { turnUs } = this.roster;
+    return this.lost.size > 0 ? Math.min(turnUs, this.resendUs) : turnUs;
   }
 
   /** Leaves the store to requests for as long as it took over `calls`. */

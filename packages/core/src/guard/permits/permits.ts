@@ -122,7 +122,7 @@ export class Permits {
     const leaseUs = lengthOf(step);
     let cycle = cycles.get(leaseUs);
     if (!cycle) {
-      cycle = new LeaseCycle(this.client, leaseUs, (call) => this.track(call));
+      cycle = new LeaseCycle(this.client, step, leaseUs, (call) => this.track(call));
       cycles.set(leaseUs, cycle);
     }
     return cycle;

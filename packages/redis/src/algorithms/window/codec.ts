@@ -5,20 +5,28 @@ import type { WindowRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
+/** As window.lua numbers them. */
+const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
+  fixed: '0',
+  sliding: '1',
+  anchored: '2',
+};
+
 export const window: Codec<WindowRule> = {
   letter: 'w',
   lua: [lua],
   maker: 'window',
 
-  encode({ limit, windowUs, sliding }: WindowRule, step: Step, op: number, args: string[]): void {
+  encode({ limit, windowUs, kind }: WindowRule, step: Step, op: number, args: string[]): void {
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
-    args.push(`${cost}`, `${limit}`, `${windowUs}`, sliding ? '1' : '0');
+    args.push(`${cost}`, `${limit}`, `${windowUs}`, KINDS[kind]);
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
   },
 
-  read({ sliding }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  read({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
-    return { allowed, nowUs, startUs, current: state, previous: sliding ? reply.count() : 0 };
+    const previous = kind === 'sliding' ? reply.count() : 0;
+    return { allowed, nowUs, startUs, current: state, previous };
   },
 };

@@ -1,5 +1,5 @@
--- Window counters, fixed and sliding (see docs/algorithms.md; packages/core/src/algorithms/window/step.ts does the
--- same).
+-- Window counters, fixed, anchored and sliding (see docs/algorithms.md; packages/core/src/algorithms/window/step.ts
+-- does the same).
 --
 -- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `floor`,
 -- `max`, `min` and the operations (shared.lua). Gives: `window`.
@@ -16,11 +16,15 @@ local function window()
     return high < other_high or (high == other_high and low % SPLIT <= other_low % SPLIT)
   end
 
+  -- The start of the window that a charge would begin.
+  local function fresh(step)
+    return step.anchored and now or now - now % step.window
+  end
+
   -- Reads the state and moves it to the window of now.
   local function read(step, key)
-    local window = step.window
-    local aligned = now - now % window
-    local start, current, previous, cut = aligned, 0, 0, false
+    local window, fresh_start = step.window, fresh(step)
+    local start, current, previous, cut = fresh_start, 0, 0, false
     local text = call('GET', key)
     if text then
       local s, c, p = match(text, '^(%d+):(%d+):(%d+)$')
@@ -28,11 +32,15 @@ local function window()
         error(CORRUPT)
       end
       start, current, previous = tonumber(s), tonumber(c), tonumber(p)
-      if aligned > start then
-        previous = aligned == start + window and current or 0
-        start, current = aligned, 0
+      local over = fresh_start > start
+      if step.anchored then
+        over = current == 0 or now >= start + window
+      end
+      if over then
+        previous = fresh_start == start + window and current or 0
+        start, current = fresh_start, 0
       elseif start - now > window then
-        start, cut = aligned, true -- the clock went back by more than a window
+        start, cut = fresh_start, true -- the clock went back by more than a window
       end
     end
     if not step.sliding then
@@ -64,7 +72,7 @@ local function window()
     local write = step.cut and op <= SHADOW
     if op == RESET then
       call('DEL', key)
-      start, current, previous = now - now % window, 0, 0
+      start, current, previous = fresh(step), 0, 0
     elseif op == RECORD then
       current, write = min(current + step.cost, max(current, step.limit)), true
     elseif op == PUT and passes then
@@ -87,10 +95,11 @@ local function window()
   end
 
   return function(op)
-    local cost, limit, length, sliding = number(), number(), number(), number() == 1
+    local cost, limit, length, kind = number(), number(), number(), number()
     return {
       op = op, judge = judge, apply = apply, passes = false,
-      cost = cost, limit = limit, window = length, sliding = sliding, at = op == PUT and number() or 0,
+      cost = cost, limit = limit, window = length, sliding = kind == 1, anchored = kind == 2,
+      at = op == PUT and number() or 0,
       start = 0, current = 0, previous = 0, cut = false,
     }
   end

@@ -1,0 +1,72 @@
+/** Requests without an idempotency key past a gate in memory, which has `idempotency` in its list or not. */
+
+import { idempotency, rateLimit } from '@spillway/core';
+import { Gate } from '@spillway/core/adapter';
+import { answerCalls } from '../harness/child.js';
+import { cpuUs } from '../harness/cpu.js';
+import { makeKeys, shuffled } from '../harness/keys.js';
+
+const [name] = process.argv.slice(2);
+const TURN = 100_000;
+const sequence = shuffled(makeKeys(10_000), TURN);
+const key = (request) => request.raw;
+const limits = ['second', 'minute', 'day'].map((limiter) =>
+  rateLimit({ name: limiter, limit: 1_000_000, window: '400d', key }),
+);
+const LISTS = {
+  without: limits,
+  off: [rateLimit({ name: 'other', limit: 1, window: '1h', mode: 'off' }), ...limits],
+  within: [idempotency({ scope: key }), ...limits],
+};
+const gate = new Gate(LISTS[name], {});
+
+/** A response that takes fields and says when it is over. */
+class Exchange {
+  fields = new Map();
+  closed = undefined;
+  isGone() {
+    return false;
+  }
+  onClosed(closed) {
+    this.closed = closed;
+  }
+  getField(field) {
+    return this.fields.get(field);
+  }
+  setField(field, value) {
+    this.fields.set(field, value);
+  }
+  refuse() {
+    throw new Error('nothing is refused');
+  }
+  repeat() {
+    throw new Error('nothing is repeated');
+  }
+  recorder() {
+    throw new Error('nothing is to be kept');
+  }
+}
+
+class Get {
+  method = 'GET';
+  path = '/charges';
+  clientIp = '203.0.113.7';
+  constructor(raw) {
+    this.raw = raw;
+  }
+  header() {
+    return undefined;
+  }
+}
+
+function turn() {
+  const before = cpuUs();
+  for (const raw of sequence) {
+    const exchange = new Exchange();
+    if (gate.enter(new Get(raw), exchange, exchange) !== 'pass') throw new Error('it did not pass');
+    exchange.closed?.({ status: 200 });
+  }
+  return ((cpuUs() - before) * 1000) / sequence.length;
+}
+
+answerCalls({ turn });

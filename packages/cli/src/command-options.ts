@@ -1,0 +1,65 @@
+/** What commands have in common: their options, and how their help looks. */
+
+import type { Command, Option } from 'commander';
+import { paint } from './paint.js';
+
+const ANYWAY = 'even if no process has announced the limiter';
+
+/** Help that marks what must be given. Commands that are made afterwards have it too. */
+export function withMarks(program: Command): Command {
+  return program.configureHelp({
+    styleTitle: (title) => paint('bold', title),
+    optionDescription: ({ description, defaultValue, mandatory }: Option) => {
+      if (mandatory) return `${description} (required)`;
+      const isShown = typeof defaultValue === 'string';
+      return isShown ? `${description} (default: ${defaultValue})` : description;
+    },
+  });
+}
+
+/** The options that every command has. */
+export function common(command: Command): Command {
+  return command
+    .option('--redis <url>', 'where Redis is, as redis://host:6379 (default: REDIS_URL)')
+    .option('--cluster', 'it is one node of a Redis Cluster')
+    .option('--sentinel-master <name>', 'it is one or more sentinels: redis://a:26379,b:26379')
+    .option('--prefix <prefix>', "as in the service's redisStore (default: spw:)")
+    .option('--json', 'print JSON');
+}
+
+/** Who does it and why; for the commands that change something. */
+export function signed(command: Command): Command {
+  return command
+    .requiredOption('--because <reason>', 'why: others will read it')
+    .option('--by <author>', 'who (default: you, as this machine knows you)');
+}
+
+/** The options of the commands that change what is set. */
+export function noted(command: Command, ends = true): Command {
+  signed(command);
+  if (ends) command.option('--for <duration>', "how long: 1s to 30d, or 'forever'", '1h');
+  return common(anyway(command).option('--no-wait', 'do not wait until the processes follow'));
+}
+
+export function anyway(command: Command): Command {
+  return command.option('--anyway', ANYWAY);
+}
+
+/** A key as an option. */
+export function keyed(command: Command, description: string): Command {
+  return addressed(command.option('--key <key>', description));
+}
+
+/** A client address in place of a key. */
+export function addressed(command: Command): Command {
+  return command
+    .option('--address <address>', 'a client address instead of a key')
+    .option('--ipv6-prefix <bits>', 'as in the service', '64');
+}
+
+export function examples(command: Command, ...lines: string[]): Command {
+  const title = lines.length === 1 ? 'Example:' : 'Examples:';
+  return command.addHelpText('after', () =>
+    ['', paint('bold', title), ...lines.map((line) => `  spillway ${line}`)].join('\n'),
+  );
+}

@@ -1,0 +1,44 @@
+/** The command that looks at a Redis, and says what to do. */
+
+import { type CommonOptions, connected } from '../connection.js';
+import { print } from '../output.js';
+import { plain } from '../plain.js';
+import { findingsOf } from './checks.js';
+import { factsOf } from './facts.js';
+import type { Finding, Verdict } from './finding.js';
+
+const MARKS: Readonly<Record<Verdict, string>> = {
+  ok: 'ok',
+  warning: 'WARNING',
+  problem: 'PROBLEM',
+  unknown: 'unknown',
+};
+
+/** There is a problem: limits fail, or do not hold. The findings are printed already. */
+class ProblemsFound extends Error {}
+
+/**
+ * Prints what is found. It writes one key of its own, and removes it.
+ *
+ * @throws ProblemsFound
+ */
+export function doctor(options: CommonOptions): Promise<void> {
+  return connected(options, async ({ client, control, prefix }) => {
+    const findings = findingsOf(await factsOf(client, control, prefix));
+    print(options.json ? JSON.stringify({ findings }) : report(findings));
+    const problems = findings.filter(({ verdict }) => verdict === 'problem').length;
+    if (problems > 0)
+      throw new ProblemsFound(`${problems} ${problems === 1 ? 'problem' : 'problems'} found`);
+  });
+}
+
+function report(findings: readonly Finding[]): string {
+  const checkWidth = Math.max(...findings.map(({ check }) => check.length));
+  const markWidth = Math.max(...Object.values(MARKS).map((mark) => mark.length));
+  return findings
+    .flatMap(({ check, verdict, found, todo }) => {
+      const line = `${MARKS[verdict].padEnd(markWidth)}  ${check.padEnd(checkWidth)}  ${plain(found)}`;
+      return todo ? [line, `${' '.repeat(markWidth + checkWidth + 4)}-> ${plain(todo)}`] : [line];
+    })
+    .join('\n');
+}

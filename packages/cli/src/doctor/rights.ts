@@ -1,0 +1,82 @@
+/** Runs each command that our scripts use, on a key for the purpose, and tells which of them are refused. */
+
+/**
+ * Every command that scripts of the store and of the control call, with arguments that change nothing but the probe
+ * key. `set` is first: the others then meet a text and fail by its type, so none makes a key that stays. `eval` and
+ * `evalsha` run the script.
+ */
+const CALLS: readonly (readonly string[])[] = [
+  ['set', 'PROBE', '1', 'PX', '1000'],
+  ['get', 'PROBE'],
+  ['pexpire', 'PROBE', '1000'],
+  ['pttl', 'PROBE'],
+  ['lrange', 'PROBE', '0', '0'],
+  ['rpush', 'PROBE', '1'],
+  ['lpush', 'PROBE', '1'],
+  ['lset', 'PROBE', '0', '1'],
+  ['lindex', 'PROBE', '0'],
+  ['lrem', 'PROBE', '0', '1'],
+  ['ltrim', 'PROBE', '0', '0'],
+  ['llen', 'PROBE'],
+  ['zadd', 'PROBE', '1', '1'],
+  ['zcard', 'PROBE'],
+  ['zcount', 'PROBE', '0', '1'],
+  ['zscore', 'PROBE', '1'],
+  ['zrem', 'PROBE', '1'],
+  ['zremrangebyscore', 'PROBE', '0', '1'],
+  ['zrangebyscore', 'PROBE', '0', '1'],
+  ['hset', 'PROBE', '1', '1'],
+  ['hget', 'PROBE', '1'],
+  ['hgetall', 'PROBE'],
+  ['hdel', 'PROBE', '1'],
+  ['time'],
+  ['del', 'PROBE'],
+];
+
+/** Answers the errors as a list: a command, its error, the next command, its error. */
+export const RIGHTS_SCRIPT: string = `
+local refused = {}
+local function try(name, ...)
+  local reply = redis.pcall(name, ...)
+  if type(reply) == 'table' and reply.err then
+    refused[#refused + 1] = name
+    refused[#refused + 1] = reply.err
+  end
+end
+${CALLS.map(luaCall).join('\n')}
+return refused`;
+
+export interface Rights {
+  /** Commands that this user may not run. */
+  readonly missing: readonly string[];
+  /** Whether this user may not use keys with the prefix. */
+  readonly isKeyRefused: boolean;
+  /** Why Redis writes nothing now, in its own words: it is full, a replica, or cannot save. */
+  readonly notWritten?: string;
+}
+
+/** Reads the answer of the script. */
+export function rightsFrom(reply: unknown): Rights {
+  const texts = Array.isArray(reply) ? reply.map(String) : [];
+  const errors = texts.flatMap((text, at) =>
+    at % 2 === 0 ? [{ command: text, error: texts[at + 1] ?? '' }] : [],
+  );
+  const isOfKey = ({ error }: { error: string }): boolean => /\bkeys?\b/.test(error);
+  const refused = errors.filter(({ error }) => isRefusal(error));
+  const write = errors.find(({ command, error }) => command === 'set' && !isRefusal(error));
+  return {
+    missing: refused.filter((one) => !isOfKey(one)).map(({ command }) => command),
+    isKeyRefused: refused.some(isOfKey),
+    ...(write && { notWritten: write.error }),
+  };
+}
+
+/** Redis 6.2 and 7.0 word a missing right within a script in their own way. */
+export function isRefusal(error: string): boolean {
+  return /NOPERM|no permission|can't (run|access)/i.test(error);
+}
+
+function luaCall([command, ...args]: readonly string[]): string {
+  const values = args.map((arg) => (arg === 'PROBE' ? 'KEYS[1]' : `'${arg}'`));
+  return `try(${[`'${command}'`, ...values].join(', ')})`;
+}

@@ -1,0 +1,143 @@
+/** The commands that change what is set for a limiter. */
+
+import type { ClearableOfKey, ClearableSetting, LiveLimits, Mode } from '@spillway/core';
+import { Argument, type Command } from 'commander';
+import { change, clearKey, type NoteOptions } from './changes.js';
+import { examples, keyed, noted } from './command-options.js';
+import { type KeyOptions, keyFrom, namesKey } from './keys.js';
+import { UsageError } from './usage-error.js';
+
+interface LimitOptions {
+  readonly limit?: string;
+  readonly window?: string;
+  readonly burst?: string;
+  readonly factor?: string;
+}
+
+type OneKey = KeyOptions & { readonly key?: string };
+
+const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
+const LIMITER = 'its name in the code, or * for every limiter without such a setting of its own';
+
+export function addSettings(program: Command): void {
+  addSet(program);
+  addShare(program);
+  addLimits(program);
+  addClear(program);
+}
+
+function addSet(program: Command): void {
+  const command = noted(
+    program.command('set').description('switch a limiter: enforce, shadow, off'),
+  )
+    .argument('<limiter>', LIMITER)
+    .addArgument(new Argument('<mode>', 'shadow only reports what it would refuse').choices(MODES))
+    .action((limiter: string, mode: Mode, options: NoteOptions) =>
+      change(limiter, options, (control, note) => control.set(limiter, { mode }, note), 'mode'),
+    );
+  examples(
+    command,
+    'set per-key off --for 10m --because "INC-7: refuses paying customers"',
+    'set \'*\' shadow --because "INC-7"',
+  );
+}
+
+function addShare(program: Command): void {
+  const command = noted(
+    program
+      .command('share')
+      .description('enforce a limiter for a share of its keys, shadow for the rest'),
+  )
+    .argument('<limiter>', LIMITER)
+    .argument('<share>', 'as in 0.1 or 10%')
+    .action((limiter: string, text: string, options: NoteOptions) => {
+      const share = fractionOf(text);
+      const set = { share };
+      return change(limiter, options, (control, note) => control.set(limiter, set, note), 'share');
+    });
+  examples(command, 'share per-key 10% --for forever --because "rolling out"');
+}
+
+function addLimits(program: Command): void {
+  const command = program
+    .command('limits')
+    .description('change the numbers of a limiter, or of one of its keys')
+    .argument('<limiter>', 'its name in the code; * with --factor only')
+    .option('--limit <units>', 'units per window, or requests at once')
+    .option('--window <duration>', 'as in 10s, 1m or 1h')
+    .option('--burst <units>', 'units at once, of a token bucket')
+    .option('--factor <number>', 'multiply what the code says, as in 2, 0.5 or 150%');
+  noted(keyed(command, 'only for this key, as the limiter counts it')).action(
+    (limiter: string, options: NoteOptions & LimitOptions & OneKey) => {
+      const limits = limitsOf(options);
+      if (!namesKey(options)) {
+        const set = { limits };
+        return change(
+          limiter,
+          options,
+          (control, note) => control.set(limiter, set, note),
+          'limits',
+        );
+      }
+      const key = keyFrom(options.key, options);
+      return change(limiter, options, (control, note) =>
+        control.limitKey(limiter, key, limits, note),
+      );
+    },
+  );
+  examples(
+    command,
+    'limits per-key --limit 200 --for 2h --because "sale"',
+    'limits per-tenant --factor 2 --for 2h --because "sale"',
+    'limits per-tenant --key acme --limit 20000 --for 3d --because "their import"',
+  );
+}
+
+function addClear(program: Command): void {
+  const command = program
+    .command('clear')
+    .description('end what was set for a limiter, or for one of its keys')
+    .argument('<limiter>', 'its name in the code, or *')
+    .option('--only <what...>', 'mode, share or limits; of a key: ruling (block, allow) or limits');
+  noted(keyed(command, 'what is set for this key, not what is set for all'), false).action(
+    (limiter: string, options: NoteOptions & OneKey & { only?: string[] }) => {
+      const { only, key } = options;
+      if (namesKey(options)) return clearKey(limiter, key, options, only as ClearableOfKey[]);
+      return change(limiter, options, (control, note) =>
+        control.clear(limiter, note, only as ClearableSetting[]),
+      );
+    },
+  );
+  examples(
+    command,
+    'clear per-key --because "INC-7 is over"',
+    'clear per-key --only limits --because "the sale is over"',
+    'clear per-tenant --key acme --because "their import is done"',
+  );
+}
+
+function limitsOf({ limit, window, burst, factor }: LimitOptions): LiveLimits {
+  return {
+    ...(limit !== undefined && { limit: numberOf(limit) }),
+    ...(window !== undefined && { window: window as NonNullable<LiveLimits['window']> }),
+    ...(burst !== undefined && { burst: numberOf(burst) }),
+    ...(factor !== undefined && { factor: factorOf(factor) }),
+  };
+}
+
+function factorOf(text: string): number {
+  const factor = fractionOf(text.replace(/^x/i, ''));
+  if (Number.isNaN(factor))
+    throw new UsageError(`--factor must be like 2, 0.5 or 150%, got ${text}`);
+  return factor;
+}
+
+/** A number, or so many hundredths. */
+function fractionOf(text: string): number {
+  return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
+}
+
+/** NaN if it is not a number; the check of the range then refuses it. */
+function numberOf(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+}

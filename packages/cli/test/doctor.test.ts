@@ -1,0 +1,215 @@
+/** `doctor` against real servers that are set up well, and badly in each way that it knows. */
+
+import { Redis } from 'ioredis';
+import { redisProgram, startCluster, startServer } from 'spillway-testkit/redis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { userFromDocs } from '../../redis/test/rights.js';
+import { findingsOf } from '../src/doctor/checks.js';
+import type { Facts } from '../src/doctor/facts.js';
+import type { Finding } from '../src/doctor/finding.js';
+import { RIGHTS_SCRIPT } from '../src/doctor/rights.js';
+import { commandOnRedis } from './command.js';
+
+const TRIED = [...RIGHTS_SCRIPT.matchAll(/^try\('(\w+)'/gm)].map(([, command = '']) => command);
+
+/** Rights of a client, not of our scripts; `eval` and `evalsha` are tried by running the script. */
+const NOT_TRIED = ['evalsha', 'eval', 'ping', 'info', 'client|setname', 'select'];
+
+const byCheck = (findings: readonly Finding[]): Record<string, Finding> =>
+  Object.fromEntries(findings.map((one) => [one.check, one]));
+
+it('tries every command of the list in docs/operations.md', () => {
+  const listed = userFromDocs().rules.flatMap((rule) => (rule[0] === '+' ? [rule.slice(1)] : []));
+  expect([...TRIED].sort()).toEqual(listed.filter((one) => !NOT_TRIED.includes(one)).sort());
+});
+
+describe('what a server says', () => {
+  const GOOD = {
+    redis_version: '8.2.2',
+    role: 'master',
+    maxmemory_policy: 'noeviction',
+    used_memory: '1000000',
+    maxmemory: '100000000',
+    evicted_keys: '0',
+    cluster_enabled: '0',
+  };
+  function findings(info: Record<string, string>, facts: Partial<Facts> = {}) {
+    const server = { address: 'a:1', roundTripMs: 0.3, aheadMs: 0 };
+    return byCheck(
+      findingsOf({
+        isCluster: false,
+        servers: [{ ...server, info: new Map(Object.entries({ ...GOOD, ...info })) }],
+        prefix: 'spw:',
+        rights: { missing: [], isKeyRefused: false },
+        limiters: [],
+        ...facts,
+      }),
+    );
+  }
+
+  it.each([
+    ['version', { redis_version: '6.0.16' }, 'problem', 'Redis 6.0.16 is too old'],
+    ['version', { redis_version: '6.2.19' }, 'warning', 'CVE-2025-49844'],
+    ['version', { redis_version: '6.2.20' }, 'ok', 'Redis 6.2.20'],
+    ['version', { redis_version: '7.0.15' }, 'warning', 'CVE-2025-49844'],
+    ['version', { redis_version: '8.4.0' }, 'ok', 'Redis 8.4.0'],
+    ['version', { redis_version: '7.2.4', valkey_version: '8.1.1' }, 'warning', 'Valkey 8.1.1'],
+    ['version', { redis_version: '7.2.4', valkey_version: '9.0.0' }, 'ok', 'Valkey 9.0.0'],
+    ['role', { role: 'slave' }, 'problem', 'a replica'],
+    ['role', { loading: '1' }, 'problem', 'loading'],
+    ['eviction', { maxmemory_policy: 'allkeys-lru' }, 'warning', 'maxmemory-policy is allkeys-lru'],
+    ['memory', { maxmemory: '0' }, 'warning', 'without a limit'],
+    ['memory', { used_memory: '80000000' }, 'warning', '80.0 MB of 100.0 MB used'],
+    ['memory', { used_memory: '79999999' }, 'ok', '80.0 MB of 100.0 MB used'],
+    ['evicted', { evicted_keys: '7' }, 'warning', '7 keys'],
+    ['cluster', { cluster_enabled: '1' }, 'problem', 'one node of a Cluster'],
+  ])('%s of %j: %s', (check, info, verdict, found) => {
+    const finding = findings(info)[check];
+    expect(finding).toMatchObject({ verdict, found: expect.stringContaining(found) });
+    expect(finding?.todo === undefined).toBe(verdict === 'ok');
+  });
+
+  it('finds nothing wrong with a good one, save what it cannot see', () => {
+    const wrong = Object.values(findings({})).filter(({ verdict }) => verdict !== 'ok');
+    expect(wrong.map(({ check, verdict }) => [check, verdict])).toEqual([
+      ['limiters', 'warning'],
+      ['clients', 'unknown'],
+    ]);
+  });
+
+  it('tells a server that is far away, and a clock that is wrong', () => {
+    const facts = (roundTripMs: number, aheadMs: number): Partial<Facts> => ({
+      servers: [{ address: 'a:1', roundTripMs, aheadMs }],
+    });
+    expect(findings({}, facts(9.9, 999))).toMatchObject({
+      connection: { verdict: 'ok' },
+      clock: { verdict: 'ok' },
+      info: { verdict: 'unknown' },
+    });
+    expect(findings({}, facts(10, 1_000))).toMatchObject({
+      connection: { verdict: 'warning' },
+      clock: { verdict: 'warning', found: 'the clock of Redis is 1.0 s ahead of the one here' },
+    });
+    expect(findings({}, facts(50, -3_600_000))).toMatchObject({
+      connection: { verdict: 'problem' },
+      clock: { found: 'the clock of Redis is 3600.0 s behind the one here' },
+    });
+  });
+
+  it('says which of several servers is meant', () => {
+    const server = { roundTripMs: 0.3, aheadMs: 0 };
+    const servers = [
+      { ...server, address: 'a:1', info: new Map(Object.entries(GOOD)) },
+      { ...server, address: 'b:2', info: new Map(Object.entries({ ...GOOD, role: 'slave' })) },
+    ];
+    expect(findings({}, { servers })['role']?.found).toMatch(/^b:2: a replica/);
+  });
+});
+
+describe.skipIf(redisProgram === null)('spillway doctor', () => {
+  const { redis, port, spillway, announce } = commandOnRedis();
+
+  async function look(env: NodeJS.ProcessEnv = {}, ...args: string[]) {
+    const { code, out } = await spillway(['doctor', '--json', ...args], env);
+    const { findings } = JSON.parse(out) as { findings: Finding[] };
+    return { code, found: byCheck(findings) };
+  }
+
+  /** The user of docs/operations.md, without some of its rights. */
+  async function userWithout(...commands: string[]): Promise<NodeJS.ProcessEnv> {
+    const { name, rules, password } = userFromDocs();
+    await redis().acl('SETUSER', name, 'reset', ...rules, ...commands.map((one) => `-${one}`));
+    return { REDIS_URL: `redis://${name}:${password}@127.0.0.1:${port()}` };
+  }
+
+  it('is content with the user of docs/operations.md, and leaves nothing behind', async () => {
+    await announce('api');
+    await redis().config('SET', 'maxmemory', '100mb');
+    onTestFinished(async () => void (await redis().config('SET', 'maxmemory', '0')));
+    const before = await redis().keys('*');
+    const seen = await look(await userWithout());
+    expect(seen.code).toBe(0);
+    expect(seen.found).toMatchObject({
+      connection: { verdict: 'ok' },
+      clock: { verdict: 'ok' },
+      role: { verdict: 'ok' },
+      eviction: { verdict: 'ok' },
+      memory: { verdict: 'ok' },
+      cluster: { verdict: 'ok' },
+      rights: { verdict: 'ok' },
+      writes: { verdict: 'ok' },
+      limiters: { verdict: 'ok', found: 'announced by processes: api' },
+      clients: { verdict: 'unknown' },
+    });
+    expect(await redis().keys('*')).toEqual(before);
+  });
+
+  it.each([...TRIED, 'evalsha', 'eval'])('names the missing right %s', async (command) => {
+    const { code, found } = await look(await userWithout(command));
+    expect({ code, verdict: found['rights']?.verdict }).toEqual({ code: 1, verdict: 'problem' });
+    expect(found['rights']?.todo).toContain(`+${command}. `);
+  });
+
+  it('names a missing INFO', async () => {
+    const { code, found } = await look(await userWithout('info'));
+    expect({ code, verdict: found['info']?.verdict }).toEqual({ code: 0, verdict: 'unknown' });
+  });
+
+  it('tells that keys with the prefix are refused', async () => {
+    const { code, found } = await look(await userWithout(), '--prefix', 'other:');
+    expect(code).toBe(1);
+    expect(found['rights']?.found).toBe('this user may not use keys that begin with other:');
+  });
+
+  it('tells that Redis is full, and which eviction it has', async () => {
+    await redis().config('SET', 'maxmemory', '1', 'maxmemory-policy', 'volatile-ttl');
+    onTestFinished(
+      async () =>
+        void (await redis().config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction')),
+    );
+    const { code, found } = await look();
+    expect(code).toBe(1);
+    expect(found['writes']?.found).toMatch(/^Redis writes nothing: .*OOM/);
+    expect([found['eviction']?.verdict, found['memory']?.verdict]).toEqual(['warning', 'warning']);
+  });
+
+  it('tells a replica', async () => {
+    const replica = await startServer();
+    onTestFinished(() => replica.kill());
+    const client = new Redis(replica.port);
+    onTestFinished(() => client.disconnect());
+    await client.replicaof('127.0.0.1', port());
+    const { code, found } = await look({ REDIS_URL: `redis://127.0.0.1:${replica.port}` });
+    expect(code).toBe(1);
+    expect(found['role']?.found).toMatch(/^a replica/);
+    expect(found['writes']?.found).toMatch(/READONLY/);
+  });
+
+  it('looks at each master of a Cluster, and tells who takes one node for a server', async () => {
+    const { servers, nodes } = await startCluster();
+    onTestFinished(async () => {
+      for (const node of nodes) node.disconnect();
+      for (const server of servers) await server.kill();
+    });
+    const env = { REDIS_URL: `redis://127.0.0.1:${servers[0]?.port}` };
+    const alone = await look(env);
+    expect(alone).toMatchObject({ code: 1, found: { cluster: { verdict: 'problem' } } });
+
+    const { out } = await spillway(['doctor', '--json', '--cluster'], env);
+    const { findings } = JSON.parse(out) as { findings: Finding[] };
+    const clusters = findings.filter(({ check }) => check === 'cluster');
+    expect(clusters.map(({ found }) => found).sort()).toEqual(
+      servers.map(({ port: at }) => `127.0.0.1:${at}: a node of one`).sort(),
+    );
+    expect(findings.filter(({ verdict }) => verdict === 'problem')).toEqual([]);
+  });
+
+  it('prints a line for each check, what to do below it, and how many problems there are', async () => {
+    const { code, out, err } = await spillway(['doctor'], await userWithout('zadd', 'hset'));
+    expect({ code, err }).toEqual({ code: 1, err: 'error: 1 problem found\n' });
+    expect(out).toMatch(/^ok +connection +127\.0\.0\.1:\d+ answers in \d+\.\d ms\n/);
+    expect(out).toMatch(
+      /PROBLEM {2}rights +this user may not run zadd, hset: .*\n +-> ACL SETUSER <user> \+zadd \+hset\. /,
+    );
+  });
+});

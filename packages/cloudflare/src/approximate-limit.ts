@@ -1,0 +1,141 @@
+/** A limiter over a rate limit binding of Workers: near and cheap, and only about right. */
+
+import {
+  type Decision,
+  type LimitRequest,
+  type Mode,
+  type Per,
+  type PerLater,
+  rateLimit,
+  type StepContext,
+  type StoredLimiter,
+} from '@spillway/core';
+import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
+import type { RateLimitBinding } from './platform.js';
+import { objectNamer } from './store/object-namer.js';
+
+export interface ApproximateLimitOptions<Raw = unknown> {
+  /** Identifies the limit in problem bodies and metrics: 1 to 64 printable ASCII characters. */
+  readonly name: string;
+  /** The binding, such as `env.FLOOD`. */
+  readonly binding: RateLimitBinding;
+  /** The limit of the binding, as in its configuration: told to operators, decided by the platform. */
+  readonly limit: number;
+  /** The period of the binding in seconds, as in its configuration: so long a refused client is told to wait. */
+  readonly period: 10 | 60;
+  /**
+   * What is counted apart; the function may be async. Default, and where it is empty, too long or fails: the client's
+   * address.
+   */
+  readonly key?: PerLater<Raw, string | undefined> | undefined;
+  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  readonly mode?: Per<Raw, Mode> | undefined;
+}
+
+const NAMES: NamesOf<ApproximateLimitOptions> = {
+  name: 1,
+  binding: 1,
+  limit: 1,
+  period: 1,
+  key: 1,
+  mode: 1,
+};
+
+/** As an address that cannot be known is counted. */
+const UNKNOWN_ADDRESS = '@unknown';
+
+/**
+ * Asks a rate limit binding of Workers, which counts in each of Cloudflare's locations apart and is eventually
+ * consistent: approximate by its design. It answers yes or no, so a refusal has no `remaining`, and no `RateLimit`
+ * field. Put it before exact limits, with a larger limit: what it refuses asks no store. If the binding fails, it
+ * refuses nobody, and tells it as a fault. What is set live for keys or for its limit does not change it.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`,
+ * `SPW_KEY_INVALID`
+ * @example
+ * ```ts
+ * import { approximateLimit, durableObjectStore } from '@spillway/cloudflare';
+ * import { createGuard, rateLimit } from '@spillway/core';
+ *
+ * const guard = createGuard(
+ *   [
+ *     approximateLimit({ name: 'flood', binding: env.FLOOD, limit: 1000, period: 10 }),
+ *     rateLimit({ name: 'api', limit: 100, window: '1m' }),
+ *   ],
+ *   { store: durableObjectStore(env.LIMITS) },
+ * );
+ * ```
+ */
+export function approximateLimit<Raw = unknown>(
+  options: ApproximateLimitOptions<Raw>,
+): StoredLimiter<Raw> {
+  checkOptions(options, 'approximateLimit()', NAMES);
+  return new ApproximateLimiter(options);
+}
+
+/** Of the kind that may answer later; it never asks the store. */
+class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
+  readonly kind = 'stored';
+  readonly named = true;
+  readonly name: string;
+  readonly mode: Per<Raw, Mode>;
+  readonly rule: StoredLimiter['rule'];
+  readonly notices: StoredLimiter['notices'];
+  private readonly binding: RateLimitBinding;
+  private readonly periodMs: number;
+  /** Reads the key, and checks name, limit and mode. */
+  private readonly inner: StoredLimiter<Raw>;
+  private readonly digestOf: (key: string) => string = objectNamer();
+
+  constructor({ name, binding, limit, period, key, mode }: ApproximateLimitOptions<Raw>) {
+    if (typeof binding?.limit !== 'function') {
+      throw mustBe('binding', 'a rate limit binding, such as env.FLOOD', binding);
+    }
+    if (period !== 10 && period !== 60) throw mustBe('period', '10 or 60', period);
+    if (typeof name !== 'string') throw mustBe('name', 'a text', name);
+    const window = `${period}s` as const;
+    this.inner = rateLimit({ name, limit, window, key, mode, algorithm: 'fixed-window' });
+    this.name = this.inner.name;
+    this.mode = this.inner.mode;
+    this.rule = this.inner.rule;
+    this.notices = this.inner.notices;
+    this.binding = binding;
+    this.periodMs = period * 1_000;
+  }
+
+  async step(
+    request: LimitRequest<Raw>,
+    binding: boolean,
+    context: StepContext,
+  ): Promise<Decision> {
+    const question = await this.inner.step(request, binding, context);
+    const key = 'key' in question ? question.key : '';
+    if (key === UNKNOWN_ADDRESS) request.missesAddress?.(binding);
+    try {
+      const { success } = await this.binding.limit({ key: `${this.name}:${this.digestOf(key)}` });
+      return success ? this.passed('allowed') : this.refused(binding);
+    } catch (error) {
+      context.fault({ limiter: this.name, source: 'step', error });
+      return this.passed('error');
+    }
+  }
+
+  /** Never called: {@link step} decides. */
+  decide(): Decision {
+    return this.passed('allowed');
+  }
+
+  private passed(outcome: 'allowed' | 'error'): Decision {
+    const { name } = this;
+    return { ...UNKNOWN, limiter: name, allowed: true, outcome, reason: null, retryAfterMs: 0 };
+  }
+
+  private refused(enforced: boolean): Decision {
+    const outcome = enforced ? 'denied' : 'would-deny';
+    const decided = { limiter: this.name, allowed: !enforced, outcome, reason: 'rate' } as const;
+    return { ...UNKNOWN, ...decided, retryAfterMs: this.periodMs };
+  }
+}
+
+/** What the binding does not tell. */
+const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

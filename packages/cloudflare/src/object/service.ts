@@ -1,0 +1,102 @@
+/** What an object does: it decides the groups of one key, on its own rows, one after another. */
+
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { type Answer, type Clock, isSpillwayError, type Step, type Store } from '@spillway/core';
+import {
+  bytesOfText,
+  encodeName,
+  type StateBackend,
+  stateStore,
+  textOfBytes,
+} from '@spillway/core/store';
+import { unknownCall } from '../failures.js';
+import {
+  type Call,
+  FORM,
+  type GroupCall,
+  type Reply,
+  readCall,
+  writeFailure,
+  writeReply,
+} from '../wire/calls.js';
+import { Rules } from '../wire/rules.js';
+import type { Rows } from './rows.js';
+import type { Sweep } from './sweep.js';
+
+export class Service {
+  private readonly rows: Rows;
+  private readonly backend: StateBackend;
+  private readonly store: Store;
+  private readonly rules = new Rules();
+
+  /** @param sweep left out where nothing is to be cleared */
+  constructor(rows: Rows, clock: Clock, sweep?: Sweep) {
+    this.rows = rows;
+    this.backend = {
+      hash,
+      // Nothing is waited for between reading and writing, so nobody else comes between. What is answered leaves the
+      // object only when the platform has stored what was written before.
+      async transact(names, decide) {
+        const nowUs = clock.nowUs();
+        const texts = names.map((name) => rows.read(name));
+        const changes = decide(texts, nowUs);
+        if (changes.size === 0) return;
+        rows.write(changes);
+        const ends = [...changes.values()].map((state) => state?.expiresUs ?? Infinity);
+        await sweep?.note(Math.min(...ends), nowUs);
+      },
+    };
+    this.store = stateStore(this.backend);
+  }
+
+  /** Answers the text of a call with the text of a reply. Rejects where the object itself failed. */
+  async answer(text: string): Promise<string> {
+    try {
+      const call = readCall(text);
+      if (call.form !== FORM) throw unknownCall('the form of the call');
+      return writeReply(await this.perform(call));
+    } catch (error) {
+      if (isSpillwayError(error)) return writeFailure(error);
+      throw error;
+    }
+  }
+
+  private async perform(call: Call): Promise<Reply> {
+    const { values } = this.store;
+    if ('steps' in call) {
+      return { answers: await this.decide(call) };
+    }
+    if ('set' in call) {
+      await values?.set(call.set, bytesOfText(call.text), call.ttlUs);
+      return {};
+    }
+    const bytes = await values?.get(call.get);
+    return { value: bytes && textOfBytes(bytes) };
+  }
+
+  private decide(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
+    const steps = call.steps.map((step) => ({ ...step, rule: this.rules.of(step.rule) }) as Step);
+    const resets = steps.filter(
+      ({ op, claim, limiter }) => op === 'reset' && !claim && call.known?.includes(limiter),
+    );
+    const store = resets.length > 0 ? this.storeThatKnows(resets) : this.store;
+    return store.apply(steps, { deadlineUs: call.latestUs });
+  }
+
+  /** All counts of a key are here, whichever process made them, so a reset finds them. */
+  private storeThatKnows(resets: readonly Step[]): Store {
+    const store = stateStore(this.backend);
+    for (const { limiter, key, rule } of resets) {
+      for (const code of this.rows.endings(encodeName(limiter, key, '', { hash }))) {
+        // Behind these marks stands the id of a claim or a value.
+        if (!/[:#]/.test(code)) store.register?.(limiter, { ...rule, code });
+      }
+    }
+    return store;
+  }
+}
+
+function hash(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text)));
+}

@@ -1,0 +1,58 @@
+/** What is needed of Cloudflare's own types, so that nobody must install them: their objects fit here as they are. */
+
+/** A binding to a class of Durable Objects, such as `env.LIMITS`. */
+export interface ObjectNamespace {
+  idFromName(name: string): object;
+  get(id: object, options?: { readonly locationHint?: string }): ObjectStub;
+}
+
+/** A Durable Object, as a Worker sees it. */
+export interface ObjectStub {
+  fetch(url: string, init: ObjectInit): Promise<ObjectReply>;
+}
+
+interface ObjectInit {
+  readonly method: string;
+  readonly body: string;
+  readonly headers?: Record<string, string>;
+}
+
+/** What is read of a `Response`. */
+export interface ObjectReply {
+  readonly status: number;
+  text(): Promise<string>;
+}
+
+/** What is read of a `Request`. */
+export interface ObjectRequest {
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+
+/** The `ctx` that the platform gives to an object of a class with SQLite. */
+export interface ObjectState {
+  readonly storage: ObjectStorage;
+  blockConcurrencyWhile<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** What is used of `ctx.storage`. */
+export interface ObjectStorage {
+  readonly kv: ObjectRows;
+  transactionSync<T>(run: () => T): T;
+  getAlarm(): Promise<number | null>;
+  setAlarm(ms: number): Promise<void>;
+  deleteAll(): Promise<void>;
+}
+
+/** The part of the storage that answers at once. */
+export interface ObjectRows {
+  get(name: string): unknown;
+  put(name: string, value: unknown): void;
+  delete(name: string): boolean;
+  list(options?: { readonly prefix?: string }): Iterable<[string, unknown]>;
+}
+
+/** A rate limit binding of Workers, such as `env.FLOOD`. */
+export interface RateLimitBinding {
+  limit(options: { key: string }): Promise<{ readonly success: boolean }>;
+}

@@ -1,0 +1,195 @@
+/** The store on Durable Objects: each key has an object, in which it is decided. */
+
+import type { Answer, Clock, Step, Store } from '@spillway/core';
+import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
+import {
+  type ApplyOptions,
+  askParts,
+  bytesOfText,
+  checkValue,
+  isEnd,
+  MAX_LIMITERS,
+  MAX_STEPS,
+  partsOf,
+  spread,
+  systemClock,
+  textOfBytes,
+  tooLarge,
+  uniqueGroup,
+  type ValueName,
+  type Values,
+} from '@spillway/core/store';
+import { noReply, tooLate } from '../failures.js';
+import type { ObjectNamespace } from '../platform.js';
+import { plainStep } from '../wire/calls.js';
+import { ObjectCalls } from './object-calls.js';
+import { objectNamer } from './object-namer.js';
+
+/** How long a refusal is remembered: in a group over several objects, others may hold units that they give back. */
+const REFUSALS_LAST_US = 1_000_000;
+
+/** The clocks of two machines of the platform may differ by so much. A call that is later still charges nothing. */
+const SKEW_US = 1_000_000;
+
+/** All optional. */
+export interface DurableObjectStoreOptions {
+  /**
+   * A secret. With it, objects are named by the HMAC-SHA-256 of keys. Without it by their SHA-256, which hides no key
+   * that can be guessed, such as an address.
+   */
+  readonly hashKeys?: string | Uint8Array | undefined;
+  /**
+   * Where new objects are made, such as `'weur'`: see Cloudflare's list of location hints. Default: near the first
+   * request of a key.
+   */
+  readonly locationHint?: string | undefined;
+}
+
+const NAMES: NamesOf<DurableObjectStoreOptions> = { hashKeys: 1, locationHint: 1 };
+
+/** What {@link durableObjectStore} returns. */
+export interface DurableObjectStore extends Store {
+  readonly sync: false;
+  /** Kept in the object of their key, at most 1 MiB each. */
+  readonly values: Values;
+  register(limiter: string): void;
+  apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
+}
+
+/**
+ * Keeps counts in Durable Objects, for all isolates of a Worker together. Each key has an object of its own: all steps
+ * of a key are one request to it, decided as one, and stored before they are answered. Steps of several keys go to
+ * several objects; if one refuses, the others give back what they took.
+ *
+ * @param namespace the binding to `RateLimitObject`; to keep the objects in a jurisdiction, its
+ * `namespace.jurisdiction('eu')`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { durableObjectStore } from '@spillway/cloudflare';
+ * import { createLimiter } from '@spillway/core';
+ *
+ * const limiter = createLimiter({ name: 'login', limit: 5, window: '1m' }, { store: durableObjectStore(env.LIMITS) });
+ * (await limiter.consume('ada')).remaining; // 4
+ * ```
+ */
+export function durableObjectStore(
+  namespace: ObjectNamespace,
+  options: DurableObjectStoreOptions = {},
+): DurableObjectStore {
+  return new ObjectStore(namespace, options);
+}
+
+/** The store by the clock of its objects, or by one that a test sets and tells with each call. */
+export class ObjectStore implements DurableObjectStore {
+  readonly sync = false;
+  readonly label = 'Durable Objects';
+  readonly refusalsLastUs: number = REFUSALS_LAST_US;
+  readonly testClock?: Clock;
+  readonly values: Values;
+  private readonly nameOf: (key: string) => string;
+  private readonly calls: ObjectCalls;
+  /** The limiters that were registered: as many as stand in code. */
+  private readonly known = new Set<string>();
+
+  constructor(
+    namespace: ObjectNamespace,
+    options: DurableObjectStoreOptions,
+    test?: { readonly clock: Clock; fields(): Record<string, string> },
+  ) {
+    checkNamespace(namespace);
+    checkOptions(options, 'durableObjectStore()', NAMES);
+    const { hashKeys, locationHint } = options;
+    checkSecret(hashKeys);
+    if (locationHint !== undefined && typeof locationHint !== 'string') {
+      throw mustBe('locationHint', "a text such as 'weur'", locationHint);
+    }
+    this.nameOf = objectNamer(hashKeys);
+    this.calls = new ObjectCalls(namespace, locationHint, test && (() => test.fields()));
+    if (test) this.testClock = test.clock;
+    this.values = {
+      set: (name, bytes, ttlUs) => this.setValue(name, bytes, ttlUs),
+      get: (name) => this.getValue(name),
+    };
+  }
+
+  register(limiter: string): void {
+    if (this.known.size < MAX_LIMITERS) this.known.add(limiter);
+  }
+
+  /** Each object may fail by itself. */
+  domainOf({ key }: Step): string {
+    return this.nameOf(key);
+  }
+
+  async apply(
+    steps: readonly Step[],
+    { deadlineUs = Infinity }: ApplyOptions = {},
+  ): Promise<readonly Answer[]> {
+    if (steps.length === 0) return [];
+    if (steps.length > MAX_STEPS) throw tooLarge();
+    const group = uniqueGroup(steps);
+    const parts = partsOf(group.steps, ({ key }) => this.nameOf(key));
+    const [first] = parts;
+    const answers =
+      parts.length === 1 && first
+        ? await this.decide(first.steps, first.name, deadlineUs)
+        : await askParts(parts, (own, name, always) =>
+            this.decide(own, name, always ? Infinity : deadlineUs),
+          );
+    return spread(group, answers);
+  }
+
+  /** In one object. */
+  private async decide(
+    steps: readonly Step[],
+    name: string,
+    deadlineUs: number,
+  ): Promise<readonly Answer[]> {
+    const untilUs = steps.every(isEnd) ? Infinity : deadlineUs;
+    if (systemClock.nowUs() > untilUs) throw tooLate();
+    const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
+    // The object is told no key: its own name says which one it is.
+    const plain = steps.map((step) => plainStep(step, name));
+    const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
+    const known = resets.length > 0 ? resets.map(({ limiter }) => limiter) : undefined;
+    const call = { steps: plain, latestUs, known };
+    const { answers } = await this.calls.send(name, call, steps.every(mayRepeat));
+    if (answers?.length !== steps.length) throw noReply();
+    return answers;
+  }
+
+  private async setValue(name: ValueName, bytes: Uint8Array, ttlUs: number): Promise<void> {
+    checkValue(bytes, ttlUs);
+    const key = this.nameOf(name.key);
+    await this.calls.send(key, { set: { ...name, key }, text: textOfBytes(bytes), ttlUs }, true);
+  }
+
+  private async getValue(name: ValueName): Promise<Uint8Array | undefined> {
+    const key = this.nameOf(name.key);
+    const { value } = await this.calls.send(key, { get: { ...name, key } }, true);
+    return value === undefined ? undefined : bytesOfText(value);
+  }
+}
+
+/** Whether a step may be done twice: it changes nothing, or names the permit or the claim that it is about. */
+function mayRepeat({ op, lease, claim }: Step): boolean {
+  if (op === 'look' || op === 'reset') return true;
+  return op !== 'take' && (lease !== undefined || claim !== undefined);
+}
+
+function checkNamespace(namespace: unknown): void {
+  const { idFromName, get } = (namespace ?? {}) as Partial<ObjectNamespace>;
+  if (typeof idFromName !== 'function' || typeof get !== 'function') {
+    throw mustBe('the namespace', 'a binding to RateLimitObject, such as env.LIMITS', namespace);
+  }
+}
+
+function checkSecret(secret: unknown): void {
+  if (secret === undefined) return;
+  const isSecret = typeof secret === 'string' || secret instanceof Uint8Array;
+  // Not shown: it is a secret.
+  if (!isSecret) throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof secret);
+  if (secret.length === 0)
+    throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');
+}

@@ -1,0 +1,52 @@
+/** One call of one object. */
+
+import { failedCall, isRetryable, noReply } from '../failures.js';
+import type { ObjectNamespace } from '../platform.js';
+import { type Call, type Reply, readReply, writeCall } from '../wire/calls.js';
+
+/** Read by nobody: an object has one thing to do. */
+const URL = 'https://rate-limit-object/';
+
+export class ObjectCalls {
+  private readonly namespace: ObjectNamespace;
+  private readonly place: { readonly locationHint?: string };
+  /** Fields of every call, for tests. */
+  private readonly fields: (() => Record<string, string>) | undefined;
+
+  constructor(
+    namespace: ObjectNamespace,
+    locationHint: string | undefined,
+    fields?: () => Record<string, string>,
+  ) {
+    this.namespace = namespace;
+    this.place = locationHint === undefined ? {} : { locationHint };
+    this.fields = fields;
+  }
+
+  /**
+   * @param isRepeatable whether it does no harm to do it twice: then a call that the platform lost is sent once more
+   * @throws SpillwayError
+   */
+  async send(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
+    const body = writeCall(call);
+    try {
+      return await this.ask(name, body);
+    } catch (cause) {
+      if (!isRepeatable || !isRetryable(cause)) throw failedCall(cause);
+    }
+    return this.ask(name, body).catch((cause) => {
+      throw failedCall(cause);
+    });
+  }
+
+  /** Through a stub of its own: one whose object has failed does not work any more. */
+  private async ask(name: string, body: string): Promise<Reply> {
+    const { namespace, fields } = this;
+    const stub = namespace.get(namespace.idFromName(name), this.place);
+    const headers = fields && { headers: fields() };
+    const reply = await stub.fetch(URL, { method: 'POST', body, ...headers });
+    const text = await reply.text();
+    if (reply.status !== 200) throw noReply();
+    return readReply(text);
+  }
+}

@@ -1,0 +1,40 @@
+/** The store for tests of Workers that use Spillway on real Durable Objects: the test sets the time. */
+
+import type { Clock } from '@spillway/core';
+import type { ObjectNamespace } from './platform.js';
+import { NOW_FIELD } from './rate-limit-object.js';
+import {
+  type DurableObjectStore,
+  type DurableObjectStoreOptions,
+  ObjectStore,
+} from './store/durable-object-store.js';
+
+export { RateLimitObjectAt } from './rate-limit-object.js';
+
+/**
+ * Like `durableObjectStore`, but decides by `clock`. The namespace must be a binding to {@link RateLimitObjectAt}.
+ * Never use it in production: the caller sets the time, and what is over is never cleared.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { durableObjectStoreAt } from '@spillway/cloudflare/testing';
+ * import { createLimiter } from '@spillway/core';
+ * import { ManualClock } from '@spillway/core/testing';
+ *
+ * const clock = new ManualClock();
+ * const store = durableObjectStoreAt(env.LIMITS, clock);
+ * const limiter = createLimiter({ name: 'login', limit: 1, window: '1m' }, { store });
+ * await limiter.consume('ada');
+ * clock.advance('1m');
+ * (await limiter.consume('ada')).allowed; // true
+ * ```
+ */
+export function durableObjectStoreAt(
+  namespace: ObjectNamespace,
+  clock: Clock,
+  options: DurableObjectStoreOptions = {},
+): DurableObjectStore {
+  const fields = () => ({ [NOW_FIELD]: `${clock.nowUs()}` });
+  return new ObjectStore(namespace, options, { clock, fields });
+}

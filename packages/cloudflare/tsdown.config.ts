@@ -1,0 +1,11 @@
+import { defineConfig } from 'tsdown';
+
+export default defineConfig({
+  entry: ['src/index.ts', 'src/testing.ts'],
+  format: ['esm', 'cjs'],
+  dts: true,
+  fixedExtension: false,
+  platform: 'neutral',
+  target: 'es2022',
+  sourcemap: true,
+});

@@ -1,0 +1,19 @@
+/** The option `outcomes` of observers. */
+
+import { checkList } from '../base/check-shapes.js';
+import { mustBe } from '../base/errors.js';
+import type { Outcome } from '../contract/decision.js';
+
+/** What most requests come to: a sample of them is enough. */
+export const COMMON: readonly Outcome[] = ['allowed', 'repeated', 'would-repeat', 'skipped'];
+
+export const REFUSED: readonly Outcome[] = ['denied', 'would-deny', 'error'];
+
+export const OUTCOMES: readonly Outcome[] = [...COMMON, ...REFUSED];
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function checkOutcomes(outcomes: readonly Outcome[]): void {
+  checkList('outcomes', outcomes, 'outcomes');
+  const unknown = outcomes.find((outcome) => !OUTCOMES.includes(outcome));
+  if (unknown !== undefined) throw mustBe('outcomes', `of ${OUTCOMES.join(', ')}`, unknown);
+}

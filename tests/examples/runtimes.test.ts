@@ -1,0 +1,115 @@
+/** The quick starts outside of this process: with `require`, on Bun, on Deno, and in Cloudflare's runtime. */
+
+import { readdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { transform } from 'esbuild';
+import { Miniflare } from 'miniflare';
+import { ROOT } from 'spillway-testkit';
+import { checkBuilt, launch } from 'spillway-testkit/processes';
+import { freePort } from 'spillway-testkit/redis-process';
+import { bundleForWorker } from 'spillway-testkit/worker-bundle';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { exampleOf, repeat, type Service, serviceAt, workshop } from './pages.js';
+
+const write = workshop(import.meta.dirname);
+const NODE = process.execPath;
+const POST = { method: 'POST' };
+
+/** Runs an example in a process of its own, until the test is over. */
+async function launchExample(
+  name: string,
+  code: string,
+  command: (file: string) => readonly [string, ...string[]],
+): Promise<Service> {
+  const port = await freePort();
+  const text = `${code.replaceAll('3000', `${port}`)}\nconsole.log('port ${port}');\n`;
+  const server = await launch(command(write(name, text)), {});
+  onTestFinished(() => void server.process.kill('SIGKILL'));
+  const service = serviceAt(port);
+  const answers = () =>
+    service.ask('/').then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(answers, { timeout: 10_000 }).toBe(true);
+  return service;
+}
+
+describe('with require', () => {
+  it.each([
+    ['express', 'The same with require'],
+    ['koa', 'The same with require'],
+    ['fastify', 'The same with require'],
+    ['node', 'The same with require'],
+    ['hono', 'Node'],
+  ])('docs/start/%s.md is a server', async (name, heading) => {
+    checkBuilt(name === 'node' ? 'core' : name);
+    const code = exampleOf(`docs/start/${name}.md`, heading, 'require(');
+    const { statuses } = await launchExample(`${name}.cjs`, code, (file) => [NODE, file]);
+    expect(await statuses(6, '/reports', POST)).toEqual([...repeat(5, 202), 429]);
+  });
+
+  it('docs/start/nestjs.md is a server, compiled to CommonJS', async () => {
+    checkBuilt('nestjs');
+    const { code } = await transform(exampleOf('docs/start/nestjs.md', 'A complete server'), {
+      loader: 'ts',
+      format: 'cjs',
+      tsconfigRaw: { compilerOptions: { experimentalDecorators: true } },
+    });
+    const printed = code.replace('3e3', '3000'); // which is how esbuild writes it
+    const { statuses } = await launchExample('nestjs.cjs', printed, (file) => [NODE, file]);
+    expect(await statuses(6, '/reports', POST)).toEqual([...repeat(5, 202), 429]);
+  });
+});
+
+describe.each([
+  {
+    runtime: 'Bun',
+    command: (file: string) => [program('bun', '@oven', 'bin/bun'), file] as const,
+    fetchPage: 'Bun.serve',
+  },
+  {
+    runtime: 'Deno',
+    command: (file: string) =>
+      [program('deno', '@deno', 'deno'), 'run', '--allow-net', '--allow-env', file] as const,
+    fetchPage: 'Deno.serve',
+  },
+])('on $runtime', ({ runtime, command, fetchPage }) => {
+  it.each([
+    ['fetch', fetchPage],
+    ['hono', runtime],
+  ])('docs/start/%s.md is a server that limits each address', async (name, heading) => {
+    checkBuilt('hono');
+    const code = exampleOf(`docs/start/${name}.md`, heading);
+    const { statuses } = await launchExample(`${runtime}-${name}.js`, code, command);
+    expect(new Set(await statuses(150))).toEqual(new Set([200, 429]));
+  });
+});
+
+it.each([
+  ['hono', 'Cloudflare Workers', '/reports'],
+  ['fetch', 'A Worker', '/'],
+])('in workerd docs/start/%s.md limits each address', async (name, heading, path) => {
+  const page = exampleOf(`docs/start/${name}.md`, heading);
+  const { text } = await bundleForWorker(write(`worker-${name}.ts`, page));
+  const miniflare = new Miniflare({
+    script: text,
+    modules: true,
+    compatibilityDate: '2026-04-01',
+    port: 0,
+  });
+  onTestFinished(() => miniflare.dispose());
+  const { port } = await miniflare.ready;
+  const { statuses } = serviceAt(Number(port));
+  const seen = await statuses(150, path, POST);
+  expect(seen.filter((status) => status === 429).length).toBeGreaterThan(0);
+  expect(seen.slice(0, 5)).toEqual(repeat(5, path === '/' ? 200 : 202));
+});
+
+/** A runtime's program, in the package for this platform that npm installed beside its main one. */
+function program(main: string, scope: string, file: string): string {
+  const modules = join(realpathSync(join(ROOT, 'tests', 'node_modules', main)), '..');
+  const [platform] = readdirSync(join(modules, scope));
+  if (platform === undefined) throw new Error(`${main} has no program for this platform`);
+  return join(modules, scope, platform, file);
+}

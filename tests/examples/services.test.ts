@@ -1,0 +1,159 @@
+/** The recipes for internal services, microservices of NestJS and gateways to models, as they are printed. */
+
+import { once } from 'node:events';
+import http from 'node:http';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { ClientProxyFactory, Transport } from '@nestjs/microservices';
+import { SpillwayGuard } from '@spillway/nestjs';
+import { GraphQLError } from 'graphql';
+import { firstValueFrom } from 'rxjs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { exampleOf, json, repeat, runExample, serveExample } from './pages.js';
+import { stopClock } from './time.js';
+import { authenticate } from './users.js';
+
+const as = (user: string) => ({ headers: { 'x-user': user } });
+
+describe('docs/recipes/internal.md', () => {
+  const PAGE = 'docs/recipes/internal.md';
+
+  it('limits each service by name, and never a health check', async () => {
+    stopClock();
+    const { ask, statuses } = await serveExample(exampleOf(PAGE, 'A service that others call'), {
+      yours: { authenticate },
+    });
+    expect(await statuses(501, '/prices', as('search'))).toEqual([...repeat(500, 200), 429]);
+    expect(await statuses(1, '/prices', as('checkout'))).toEqual([200]);
+    const health = await ask('/healthz');
+    expect([health.status, health.headers.get('ratelimit')]).toEqual([200, null]);
+  });
+
+  it('sheds what is not critical first', async () => {
+    const { ask } = await serveExample(exampleOf(PAGE, 'A service that others call'), {
+      yours: { authenticate },
+      replace: {
+        'capacity: 200': 'capacity: 5',
+        'res.json({ price: 5 });': 'void res;', // it never answers
+      },
+    });
+    const gone = new AbortController();
+    const waiting = { headers: { 'x-user': 'search' }, signal: gone.signal };
+    const held = Array.from({ length: 4 }, () => ask('/prices', waiting).catch(() => undefined));
+    await expect.poll(async () => (await ask('/prices', as('search'))).status).toBe(503);
+    gone.abort();
+    await Promise.all(held);
+  });
+
+  it('skips health checks by their path', async () => {
+    stopClock();
+    const { statuses } = await serveExample(exampleOf(PAGE, 'Health checks'));
+    expect(await statuses(150, '/healthz')).toEqual(repeat(150, 200));
+    expect(await statuses(101, '/other')).toEqual([...repeat(100, 404), 429]);
+  });
+});
+
+describe('docs/recipes/nestjs.md', () => {
+  it('answers messages with what callers can read', async () => {
+    stopClock();
+    const { port } = await serveExample(exampleOf('docs/recipes/nestjs.md', 'Microservices'));
+    const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port } });
+    onTestFinished(() => void client.close());
+    const ask = (caller: string) => firstValueFrom(client.send('price', { caller }));
+    for (let i = 0; i < 100; i += 1) expect(await ask('checkout')).toBe(5);
+    await expect(ask('checkout')).rejects.toMatchObject({ status: 429, retryAfterMs: 10 });
+    expect(await ask('search')).toBe(5);
+  });
+});
+
+describe('docs/recipes/nestjs.md with GraphQL', () => {
+  it('throws what clients of GraphQL can tell apart', async () => {
+    const page = exampleOf('docs/recipes/nestjs.md', 'Errors of GraphQL');
+    const replace = {
+      'SpillwayModule.forRoot({': 'export const spillway = SpillwayModule.forRoot({',
+      'limit: 1_000': 'limit: 1',
+    };
+    const { spillway } = await runExample(page, { replace });
+    class AppModule {}
+    Module({ imports: [spillway] })(AppModule);
+    const app = await NestFactory.create(AppModule, { logger: false });
+    onTestFinished(() => app.close());
+    await app.init();
+    const socket = { remoteAddress: '192.0.2.1' };
+    const ask = async (): Promise<boolean> => {
+      const shared = { req: { method: 'POST', url: '/graphql', headers: {}, socket } };
+      const info = { parentType: { toString: () => 'Query' }, fieldName: 'cats' };
+      const context = new ExecutionContextHost([{}, {}, shared, info], AppModule, () => undefined);
+      context.setType('graphql');
+      return app.get(SpillwayGuard).canActivate(context);
+    };
+    expect(await ask()).toBe(true);
+    const refused = await ask().catch((error) => error);
+    expect(refused).toBeInstanceOf(GraphQLError);
+    expect(refused.extensions).toEqual({ code: 'RATE_LIMITED', retryAfterMs: expect.any(Number) });
+  });
+});
+
+describe('docs/recipes/ai-gateway.md', () => {
+  /** Answers with as many tokens as the prompt says; waits where the prompt is `wait`. */
+  async function* model(prompt: string, { signal }: { signal: AbortSignal }) {
+    yield 'Hello';
+    if (prompt === 'wait') await once(signal, 'abort').catch(() => undefined);
+    return { usedTokens: Number(prompt) || 0 };
+  }
+  const open = () =>
+    serveExample(
+      exampleOf('docs/recipes/ai-gateway.md', 'Reserve tokens before, give the rest back after'),
+      { yours: { authenticate, ask: model } },
+    );
+  const chat = (prompt: string, max_tokens: number, user = 'ada') =>
+    json({ prompt, max_tokens }, { 'x-user': user });
+
+  it('charges what was used, and reserves the most before', async () => {
+    stopClock();
+    const { ask, statuses } = await open();
+    const first = await ask('/chat', chat('5000', 8_000));
+    expect([first.status, await first.text()]).toEqual([200, 'Hello']);
+    expect(await statuses(17, '/chat', chat('5000', 8_000))).toEqual(repeat(17, 200));
+    const [small, refused] = [
+      await ask('/chat', chat('10', 5)),
+      await ask('/chat', chat('1', 10_000)),
+    ];
+    expect(small.status).toBe(200);
+    expect(refused.status).toBe(200); // at most 8,000 are reserved, whatever it asks for
+    const last = await ask('/chat', chat('x'.repeat(2_000), 8_000));
+    expect(last.status).toBe(429);
+    expect(await last.json()).toEqual({ error: 'tokens', reserved: 10_000, remaining: 9_992 });
+    expect(last.headers.get('retry-after')).toBe('1');
+  });
+
+  it('takes no reservation that a client makes smaller than it is', async () => {
+    stopClock();
+    const { ask } = await open();
+    for (const max_tokens of [-1e9, 0.5, '1e999', null, 'x'.repeat(5)]) {
+      const answer = await ask('/chat', json({ prompt: '1', max_tokens }, { 'x-user': 'eve' }));
+      expect(answer.status).toBe(200);
+    }
+    const last = await ask('/chat', chat('x'.repeat(99_999), 1, 'eve'));
+    expect(await last.json()).toMatchObject({ reserved: 100_000 });
+    expect(last.status).toBe(429);
+  });
+
+  it('lets three streams run, and one more when one has ended', async () => {
+    const { ask, port } = await open();
+    const { body, ...init } = chat('wait', 10);
+    const streams = Array.from({ length: 3 }, () => {
+      const { method, headers } = init as { method: string; headers: http.OutgoingHttpHeaders };
+      const request = http.request({ port, path: '/chat', method, headers, agent: false });
+      request.on('error', () => undefined);
+      request.end(body);
+      return request;
+    });
+    await Promise.all(streams.map((stream) => once(stream, 'response')));
+    expect((await ask('/chat', chat('1', 10))).status).toBe(429);
+    streams[0]?.destroy();
+    await expect.poll(async () => (await ask('/chat', chat('1', 10))).status).toBe(200);
+    for (const stream of streams) stream.destroy();
+  });
+});

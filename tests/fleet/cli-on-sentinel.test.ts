@@ -1,0 +1,65 @@
+/** The command line through Redis Sentinel, before and after a failover. */
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { redisProgram } from 'spillway-testkit/redis';
+import { describe, expect, it } from 'vitest';
+import { startSentinels } from './redis-groups.js';
+
+const COMMAND = join(import.meta.dirname, '../../packages/cli/dist/main.js');
+const because = ['--anyway', '--because', 'a test', '--by', 'ada'];
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function spillway(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const own = { ...process.env, ...env };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [COMMAND, ...args], { env: own }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+    });
+  });
+}
+
+describe.skipIf(redisProgram === null)('spillway through sentinels', () => {
+  it('finds the master, and after a failover the new one', { timeout: 60_000 }, async () => {
+    const { entries, killMaster, replaced } = await startSentinels();
+    const [first, second, third] = entries.map(({ port }) => port);
+    const all = `redis://127.0.0.1:${first},127.0.0.1:${second},127.0.0.1:${third}`;
+    const at = ['--redis', all, '--sentinel-master', 'main'];
+    expect(await spillway(['set', 'api', 'off', ...at, ...because])).toMatchObject({
+      code: 0,
+      err: '',
+    });
+    expect(await spillway(['reset', 'api', 'ada', '--anyway', ...at])).toMatchObject({ code: 0 });
+    await killMaster();
+    await replaced();
+    expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
+    const after = await spillway(['block', 'api', 'eve', ...because], {
+      REDIS_URL: `redis://127.0.0.1:${third}`,
+      SPILLWAY_SENTINEL_MASTER: 'main',
+    });
+    expect(after).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/key eve +block/) });
+
+    // One sentinel that is gone does not matter: the next is asked.
+    const oneGone = ['--redis', `redis://127.0.0.1:1,127.0.0.1:${second}`, ...at.slice(2)];
+    expect((await spillway(['status', ...oneGone])).out).toMatch(/api +mode +off/);
+
+    const unknown = await spillway(['status', ...at.slice(0, 2), '--sentinel-master', 'nobody']);
+    expect(unknown.code).toBe(1);
+    expect(unknown.err).toContain(`the sentinels at 127.0.0.1:${first}, `);
+    expect(unknown.err).toContain('call nobody');
+    const gone = await spillway([
+      'status',
+      '--json',
+      '--redis',
+      'redis://127.0.0.1:1',
+      ...at.slice(2),
+    ]);
+    expect(gone.code).toBe(1);
+    expect(JSON.parse(gone.err).error.message).toContain('the sentinels at 127.0.0.1:1 call main');
+  });
+});

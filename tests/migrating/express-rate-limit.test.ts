@@ -1,0 +1,8 @@
+/** express-rate-limit and Spillway behind its options: what is the same, and what is not. */
+
+import { behaves } from './behaves.js';
+import { expressRateLimit } from './express-rate-limit/suite.js';
+import { virtualTime } from './world.js';
+
+virtualTime();
+behaves(expressRateLimit);

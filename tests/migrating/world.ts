@@ -1,0 +1,96 @@
+/** What all suites need: a time that moves only when told, while HTTP goes on, and requests that show what counts. */
+
+import type http from 'node:http';
+import { systemClock } from '@spillway/core/store';
+import type { Service } from 'spillway-testkit/http';
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
+
+const HOUR = 3_600_000;
+
+/**
+ * For the tests of a file: clocks and timers, those of Spillway too, that stand still. Each test begins with an hour.
+ * Some packages read the clock when they are loaded, so a file must not load them earlier.
+ */
+export function virtualTime(): void {
+  beforeAll(() => {
+    vi.useFakeTimers({
+      toFake: [
+        'Date',
+        'performance',
+        'hrtime',
+        'setTimeout',
+        'clearTimeout',
+        'setInterval',
+        'clearInterval',
+      ],
+      now: Date.UTC(2026, 0, 1),
+    });
+    Object.defineProperty(systemClock, 'nowUs', {
+      value: () => Date.now() * 1_000,
+      configurable: true,
+    });
+  });
+  beforeEach(async () => {
+    vi.spyOn(console, 'error').mockReturnValue();
+    vi.spyOn(console, 'warn').mockReturnValue();
+    await passes(HOUR - (Date.now() % HOUR));
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.clearAllTimers(); // what a package left behind would run in the next test
+  });
+  afterAll(() => {
+    Reflect.deleteProperty(systemClock, 'nowUs');
+    vi.useRealTimers();
+  });
+}
+
+/** So much time passes. */
+export async function passes(ms: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+/** A request as the trials tell it: from an address, of a method, with fields. */
+export interface Sent {
+  readonly path?: string;
+  readonly method?: string;
+  /** The address that the proxy in front has seen. Default 203.0.113.1. */
+  readonly from?: string;
+  readonly fields?: http.OutgoingHttpHeaders;
+}
+
+export async function ask(service: Service, sent: Sent = {}) {
+  const { path = '/', method = 'GET', from = '203.0.113.1', fields } = sent;
+  return service.get(path, { method, headers: { 'x-forwarded-for': from, ...fields } });
+}
+
+/** The statuses of requests, one after another. */
+export async function statuses(
+  service: Service,
+  requests: number | readonly Sent[],
+): Promise<number[]> {
+  const all = typeof requests === 'number' ? Array<Sent>(requests).fill({}) : requests;
+  const seen: number[] = [];
+  for (const sent of all) seen.push((await ask(service, sent)).status);
+  return seen;
+}
+
+/**
+ * When each of these that are asked for at once may start, in milliseconds; `refused` if it may not. Some packages go
+ * through several timers for one start, so the last digit does not count.
+ */
+export async function startsOf(
+  all: readonly (() => PromiseLike<unknown>)[],
+): Promise<(number | 'refused')[]> {
+  const began = Date.now();
+  const started = Promise.all(
+    all.map((start) =>
+      start().then(
+        () => Math.floor((Date.now() - began) / 10) * 10,
+        () => 'refused' as const,
+      ),
+    ),
+  );
+  await passes(30_000);
+  return started;
+}
