@@ -19,8 +19,8 @@ import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
   /**
-   * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys has as much again for every further 512.
-   * Default `'50ms'`.
+   * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys has as much again for every further
+   * 512. Default `'50ms'`.
    */
   readonly storeTimeout?: Duration | undefined;
   /**
