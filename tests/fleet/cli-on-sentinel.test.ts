@@ -1,9 +1,9 @@
 /** The command line through Redis Sentinel, before and after a failover. */
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { redisProgram } from 'spillway-testkit/redis';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startSentinels } from './redis-groups.js';
 
 const COMMAND = join(import.meta.dirname, '../../packages/cli/dist/main.js');
@@ -35,6 +35,17 @@ describe.skipIf(redisProgram === null)('spillway through sentinels', () => {
       err: '',
     });
     expect(await spillway(['reset', 'api', 'ada', '--anyway', ...at])).toMatchObject({ code: 0 });
+    const watch = spawn(process.execPath, [COMMAND, 'watch', '--json', ...at]);
+    onTestFinished(() => void watch.kill('SIGKILL'));
+    let seen = '';
+    let told = '';
+    watch.stdout.on('data', (text) => {
+      seen += text;
+    });
+    watch.stderr.on('data', (text) => {
+      told += text;
+    });
+    await vi.waitFor(() => expect(told).toContain('Watching'), { timeout: 10_000 });
     await killMaster();
     await replaced();
     expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
@@ -43,6 +54,7 @@ describe.skipIf(redisProgram === null)('spillway through sentinels', () => {
       SPILLWAY_SENTINEL_MASTER: 'main',
     });
     expect(after).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/key eve +block/) });
+    await vi.waitFor(() => expect(seen).toContain('"eve"'), { timeout: 10_000 });
 
     // One sentinel that is gone does not matter: the next is asked.
     const oneGone = ['--redis', `redis://127.0.0.1:1,127.0.0.1:${second}`, ...at.slice(2)];

@@ -9,13 +9,13 @@ import { type Followed, followedBy } from './in-force.js';
 const WAIT_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 
-/** The processes that note themselves; undefined if Redis answers but does not keep them. */
+/** The processes that note themselves; undefined if they cannot be read. */
 export async function followersOf(control: RedisControl): Promise<readonly Follower[] | undefined> {
   try {
     return await control.followers();
   } catch (error) {
     // It only tells more. What was to be done is done, or shown, without it.
-    if (isSpillwayError(error) && error.code === 'SPW_STORE_ERROR') return undefined;
+    if (isSpillwayError(error)) return undefined;
     throw error;
   }
 }
@@ -37,7 +37,7 @@ export async function untilFollowed(
 }
 
 export function followedLine(followed: Followed | undefined, isAnnounced: boolean | null): string {
-  if (!followed) return 'Redis does not keep which processes follow: nobody can tell.';
+  if (!followed) return 'Redis did not tell which processes follow.';
   const { following, of } = followed;
   if (of === 0) {
     return isAnnounced

@@ -22,8 +22,9 @@ export function status(
   }
   return connected(options, async ({ control, prefix }) => {
     const known = await announced(control);
+    // What is set for every limiter may be what counts for this one.
     const ofIt = (one: { readonly limiter: string }): boolean =>
-      limiter === undefined || one.limiter === limiter;
+      limiter === undefined || one.limiter === limiter || one.limiter === EVERY;
     const standing = await control.list();
     const overrides = standing.filter(ofIt);
     const all = (await control.history()).filter(ofIt);
@@ -42,7 +43,7 @@ export function status(
     for (const name of unannounced ?? []) print(unknownLine(name, namesNear(name, known ?? [])));
     if (limiters && limiters.length > 0) {
       print(`\nLimiters:\n${limitersTable(limiters, standing, followers)}`);
-    } else if (known && limiter !== undefined && overrides.length === 0) {
+    } else if (known && limiter !== undefined && !unannounced?.includes(limiter)) {
       print(unknownLine(limiter, namesNear(limiter, known)));
     }
     if (changes.length > 0) print(`\nLatest changes:\n${changesTable(changes)}`);

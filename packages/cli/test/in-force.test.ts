@@ -86,6 +86,12 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(out).toMatch(
       /^other +shadow \(by \*\), for 10% of keys \(by \*\) +50 per 1m \(token-bucket\), declared 100 per 1m \(by \*\)/m,
     );
+    // Whoever asks for one limiter sees what is set for all, for it may be what counts.
+    const one = await spillway(['status', 'other']);
+    expect(one.out).toMatch(/^\* +mode +shadow/m);
+    expect(one.out).not.toMatch(/^api /m);
+    const nobody = await spillway(['status', 'nope']);
+    expect(nobody.out).toContain('No process has announced a limiter "nope".');
     const { limiters } = await json<{ limiters: unknown[] }>('status');
     expect(limiters).toMatchObject([
       {

@@ -190,6 +190,22 @@ describe('a feature', () => {
     expect(shaper('acme').periodMs).toBe(60_000);
   });
 
+  it('follows the control of the module: its limiters have live numbers, modes and keys', async () => {
+    const control = memoryControl();
+    const one = { limits: { one: { limit: 1, window: '1h' } } } as const;
+    const { limiter } = await made({ limiters: { logins: LOGINS, several: one } }, { control });
+    const note = { by: 'ada', because: 'a test', for: '1h' } as const;
+    control.limitKey('logins', 'acme', { limit: 40 }, note);
+    control.block('logins', 'eve', note);
+    control.set('one', { mode: 'off' }, note);
+    const logins = limiter('logins');
+    expect((await logins.peek('acme')).policy?.limit).toBe(40);
+    expect(await logins.consume('eve')).toMatchObject({ allowed: false, reason: 'blocked' });
+    const several = limiter('several') as unknown as Limiters<'one', Store>;
+    const twice = [await several.consume({ one: 'a' }), await several.consume({ one: 'a' })];
+    expect(twice.map(({ allowed }) => allowed)).toEqual([true, true]);
+  });
+
   it('does without its store what it says itself, else what the module says', async () => {
     const { limiter } = await made(
       {
