@@ -325,24 +325,24 @@ export const THROWN = [
   {
     title: 'spillway(a limiter, another one)',
     make: ({ guard: make }) => make(rateLimit(limit), rateLimit({ ...limit, name: 'b' })),
-    says: 'options must be an object such as { store }, and limiters one list, got [object Object] (SPW_OPTION_INVALID)',
+    says: 'options must be as in app.use(spillway([a, b], { store })), got [object Object] (SPW_OPTION_INVALID)',
   },
   {
     title: 'spillway(a limiter, a store)',
     make: ({ guard: make }) => make(rateLimit({ ...limit, name: 'api' }), memoryStore()),
-    says: 'options must be an object such as { store }, and limiters one list, got [object Object] (SPW_OPTION_INVALID)',
+    says: 'options must be as in app.use(spillway([a, b], { store })), got [object Object] (SPW_OPTION_INVALID)',
     except: ['Fastify', 'NestJS'], // there it would stand among the options
   },
   {
     title: 'app.use(spillway), as frameworks with next call it',
     make: ({ guard: make }) => make({ headers: {} }, none),
-    says: /^a guard must be made before it is mounted, as in app.use\(spillway\(limiters\)\), got .*\(SPW_OPTION_INVALID\)$/,
+    says: /^options must be as in app.use\(spillway\(\[a, b\], \{ store \}\)\), got .*\(SPW_OPTION_INVALID\)$/,
     except: ['Fastify', 'NestJS'], // there options may come from a function
   },
   {
     title: 'app.use(spillway), as it is called with a response',
     make: ({ guard: make }) => make({ headers: {} }, { req: { headers: {} } }),
-    says: 'a guard must be made before it is mounted, as in app.use(spillway(limiters)), got [object Object] (SPW_OPTION_INVALID)',
+    says: 'options must be as in app.use(spillway([a, b], { store })), got [object Object] (SPW_OPTION_INVALID)',
     except: ['Fastify', 'NestJS'],
   },
   {

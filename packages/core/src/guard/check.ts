@@ -79,7 +79,11 @@ export function checkKeepers<Raw>(limiters: readonly Limiter<Raw>[], store: Stor
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
-  checkGiven(options);
+  // A second limiter, a store, or what a framework gives to a handler: a function, or a response.
+  if (['kind', 'apply', 'req'].some((name) => name in Object(options))) {
+    throw mustBe('options', 'as in app.use(spillway([a, b], { store }))', options);
+  }
+  checkObject('options', options);
   checkNames('the guard', options, { ...GUARD_OPTIONS, ...own });
   checkClientOptions(options);
   const { preflights, headers, observers } = options;
@@ -89,21 +93,6 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
   checkList('observers', observers, 'observers');
   for (const observer of observers ?? []) checkObserver(observer);
   for (const name of ['skip', 'onDecision', 'onFault'] as const) checkCallback(name, options[name]);
-}
-
-/** What a framework gives to a handler: nobody has called the function that makes it. Or a second limiter, or a store. */
-function checkGiven(options: object): void {
-  if (typeof options === 'function' || (isPlainObject(options) && 'req' in options)) {
-    throw mustBe(
-      'a guard',
-      'made before it is mounted, as in app.use(spillway(limiters))',
-      options,
-    );
-  }
-  checkObject('options', options);
-  if ('kind' in options || 'apply' in options) {
-    throw mustBe('options', 'an object such as { store }, and limiters one list', options);
-  }
 }
 
 /** An observer that watches nothing is most often something else. */
