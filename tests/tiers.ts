@@ -34,6 +34,7 @@ const SLOW = [
   'tests/packaging/',
   'tests/readme/charge-once.test.ts',
   'tests/readme/readme.test.ts',
+  'tests/site/site.test.ts',
 ] as const;
 
 /** What needs a Redis, the server of a framework, or more than a second. */
