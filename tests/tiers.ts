@@ -33,6 +33,7 @@ const SLOW = [
   'tests/metrics/ops.test.ts',
   'tests/packaging/',
   'tests/readme/charge-once.test.ts',
+  'tests/readme/fenced-charges.test.ts',
   'tests/readme/readme.test.ts',
   'tests/site/site.test.ts',
 ] as const;

@@ -93,7 +93,7 @@ function app(name: string, file = 'server.js'): string {
 }
 
 /** A runtime's program, in the package for this platform that npm installed beside its main one. */
-function program(main: string, scope: string, file: string): string {
+export function program(main: string, scope: string, file: string): string {
   const modules = join(realpathSync(join(ROOT, 'tests', 'node_modules', main)), '..');
   const [platform] = readdirSync(join(modules, scope));
   if (platform === undefined) throw new Error(`${main} has no program for this platform`);

@@ -1,14 +1,12 @@
 /** The quick starts outside of this process: with `require`, on Bun, on Deno, and in Cloudflare's runtime. */
 
-import { readdirSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
 import { transform } from 'esbuild';
 import { Miniflare } from 'miniflare';
-import { ROOT } from 'spillway-testkit';
 import { checkBuilt, launch } from 'spillway-testkit/processes';
 import { freePort } from 'spillway-testkit/redis-process';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { program } from '../adapters/demos.js';
 import { exampleOf, repeat, type Service, serviceAt, workshop } from './pages.js';
 
 const write = workshop(import.meta.dirname);
@@ -34,6 +32,15 @@ async function launchExample(
   await expect.poll(answers, { timeout: 10_000 }).toBe(true);
   return service;
 }
+
+describe('as server.mjs', () => {
+  it.each(['express', 'koa', 'fastify', 'node'])('docs/start/%s.md is a server', async (name) => {
+    checkBuilt(name === 'node' ? 'core' : name);
+    const code = exampleOf(`docs/start/${name}.md`, 'A complete server');
+    const { statuses } = await launchExample(`${name}.mjs`, code, (file) => [NODE, file]);
+    expect(await statuses(6, '/reports', POST)).toEqual([...repeat(5, 202), 429]);
+  });
+});
 
 describe('with require', () => {
   it.each([
@@ -105,11 +112,3 @@ it.each([
   expect(seen.filter((status) => status === 429).length).toBeGreaterThan(0);
   expect(seen.slice(0, 5)).toEqual(repeat(5, path === '/' ? 200 : 202));
 });
-
-/** A runtime's program, in the package for this platform that npm installed beside its main one. */
-function program(main: string, scope: string, file: string): string {
-  const modules = join(realpathSync(join(ROOT, 'tests', 'node_modules', main)), '..');
-  const [platform] = readdirSync(join(modules, scope));
-  if (platform === undefined) throw new Error(`${main} has no program for this platform`);
-  return join(modules, scope, platform, file);
-}

@@ -30,6 +30,9 @@ interface DropOptions extends ClaimOptions {
 }
 
 const FREE = 'Nothing was dropped: the key is free.';
+const CHANGED = 'nothing was dropped: meanwhile the key was used, or has ended. Look at it again';
+/** The longest key that a change can name. */
+const LONGEST = 1_024;
 const DROPPED = 'Done: the key is free, and its answer is gone. The next request with it runs.';
 
 /** Prints what is kept of an idempotency key: of the body only its size, unless it is asked for. */
@@ -45,15 +48,16 @@ export function showClaim(options: ShowOptions): Promise<void> {
 
 /** Makes an idempotency key free, and notes in the history who did. */
 export function dropClaim(options: DropOptions): Promise<void> {
-  const { limiter, scope } = options;
+  const { limiter, scope, key } = options;
   const note = { by: authorOf(options.by), because: options.because };
   return connected({ ...options, isChange: true }, async ({ control, store }) => {
     await limitersNamed(control, limiter, options);
     const seen = await readIdempotencyKey(store, options);
     refuseRunning(seen, options);
     if (seen.state !== 'free') {
-      await control.forget(limiter, keyFrom(scope, {}), note); // first: nothing is dropped that the history does not tell
-      await dropIdempotencyKey(store, options);
+      const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
+      await control.forget(limiter, named, note); // first: nothing is dropped that the history does not tell
+      if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }
     const { state } = seen;
     if (options.json) print(JSON.stringify({ dropped: state === 'free' ? null : { state } }));

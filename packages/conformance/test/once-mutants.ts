@@ -60,6 +60,7 @@ function watches(
           head: (...args) => watcher.head(...args),
           chunk: (bytes) => watcher.chunk(bytes),
           end: () => watcher.end(),
+          unsent: () => watcher.unsent(),
           fail: () => watcher.fail(),
           ...change(watcher, res),
         }),

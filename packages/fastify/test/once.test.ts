@@ -19,13 +19,17 @@ const world: OnceWorld = {
     // Fastify reads a body between these two.
     app.register(spillway, { limiters, hook: parses ? 'preHandler' : 'onRequest' });
     if (compression === 'behind') await app.register(compress, { threshold: 0 });
-    app.post('/*', async (request, reply) => {
-      const path = request.url;
-      const read = async () => request.body;
-      const answer = await handle({ path, claim: claimOf(request), read });
-      const { status = 200, headers = {}, body, json } = answer;
-      reply.code(status).headers(headers);
-      return reply.send(json ?? (body instanceof Uint8Array ? Buffer.from(body) : body));
+    app.route({
+      method: ['POST', 'HEAD'],
+      url: '/*',
+      handler: async (request, reply) => {
+        const path = request.url;
+        const read = async () => request.body;
+        const answer = await handle({ path, claim: claimOf(request), read });
+        const { status = 200, headers = {}, body, json } = answer;
+        reply.code(status).headers(headers);
+        return reply.send(json ?? (body instanceof Uint8Array ? Buffer.from(body) : body));
+      },
     });
     return askAt((await serve(app)).port);
   },

@@ -33,7 +33,7 @@ function bytesOf({ method, status, body }: Context): Uint8Array | undefined {
   if (status === 204) return new Uint8Array();
   if (body === null || body === undefined) return undefined; // middleware in front may have one
   if (typeof body === 'string') return Buffer.from(body);
-  if (body instanceof Uint8Array) return body;
+  if (Buffer.isBuffer(body)) return body; // of other views Koa makes JSON
   return isJson(body) ? Buffer.from(JSON.stringify(body)) : undefined;
 }
 

@@ -27,8 +27,10 @@ export class KoaExchange extends NodeExchange {
 
   override repeat(answer: KeptAnswer): void {
     super.repeat(answer);
-    // Koa guesses a type for a body that has none.
-    if (!answer.fields.some(([name]) => name === 'Content-Type')) this.ctx.remove('Content-Type');
+    // With a body Koa guesses a type, and some of its versions set that of JSON in place of any other.
+    const type = answer.fields.find(([name]) => name === 'Content-Type')?.[1];
+    if (type === undefined) this.ctx.remove('Content-Type');
+    else if (!isBodiless(answer.status)) this.setField('Content-Type', type);
   }
 
   protected override parsedBody(): unknown {
@@ -49,7 +51,31 @@ export class KoaExchange extends NodeExchange {
   protected override endWith(body: Uint8Array): void {
     const { ctx } = this;
     if (ctx.headerSent || ctx.respond === false) super.endWith(body);
-    else ctx.body = isBodiless(ctx.status) ? null : Buffer.from(body);
+    else ctx.body = isBodiless(ctx.status) ? null : asHandlersGive(Buffer.from(body), ctx.type);
+  }
+}
+
+/**
+ * The body as handlers give it: middleware in front of the guard may wrap what is JSON, or change a text. Bytes that
+ * are not exactly what Koa would make of it again stay bytes.
+ */
+function asHandlersGive(bytes: Buffer, type: string): unknown {
+  const text = bytes.toString();
+  if (JSON_TYPE.test(type)) {
+    const value = parsed(text);
+    if (typeof value === 'object' && value !== null && JSON.stringify(value) === text) return value;
+  }
+  const isText = JSON_TYPE.test(type) || type.startsWith('text/');
+  return isText && Buffer.from(text).equals(bytes) ? text : bytes;
+}
+
+const JSON_TYPE = /^application\/([\w.-]+\+)?json$/;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -119,6 +119,34 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     }
   });
 
+  it.each<[string, unknown, string?]>([
+    ['JSON', { a: 1, 7: 'seven', text: 'é' }],
+    ['JSON of another type', { a: 1 }, 'application/problem+json'],
+    ['a text', 'hello é'],
+    ['a text that is no JSON, called JSON', '{"b":1,  "a":2}', 'application/json'],
+    ['bytes', Buffer.from([0, 255])],
+    ['bytes that are no text, called so', Buffer.from([0, 255]), 'text/plain'],
+    ['a view of bytes, of which Koa makes JSON', new Uint8Array([1, 2])],
+  ])('gives middleware in front of the guard %s as the handler gave it', async (_, body, type) => {
+    const app = new Koa();
+    app.use(async (ctx, next) => {
+      await next();
+      if (typeof ctx.body === 'string') ctx.body = ctx.body.toUpperCase();
+      else if (!Buffer.isBuffer(ctx.body)) ctx.body = { data: ctx.body };
+    });
+    app.use(spillway(idempotency({ scope: () => 'ada' })));
+    app.use((ctx) => {
+      ctx.body = body;
+      if (type) ctx.type = type;
+    });
+    const { ask } = askAt((await serve(app)).port);
+    const first = await ask();
+    const again = await ask();
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    expect(String(again.bytes)).toBe(String(first.bytes));
+    expect(again.headers['content-type']).toBe(first.headers['content-type']);
+  });
+
   it('asks no own answer to a refusal about a repeat, and shows the repeat to middleware in front', async () => {
     const app = new Koa();
     const seen: unknown[] = [];

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import fastifyCompress from '@fastify/compress';
-import { Controller, HttpException, Post, Req, Res, StreamableFile } from '@nestjs/common';
+import { All, Controller, HttpException, Post, Req, Res, StreamableFile } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
@@ -79,7 +79,7 @@ function controllerOf(handle: OnceApp['handle']): new () => object {
   }
   Controller()(Charges);
   const descriptor = Object.getOwnPropertyDescriptor(Charges.prototype, 'charge');
-  Post(['charges', 'refunds'])(Charges.prototype, 'charge', descriptor as PropertyDescriptor);
+  All(['charges', 'refunds'])(Charges.prototype, 'charge', descriptor as PropertyDescriptor);
   Req()(Charges.prototype, 'charge', 0);
   Res({ passthrough: true })(Charges.prototype, 'charge', 1);
   return Charges;

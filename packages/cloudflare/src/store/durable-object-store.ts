@@ -130,13 +130,9 @@ export class ObjectStore implements DurableObjectStore {
     if (steps.length > MAX_STEPS) throw tooLarge();
     const group = uniqueGroup(steps);
     const parts = partsOf(group.steps, ({ key }) => this.nameOf(key));
-    const [first] = parts;
-    const answers =
-      parts.length === 1 && first
-        ? await this.decide(first.steps, first.name, deadlineUs)
-        : await askParts(parts, (own, name, always) =>
-            this.decide(own, name, always ? Infinity : deadlineUs),
-          );
+    const answers = await askParts(parts, (own, name, always) =>
+      this.decide(own, name, always ? Infinity : deadlineUs),
+    );
     return spread(group, answers);
   }
 

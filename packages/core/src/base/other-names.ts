@@ -11,7 +11,7 @@
  */
 const OTHERS: Readonly<Record<string, string>> = {
   limit: 'max points tokens',
-  window: 'windowMs duration ttl timeWindow interval period',
+  'window keep': 'windowMs duration ttl timeWindow interval period',
   key: 'keyGenerator getTracker generateKey id',
   name: 'identifier keyPrefix nameSpace',
   cost: 'weight',

@@ -35,6 +35,8 @@ export interface AnswerWatcher {
    * settles. It never rejects.
    */
   end(): Promise<void> | undefined;
+  /** After `end`: the answer could not be sent, and another one may come. */
+  unsent(): void;
   /** The handler has failed, or what was left of its answer was given up: no end will come. */
   fail(): void;
 }

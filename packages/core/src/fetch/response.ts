@@ -52,7 +52,8 @@ export function keptResponse(answer: KeptAnswer, method: string): HostResponse {
   const isBodiless = status === 204 || status === 205 || status === 304;
   const headers: Record<string, string> = {};
   for (const [name, value] of answer.fields) headers[name] = value;
-  if (!isBodiless) headers['Content-Length'] = String(answer.body.length);
+  // Where there is a body the runtime tells its length: middleware in front of the guard may change it.
+  if (!isBodiless && method === 'HEAD') headers['Content-Length'] = String(answer.body.length);
   // None at all where it is empty: of an empty one, servers would guess a type.
   const isSent = !isBodiless && method !== 'HEAD' && answer.body.length > 0;
   const body = isSent ? answer.body : null;

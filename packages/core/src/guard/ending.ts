@@ -122,17 +122,22 @@ export class Ending<Raw> {
     if (outcome.refused) return [this.permits.release(step)];
     const ended = (lasts: readonly Step[]): readonly Step[] =>
       lasts.map((last) => this.permits.release(step, last));
-    const { limiter } = turn;
-    // Not as a callback, which has little time: to write the answer may take longer.
-    let back: StepsBack;
-    try {
-      back = limiter.finish?.(turn, outcome, this.context);
-    } catch (error) {
-      this.context.fault({ limiter: limiter.name, source: 'finish', error });
-    }
+    const { limiter, request } = turn;
+    const { context } = this;
     const listed = (own: Awaited<StepsBack>) =>
-      ended(stepsFrom({ ...turn, limiter: limiter.name, context: this.context }, own));
-    return isThenable(back) ? back.then(listed) : listed(back);
+      ended(stepsFrom({ limiter: limiter.name, request, context }, own));
+    const fail = (error: unknown): readonly Step[] => {
+      context.fault({ limiter: limiter.name, source: 'finish', error });
+      this.permits.abandon(step); // or it would be held as long as this process lives
+      return [];
+    };
+    try {
+      // Not as a callback, which has little time: to write the answer may take longer.
+      const back = limiter.finish?.(turn, outcome, context);
+      return isThenable(back) ? back.then(listed).catch(fail) : listed(back);
+    } catch (error) {
+      return fail(error);
+    }
   }
 
   /** What ends together goes in one call; but a claim that takes long holds up nothing else. */

@@ -9,12 +9,24 @@ type Method = (...args: unknown[]) => unknown;
 export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;
+  readonly req?: { readonly method?: string | undefined };
+  /** Of HTTP/2. */
+  readonly stream?: unknown;
   getHeader(name: string): unknown;
+  setHeader(name: string, value: number): unknown;
+  removeHeader(name: string): unknown;
+  destroy(): unknown;
   writeHead: Method;
   write: Method;
   end: Method;
-  destroy(error?: Error): unknown;
 }
+
+const LENGTH = 'Content-Length';
+
+const BODILESS = [204, 205, 304];
+
+/** Where one of these is set, the length is told already, or must not be. */
+const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
  * Shows the answer as it is written from now on. Middleware that was mounted before and changes what is written, as
@@ -24,6 +36,8 @@ export function watchAnswer(res: NodeAnswer, watcher: AnswerWatcher): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
+  /** While the answer is kept, before the response ends. */
+  let keeping: Promise<void> | undefined;
   const begin = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
     hasBegun = true;
@@ -34,16 +48,36 @@ export function watchAnswer(res: NodeAnswer, watcher: AnswerWatcher): void {
     try {
       return Reflect.apply(method, res, args);
     } catch (error) {
-      hasBegun = res.headersSent;
+      if (!res.headersSent) {
+        hasBegun = false;
+        if (hasEnded) watcher.unsent();
+        hasEnded = false;
+      }
       throw error;
     }
   };
+  /** Ends the response once its answer is kept. Until then it looks as if it had ended: nothing more can change it. */
+  const endLater = (kept: Promise<void>, args: unknown[]): void => {
+    sendHead(res, args);
+    Object.defineProperty(res, 'writableEnded', { value: true, configurable: true });
+    keeping = kept.then(() => {
+      keeping = undefined;
+      Reflect.deleteProperty(res, 'writableEnded');
+      tryOrDestroy(res, end, args);
+    });
+  };
+  const afterwards = (method: Method, args: unknown[]): void =>
+    void keeping?.then(() => tryOrDestroy(res, method, args));
   res.writeHead = (...args) => {
     if (!hasEnded)
       begin(args[0] as number, typeof args[1] === 'string' ? args[2] : (args[1] ?? args[2]));
     return attempt(writeHead, args);
   };
   res.write = (...args) => {
+    if (keeping) {
+      afterwards(write, args);
+      return false;
+    }
     if (hasEnded) return Reflect.apply(write, res, args);
     begin();
     const more = attempt(write, args);
@@ -51,15 +85,45 @@ export function watchAnswer(res: NodeAnswer, watcher: AnswerWatcher): void {
     return more;
   };
   res.end = (...args) => {
+    if (keeping) {
+      afterwards(end, args);
+      return res;
+    }
     if (hasEnded || !(isChunk(args[0]) || isLeftOut(args[0]))) return attempt(end, args);
     begin();
     hasEnded = true;
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     const kept = watcher.end();
     if (!kept) return attempt(end, args);
-    void kept.then(() => attempt(end, args)).catch((error: Error) => res.destroy(error));
+    endLater(kept, args);
     return res;
   };
+}
+
+/** Where nobody can be told of an error any more. */
+function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
+  try {
+    Reflect.apply(method, res, args);
+  } catch {
+    res.destroy();
+  }
+}
+
+/** Sends the head of a response that is about to end, with the length that Node would tell at the end. */
+function sendHead(res: NodeAnswer, [body, encoding]: unknown[]): void {
+  const { statusCode, stream, req } = res;
+  const isBodiless = BODILESS.includes(statusCode) || req?.method === 'HEAD';
+  // On HTTP/2 such a head is the end.
+  if (res.headersSent || (stream && isBodiless)) return;
+  const isMissing = FRAMING.every((name) => res.getHeader(name) === undefined);
+  const tellsLength = isMissing && (!isBodiless || (req?.method === 'HEAD' && isChunk(body)));
+  if (tellsLength) res.setHeader(LENGTH, isChunk(body) ? bytesOf(body, encoding).length : 0);
+  try {
+    res.writeHead(statusCode); // middleware behind the guard may have its own
+  } catch (error) {
+    if (tellsLength) res.removeHeader(LENGTH); // another answer has its own
+    throw error;
+  }
 }
 
 function isChunk(value: unknown): boolean {

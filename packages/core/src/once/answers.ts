@@ -8,6 +8,7 @@ const FIELDS = [
   'Content-Encoding',
   'Content-Disposition',
   'Content-Language',
+  'Content-Range',
   'Cache-Control',
   'Vary',
   'Location',
@@ -20,7 +21,7 @@ const NEVER =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
 /** A later try may be answered otherwise: nothing was done. */
-const PASSING = [101, 408, 425, 429, 503];
+export const FREE_ON: readonly number[] = [408, 425, 429, 503];
 
 /** Whether a name of a field can be kept. */
 export function isKeepable(name: unknown): name is string {
@@ -38,12 +39,4 @@ export function keptFields(
     if (value !== undefined) kept.push([name, value]);
   }
   return kept;
-}
-
-/**
- * Whether an answer with this status is final: what was asked for was done, or will never be. So is one that no record
- * can have, such as 0 for an error of the network.
- */
-export function isFinal(status: number): boolean {
-  return !PASSING.includes(status);
 }

@@ -41,7 +41,8 @@ export interface IdempotencyKeyState {
 /**
  * Looks at an idempotency key, and changes nothing.
  *
- * @throws SpillwayError `SPW_SCOPE_INVALID` if the scope can be none; what the store throws
+ * @throws SpillwayError `SPW_SCOPE_INVALID` if the scope can be none, `SPW_KEY_INVALID` if no request can have the key;
+ * what the store throws
  * @example
  * ```ts run
  * import { memoryStore } from '@spillway/core';
@@ -77,7 +78,8 @@ export async function readIdempotencyKey(
  * Makes an idempotency key free, whatever its state, and overwrites its kept answer. The next request with the key
  * runs. One that runs now does not end: its process takes the key back with its next renewal, if it is still free.
  *
- * @returns what there was
+ * @param seen what was read of the key before: then only that is dropped. A run that has begun since stays
+ * @returns what there was; undefined if it was no longer what had been `seen`, and nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`
  * @example
  * ```ts run
@@ -91,16 +93,32 @@ export async function readIdempotencyKey(
 export async function dropIdempotencyKey(
   store: Store,
   name: IdempotencyKeyName,
-): Promise<IdempotencyKeyState> {
-  const seen = await readIdempotencyKey(store, name);
+): Promise<IdempotencyKeyState>;
+export async function dropIdempotencyKey(
+  store: Store,
+  name: IdempotencyKeyName,
+  seen: Pick<IdempotencyKeyState, 'state' | 'owner'>,
+): Promise<IdempotencyKeyState | undefined>;
+export async function dropIdempotencyKey(
+  store: Store,
+  name: IdempotencyKeyName,
+  seen?: Pick<IdempotencyKeyState, 'state' | 'owner'>,
+): Promise<IdempotencyKeyState | undefined> {
+  const now = await readIdempotencyKey(store, name);
+  const { state, owner, size } = now;
+  if (seen && (state !== seen.state || owner !== seen.owner)) return undefined;
+  if (seen && state === 'running') {
+    const { allowed } = await ask(store, stepOn(name, 'put', owner)); // only as long as it runs
+    return allowed ? now : undefined;
+  }
   const step = stepOn(name, 'reset');
   // First the answer: once the claim is gone, nobody knows under which owner it is.
-  if (seen.size > 0) {
-    const value = { limiter: step.limiter, key: step.key, id: seen.owner };
+  if (size > 0) {
+    const value = { limiter: step.limiter, key: step.key, id: owner };
     await store.values?.set(value, new Uint8Array(0), 1_000);
   }
   await ask(store, step);
-  return seen;
+  return now;
 }
 
 async function ask(store: Store, step: Step): Promise<ClaimsAnswer> {
@@ -109,12 +127,22 @@ async function ask(store: Store, step: Step): Promise<ClaimsAnswer> {
   return answer as ClaimsAnswer;
 }
 
-function stepOn({ limiter, scope, key: id }: IdempotencyKeyName, op: Op): Step {
+function stepOn(
+  { limiter, scope, key: id }: IdempotencyKeyName,
+  op: Op,
+  owner: string = newOwner(),
+): Step {
   const key = asKey(scope);
   if (key === undefined) {
     throw new SpillwayError('SPW_SCOPE_INVALID', 'scope must be a text of 1 to 8,192 units');
   }
-  const claim = { id: keyIn(id) ?? id, owner: newOwner() };
+  if (!/^[ -~]{1,255}$/.test(id) && keyIn(id) === undefined) {
+    throw new SpillwayError(
+      'SPW_KEY_INVALID',
+      'key can be no idempotency key: it must be 1 to 255 printable ASCII characters',
+    );
+  }
+  const claim = { id: keyIn(id) ?? id, owner };
   const rule = makeClaimsRule(30_000_000, 86_400_000_000); // no look or reset depends on its numbers
   return { op, limiter, key, rule, cost: 1, binding: true, claim };
 }

@@ -15,7 +15,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { Field } from '../contract/field.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
-import { isKeepable } from './answers.js';
+import { FREE_ON, isKeepable } from './answers.js';
 
 /** What `keepIf` is told of an answer. */
 export interface FinalAnswer {
@@ -61,6 +61,12 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keepIf?:
     | ((answer: FinalAnswer, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
+  /**
+   * The statuses with which your app says that nothing was done: such an answer gives the key up, so that the request
+   * runs again. Default `[408, 425, 429, 503]`. Leave out those that a timeout in your app answers with while the
+   * handler goes on, or a repeat runs beside it; a guard's own refusals give the key up whatever stands here.
+   */
+  readonly freeOn?: readonly number[] | undefined;
   /** The most bytes of a body that is kept, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
   /** Names of further fields to keep. `Set-Cookie` and fields of one response only cannot be kept. */
@@ -96,6 +102,7 @@ export interface Settings<Raw> {
   readonly keepBody: boolean;
   readonly keepFirst: boolean;
   readonly keepIf: IdempotencyOptions<Raw>['keepIf'];
+  readonly freeOn: ReadonlySet<number>;
   readonly maxBody: number;
   readonly fields: readonly string[];
   readonly mismatchStatus: number;
@@ -115,6 +122,7 @@ const NAMES: NamesOf<IdempotencyOptions> = {
   keepBody: 1,
   keepFirst: 1,
   keepIf: 1,
+  freeOn: 1,
   maxBody: 1,
   fields: 1,
   fingerprint: 1,
@@ -156,6 +164,7 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
     keepBody: keepBody ?? true,
     keepFirst: keepFirst ?? false,
     keepIf: options.keepIf,
+    freeOn: freeOnOf(options),
     maxBody: integerBetween('maxBody', options.maxBody ?? 65_536, 0, 1_000_000),
     fields: fieldsOf(options),
     mismatchStatus: mismatchOf(options),
@@ -166,12 +175,19 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
 
 function methodsOf<Raw>({ methods = ['POST', 'PATCH'] }: IdempotencyOptions<Raw>): Set<string> {
   checkList('methods', methods, 'methods');
+  if (methods.length === 0) throw mustBe('methods', 'a list of at least one method', methods);
   for (const method of methods) {
     if (typeof method === 'string' && TOKEN.test(method) && method === method.toUpperCase())
       continue;
     throw mustBe('each of methods', 'a method in upper case', method);
   }
   return new Set(methods);
+}
+
+function freeOnOf<Raw>({ freeOn = FREE_ON }: IdempotencyOptions<Raw>): Set<number> {
+  checkList('freeOn', freeOn, 'statuses');
+  for (const status of freeOn) integerBetween('each of freeOn', status, 400, 599);
+  return new Set(freeOn);
 }
 
 function fieldsOf<Raw>({ fields = [] }: IdempotencyOptions<Raw>): readonly string[] {

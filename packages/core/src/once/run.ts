@@ -6,7 +6,7 @@ import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
-import { isFinal, keptFields } from './answers.js';
+import { keptFields } from './answers.js';
 import { Collected } from './collected.js';
 import { type PendingFingerprint, takeFingerprint } from './fingerprint.js';
 import { inTime } from './in-time.js';
@@ -63,7 +63,7 @@ export class Run<Raw> implements AnswerWatcher {
     this.over = new Promise((resolve) => {
       this.tellOver = resolve;
     });
-    this.cancel = afterIdly(settings.maxRunMs, () => this.expire());
+    this.cancel = this.expireLater();
     context.whenLost(this.step, () => this.controller.abort());
   }
 
@@ -107,6 +107,13 @@ export class Run<Raw> implements AnswerWatcher {
     this.sendSoon();
   }
 
+  unsent(): void {
+    this.cancel();
+    this.last = undefined;
+    this.isSent = false;
+    this.cancel = this.expireLater();
+  }
+
   /** The response is over: the steps that end the claim; none if its handler still runs, or they were sent. */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
@@ -120,6 +127,10 @@ export class Run<Raw> implements AnswerWatcher {
     this.isSent = true;
     const last = this.last as Step | Promise<Step>;
     return isThenable(last) ? last.then((step) => [step]) : [last];
+  }
+
+  private expireLater(): () => void {
+    return afterIdly(this.settings.maxRunMs, () => this.expire());
   }
 
   private expire(): void {
@@ -144,8 +155,9 @@ export class Run<Raw> implements AnswerWatcher {
 
   private async send(): Promise<void> {
     this.isSent = true;
-    const last = await (this.last as Step | Promise<Step>);
-    await this.context.end(this.step, last);
+    const { last } = this;
+    const step = await (last as Step | Promise<Step>);
+    if (this.last === last) await this.context.end(this.step, step); // else it was not sent
   }
 
   private conclude(record: AnswerRecord): void {
@@ -158,7 +170,9 @@ export class Run<Raw> implements AnswerWatcher {
   }
 
   private isToBeKept({ status, fields }: AnswerRecord): boolean {
-    if (this.exchange.isAnswered() || !isFinal(status)) return false;
+    // Of 101 there is nothing to keep: the connection goes on otherwise.
+    if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
+      return false;
     if (this.controller.signal.aborted && !this.isDetached) return false;
     // A parser found half a body, for instance: nothing was done.
     if (status >= 400 && status <= 499 && this.fingerprint?.isCut()) return false;
@@ -169,7 +183,9 @@ export class Run<Raw> implements AnswerWatcher {
     const { name, keepIf } = this.settings;
     try {
       const own: unknown = keepIf?.(answer, this.turn.request);
-      if (isThenable(own)) throw new Junk(`keepIf of limiter "${name}"`, own);
+      if (own !== undefined && typeof own !== 'boolean') {
+        throw new Junk(`keepIf of limiter "${name}"`, own);
+      }
       return own !== false;
     } catch (error) {
       this.context.fault({ limiter: name, source: 'keepIf', error });

@@ -84,17 +84,28 @@ describe('an answer', () => {
     expect(runs()).toBe(2);
   });
 
-  it('is kept where the app fails to say', async () => {
-    const { post, faults } = await serve(answering(400), {
-      options: {
-        keepIf: () => {
-          throw new Error('bug');
-        },
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('bug');
       },
-    });
+    ],
+    ['answers later', async () => false],
+    ['answers later, and rejects', () => Promise.reject(new Error('bug'))],
+    ['gives a text', () => 'no'],
+  ])('is kept where the app fails to say: it %s', async (_, keepIf) => {
+    const { post, faults } = await serve(answering(400), { options: { keepIf: keepIf as never } });
     await post('key-1');
     expect((await post('key-1')).isRepeat).toBe(true);
     expect(faults.map(({ source }) => source)).toEqual(['keepIf']);
+  });
+
+  it('is kept with a status that says that nothing was done, where the app means something else', async () => {
+    const { post, runs } = await serve(answering(503), { options: { freeOn: [425, 429] } });
+    await post('key-1');
+    expect(await post('key-1')).toMatchObject({ status: 503, isRepeat: true });
+    expect(runs()).toBe(1);
   });
 
   it('keeps the fields of its body and place, and those that the app adds', async () => {
@@ -103,6 +114,7 @@ describe('an answer', () => {
       'Set-Cookie': ['a=1'],
       Link: ['</a>; rel=next', '</b>; rel=prev'],
       ETag: '"7"',
+      'Content-Range': 'bytes 0-1/9',
       'X-Charge': '17',
       'X-Other': '1',
       'Retry-After': '9',
@@ -112,9 +124,10 @@ describe('an answer', () => {
     const { headers, isRepeat } = await post('key-1');
     expect(isRepeat).toBe(true);
     const of = (name: string) => headers.get(name);
-    expect(['link', 'etag', 'x-charge', 'content-type'].map(of)).toEqual([
+    expect(['link', 'etag', 'content-range', 'x-charge', 'content-type'].map(of)).toEqual([
       '</a>; rel=next, </b>; rel=prev',
       '"7"',
+      'bytes 0-1/9',
       '17',
       'text/plain',
     ]);

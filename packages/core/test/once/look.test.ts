@@ -1,6 +1,7 @@
 /** What operators see and drop of idempotency keys. */
 
 import { dropIdempotencyKey, readIdempotencyKey } from '@spillway/core/store';
+import { until } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { type Handler, serve } from './set-up.js';
 
@@ -65,6 +66,53 @@ describe('an idempotency key', () => {
     expect(await post('k')).toMatchObject({ isRepeat: false, status: 201 });
     expect(runs()).toBe(3);
   });
+
+  it.each([
+    ['another run has begun', 'running', 'running'],
+    ['its run has ended', 'running', 'done'],
+    ['another run was done', 'done', 'done'],
+  ] as const)('stays if it is not what was seen: %s', async (_, before, after) => {
+    const hold: (() => void)[] = [];
+    const { memory, post } = await serve(async (_req, res) => {
+      await new Promise<void>((resolve) => hold.push(resolve));
+      res.end('ok');
+    });
+    const isIn = (state: string) =>
+      until(async () => (await readIdempotencyKey(memory, name('k'))).state === state);
+    const answers = [post('k')];
+    await isIn('running');
+    if (before === 'done') {
+      hold[0]?.();
+      await isIn('done');
+    }
+    const seen = await readIdempotencyKey(memory, name('k'));
+    if (before === after) {
+      await dropIdempotencyKey(memory, name('k'));
+      answers.push(post('k'));
+      await isIn('running');
+    }
+    if (after === 'done') {
+      hold.at(-1)?.();
+      await isIn('done');
+    }
+    const there = await readIdempotencyKey(memory, name('k'));
+    expect(await dropIdempotencyKey(memory, name('k'), seen)).toBeUndefined();
+    expect(await readIdempotencyKey(memory, name('k'))).toEqual(there);
+    expect(await dropIdempotencyKey(memory, name('k'), there)).toMatchObject({ state: after });
+    expect((await readIdempotencyKey(memory, name('k'))).state).toBe('free');
+    for (const end of hold) end();
+    await Promise.all(answers);
+  });
+
+  it.each(['', 'é', 'a'.repeat(256), 'a\nb'])(
+    'is none that no request can have: %j',
+    async (key) => {
+      const { memory } = await serve();
+      const expected = { code: 'SPW_KEY_INVALID' };
+      await expect(readIdempotencyKey(memory, name(key))).rejects.toMatchObject(expected);
+      await expect(dropIdempotencyKey(memory, name(key))).rejects.toMatchObject(expected);
+    },
+  );
 
   it('needs a caller', async () => {
     const { memory } = await serve();

@@ -25,6 +25,10 @@ describe('options of idempotency', () => {
     [{ keepBody: 1 }, 'SPW_OPTION_INVALID'],
     [{ keepFirst: 1 }, 'SPW_OPTION_INVALID'],
     [{ keepIf: true }, 'SPW_OPTION_INVALID'],
+    [{ freeOn: 503 }, 'SPW_OPTION_INVALID'],
+    [{ freeOn: [200] }, 'SPW_OPTION_INVALID'],
+    [{ freeOn: ['503'] }, 'SPW_OPTION_INVALID'],
+    [{ methods: [] }, 'SPW_OPTION_INVALID'],
     [{ maxBody: 2_000_000 }, 'SPW_OPTION_INVALID'],
     [{ fields: ['Set-Cookie'] }, 'SPW_OPTION_INVALID'],
     [{ fields: ['RateLimit-Policy'] }, 'SPW_OPTION_INVALID'],
@@ -37,6 +41,11 @@ describe('options of idempotency', () => {
   ])('throw where they are wrong: %o', (options, expected) => {
     const all = { scope, ...options } as IdempotencyOptions;
     expect(() => idempotency(all)).toThrow(code(expected));
+  });
+
+  it('name what takes the place of a time to live', () => {
+    const options = { scope, ttl: '1h' } as IdempotencyOptions;
+    expect(() => idempotency(options)).toThrow('use "keep" instead');
   });
 
   it('keep their defaults where they are undefined', () => {

@@ -1,6 +1,6 @@
 /** Claims when something beside the handler goes wrong: what watches it, its callbacks, its client, its store. */
 
-import { type GuardOptions, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
+import { type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
 import { readIdempotencyKey } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
@@ -78,6 +78,38 @@ describe('the end of a claim', () => {
     await vi.advanceTimersByTimeAsync(61);
     expect(faults).toEqual([]);
     expect((await send()).text).toBe('done');
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('bug');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('bug'))],
+  ])('is left to its lease where a limiter of your own around it %s', async (_, finish) => {
+    const store = new OnceStore();
+    const inner = idempotency({ scope: () => 'ada' });
+    const faults: Fault[] = [];
+    const limiter = {
+      ...inner,
+      step: inner.step.bind(inner),
+      decide: inner.decide.bind(inner),
+      finish,
+    };
+    const gate = new Gate(limiter, {
+      store,
+      logger: false,
+      onFault: (fault) => faults.push(fault),
+    });
+    const call = new Call();
+    await enter(gate, call);
+    call.end('done');
+    await call.close();
+    expect(faults).toMatchObject([{ limiter: 'once', source: 'finish' }]);
+    await vi.advanceTimersByTimeAsync(1.1 * LEASE_MS);
+    expect(store.count('record')).toBe(0);
   });
 
   it('does not wait for a client that never reads the answer', async () => {
@@ -240,52 +272,5 @@ describe('keepIf that answers later', () => {
     expect((await send()).text).toBe('done');
     expect(faults).toMatchObject([{ limiter: 'once', source: 'keepIf' }]);
     expect(String(faults[0]?.error)).toMatch(/a promise: it must answer at once/);
-  });
-});
-
-describe('a request that meets its own claim in another guard', () => {
-  const scope = () => 'ada';
-
-  function twoGuards(options: Partial<IdempotencyOptions> = {}) {
-    const store = new OnceStore();
-    const own: GuardOptions = { store, logger: false };
-    const limit = rateLimit({ name: 'two', limit: 2, window: '1h', key: 'all' });
-    const outer = new Gate(idempotency({ scope, ...options }), own);
-    const inner = new Gate([idempotency({ scope, ...options }), limit], own);
-    const send = async () => {
-      const holder = {};
-      const calls = [new Call(), new Call()] as const;
-      const passages = [await enter(outer, calls[0], holder)];
-      if (passages[0] === 'pass') passages.push(await enter(inner, calls[1], holder));
-      return { calls, passages };
-    };
-    return { store, send };
-  }
-
-  it.each(['0s', '5s'] as const)(
-    'passes, and is charged by the limits there: it would wait for %s',
-    async (wait) => {
-      const { store, send } = twoGuards({ wait });
-      const { calls, passages } = await send();
-      expect(passages).toEqual(['pass', 'pass']);
-      calls[0].end('done');
-      await calls[1].close();
-      await calls[0].close();
-      const again = await send();
-      expect(again.passages).toEqual(['answered']);
-      expect(again.calls[0].text).toBe('done');
-      expect(store.count('done')).toBe(1);
-    },
-  );
-
-  it('is refused by the limits there, and leaves no claim behind', async () => {
-    const { send } = twoGuards({ keepIf: () => false });
-    for (const expected of ['pass', 'pass', 'refused', 'refused']) {
-      const { calls, passages } = await send();
-      expect(passages[1]).toBe(expected);
-      calls[0].end('done', passages[1] === 'pass' ? 200 : calls[1].refusal?.status);
-      await calls[1].close();
-      await calls[0].close();
-    }
   });
 });

@@ -29,11 +29,13 @@ export interface OnceApp {
   readonly compression?: 'before' | 'behind' | undefined;
   /** Whether a parser reads JSON before the guard. */
   readonly parses?: boolean | undefined;
-  /** Answers POST of every path. */
+  /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
 }
 
 export interface OnceAsk {
+  /** Default POST; HEAD has no body. */
+  readonly method?: 'POST' | 'HEAD';
   readonly path?: string;
   /** The idempotency key; null for none. Default `'key-1'`. */
   readonly key?: string | null;
@@ -72,7 +74,7 @@ export function askAt(port: number): OnceService {
   const open: OnceService['open'] = ({ path = '/charges', ...ask } = {}) => {
     const { method, headers, body } = requestOf(ask);
     const request = http.request({ port, host: '127.0.0.1', path, method, headers, agent: false });
-    return request.end(body);
+    return request.end(body ?? '');
   };
   const ask = async (what?: OnceAsk): Promise<OnceReply> => {
     const [response] = (await once(open(what), 'response')) as [http.IncomingMessage];
@@ -96,11 +98,12 @@ export function askFetch(fetch: (request: Request) => Response | Promise<Respons
   };
 }
 
-function requestOf({ key = 'key-1', body = '{"amount":1}', headers }: OnceAsk) {
+function requestOf({ method = 'POST', key = 'key-1', body = '{"amount":1}', headers }: OnceAsk) {
   const own = key === null ? {} : { 'idempotency-key': key };
+  if (method === 'HEAD') return { method, headers: { ...own, ...headers }, body: null };
   const length = String(Buffer.byteLength(body));
   return {
-    method: 'POST',
+    method,
     headers: { 'content-type': 'application/json', 'content-length': length, ...own, ...headers },
     body,
   };

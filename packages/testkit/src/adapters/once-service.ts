@@ -1,0 +1,49 @@
+/** A service for the sentences about idempotency keys, and what they look at in its replies. */
+
+import type { IdempotencyOptions, RequestOutcome, ResponseEnd } from '@spillway/core';
+import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './once-world.js';
+
+export interface Started extends OnceService {
+  /** How often the handler was called. */
+  runs(): number;
+  /** How the requests that passed have ended. */
+  readonly ends: readonly ResponseEnd[];
+}
+
+/** Serves a handler behind idempotency keys and a rate. */
+export async function start(
+  world: OnceWorld,
+  answer: (visit: Parameters<OnceApp['handle']>[0]) => OnceAnswer | Promise<OnceAnswer>,
+  options: Partial<IdempotencyOptions> = {},
+  app: Partial<OnceApp> = {},
+): Promise<Started> {
+  let runs = 0;
+  const ends: ResponseEnd[] = [];
+  const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
+    ends.push(end);
+    return false;
+  };
+  const limiters = [
+    world.idempotency({ scope: (request) => request.header('x-account') ?? 'ada', ...options }),
+    world.rateLimit({ name: 'api', limit: 100, window: '1h', key: 'all', refundIf }),
+  ];
+  const service = await world.serve({
+    limiters,
+    ...app,
+    handle: async (visit) => {
+      runs += 1;
+      return answer(visit);
+    },
+  });
+  return { ...service, runs: () => runs, ends };
+}
+
+export const isRepeat = ({ headers }: OnceReply): boolean =>
+  headers['idempotency-replayed'] === 'true';
+export const remaining = ({ headers }: OnceReply): string | undefined =>
+  /r=(\d+)/.exec(headers['ratelimit'] ?? '')?.[1];
+export const problem = ({ status, headers, bytes }: OnceReply): unknown[] => [
+  status,
+  headers['content-type'],
+  JSON.parse(String(bytes)).status,
+];
