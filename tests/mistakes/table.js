@@ -323,6 +323,29 @@ export const THROWN = [
         : /^the guard has no option "onRefused": it has blockedStatus, .* \(SPW_OPTION_UNKNOWN\)$/,
   ),
   {
+    title: 'spillway(a limiter, another one)',
+    make: ({ guard: make }) => make(rateLimit(limit), rateLimit({ ...limit, name: 'b' })),
+    says: 'options must be as in app.use(spillway([a, b], { store })), got [object Object] (SPW_OPTION_INVALID)',
+  },
+  {
+    title: 'spillway(a limiter, a store)',
+    make: ({ guard: make }) => make(rateLimit({ ...limit, name: 'api' }), memoryStore()),
+    says: 'options must be as in app.use(spillway([a, b], { store })), got [object Object] (SPW_OPTION_INVALID)',
+    except: ['Fastify', 'NestJS'], // there it would stand among the options
+  },
+  {
+    title: 'app.use(spillway), as frameworks with next call it',
+    make: ({ guard: make }) => make({ headers: {} }, none),
+    says: /^options must be as in app.use\(spillway\(\[a, b\], \{ store \}\)\), got .*\(SPW_OPTION_INVALID\)$/,
+    except: ['Fastify', 'NestJS'], // there options may come from a function
+  },
+  {
+    title: 'app.use(spillway), as it is called with a response',
+    make: ({ guard: make }) => make({ headers: {} }, { req: { headers: {} } }),
+    says: 'options must be as in app.use(spillway([a, b], { store })), got [object Object] (SPW_OPTION_INVALID)',
+    except: ['Fastify', 'NestJS'],
+  },
+  {
     title: 'spillway(two limiters of one name)',
     make: ({ guard: make }) =>
       make(

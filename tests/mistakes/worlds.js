@@ -73,6 +73,7 @@ export const WORLDS = {
   NestJS: {
     guard: (limiters, options) => nestApp(limiters, options),
     app: async (limiters, options) => (await nestApp(limiters, options)).getHttpServer(),
+    setting: ', or a list of their addresses (the setting of Express or Fastify is not read)',
     raw: ({ raw }) => raw.switchToHttp().getRequest().ip,
   },
   'node:http': {

@@ -53,6 +53,8 @@ describe('what a server says', () => {
     ['version', { redis_version: '6.2.20' }, 'ok', 'Redis 6.2.20'],
     ['version', { redis_version: '7.0.15' }, 'warning', 'CVE-2025-49844'],
     ['version', { redis_version: '8.4.0' }, 'ok', 'Redis 8.4.0'],
+    ['version', { redis_version: '8.10.0' }, 'ok', 'Redis 8.10.0'],
+    ['version', { redis_version: '10.0.0' }, 'ok', 'Redis 10.0.0'],
     ['version', { redis_version: '7.2.4', valkey_version: '8.1.1' }, 'warning', 'Valkey 8.1.1'],
     ['version', { redis_version: '7.2.4', valkey_version: '9.0.0' }, 'ok', 'Valkey 9.0.0'],
     ['role', { role: 'slave' }, 'problem', 'a replica'],
@@ -75,6 +77,18 @@ describe('what a server says', () => {
       ['limiters', 'warning'],
       ['clients', 'unknown'],
     ]);
+  });
+
+  it.each([
+    [['set'], false],
+    [['get', 'del'], false],
+    [[], true],
+  ])('claims no write where a right is missing: %j, keys refused: %j', (missing, isKeyRefused) => {
+    expect(findings({}, { rights: { missing, isKeyRefused } })['writes']).toEqual({
+      check: 'writes',
+      verdict: 'unknown',
+      found: 'not tried, for lack of rights',
+    });
   });
 
   it('tells a server that is far away, and a clock that is wrong', () => {

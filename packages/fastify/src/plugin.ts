@@ -25,6 +25,9 @@ import { type Done, Registration } from './registration.js';
  */
 export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
   async (app, options: SpillwayOptions) => {
+    if (options === undefined) {
+      throw mustBe('spillway', 'registered, as in app.register(spillway, { limiters })', app);
+    }
     const { hook = 'onRequest' } = options;
     if (hook !== 'onRequest' && hook !== 'preHandler') {
       throw mustBe('hook', 'onRequest or preHandler', hook);

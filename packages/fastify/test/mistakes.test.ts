@@ -28,6 +28,14 @@ describe('at the start', () => {
     await expect(app.ready()).rejects.toMatchObject({ code });
   });
 
+  it('a plugin that is called, and not registered, is refused by a sentence', async () => {
+    const app = makeApp();
+    app.register((spillway as unknown as (limiter: unknown) => never)(one()));
+    await expect(app.ready()).rejects.toThrow(
+      'spillway must be registered, as in app.register(spillway, { limiters }), got ',
+    );
+  });
+
   it.each<[string, unknown, string]>([
     ['a group that there is not', 'nobody', 'SPW_OPTION_INVALID'],
     ['an empty text', '', 'SPW_OPTION_INVALID'],

@@ -24,6 +24,9 @@ import {
 } from './options.js';
 import { NestRequest } from './request.js';
 
+/** What there is beside a number of proxies: here the framework's own setting says nothing. */
+const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
+
 export class NestGate {
   readonly handlers: HandlerGates;
   private readonly addressing: Addressing;
@@ -35,7 +38,7 @@ export class NestGate {
     checkModuleOptions(options);
     this.options = options;
     const { limiters = [] } = options;
-    this.addressing = compileAddressing(options, new Notices(options));
+    this.addressing = compileAddressing(options, new Notices(options), ADDRESSES);
     this.handlers = new HandlerGates(options.store ? limiters : limiters.map(named), {
       ...options,
       store,

@@ -2,7 +2,7 @@
 
 import type { Facts, ServerFacts } from './facts.js';
 import type { Finding } from './finding.js';
-import { isRefusal } from './rights.js';
+import { isRefusal, type Rights } from './rights.js';
 import { isSafeVersion, isSupported, type ServerVersion, versionFrom } from './versions.js';
 
 const OPERATIONS = 'https://github.com/spillway/spillway/blob/main/docs/operations.md';
@@ -199,23 +199,29 @@ function rightsFindings({ rights, prefix }: Facts): Finding[] {
     const isOfKey = /\bkeys\b/.test(message);
     return [isOfKey ? keysRefused(prefix) : commandsRefused([namedIn(message)])];
   }
-  const { missing, isKeyRefused, notWritten } = rights;
+  const { missing, isKeyRefused } = rights;
   const findings: Finding[] = [];
   if (isKeyRefused) findings.push(keysRefused(prefix));
   if (missing.length > 0) findings.push(commandsRefused(missing));
   if (findings.length === 0)
     findings.push({ check, verdict: 'ok', found: 'every command that the scripts use' });
-  findings.push(
-    notWritten === undefined
-      ? { check: 'writes', verdict: 'ok', found: 'a key was written and removed' }
-      : {
-          check: 'writes',
-          verdict: 'problem',
-          found: `Redis writes nothing: ${notWritten}`,
-          todo: 'Until it does, onStoreError decides every request',
-        },
-  );
+  findings.push(writesFinding(rights));
   return findings;
+}
+
+function writesFinding({ missing, isKeyRefused, notWritten }: Rights): Finding {
+  const check = 'writes';
+  if (notWritten !== undefined) {
+    return {
+      check,
+      verdict: 'problem',
+      found: `Redis writes nothing: ${notWritten}`,
+      todo: 'Until it does, onStoreError decides every request',
+    };
+  }
+  if (isKeyRefused || missing.includes('set') || missing.includes('del'))
+    return { check, verdict: 'unknown', found: 'not tried, for lack of rights' };
+  return { check, verdict: 'ok', found: 'a key was written and removed' };
 }
 
 function keysRefused(prefix: string): Finding {

@@ -11,8 +11,8 @@ const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, n
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },
 };
 
-/** The last minor version that came without the fix at first: later ones have it. */
-const LAST = { Redis: 8.2, Valkey: 8.1 };
+/** The last major and minor version that came without the fix at first: later ones have it. */
+const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
 /** Valkey tells its own version beside the one of Redis that it resembles. */
 export function versionFrom(info: ReadonlyMap<string, string>): ServerVersion | undefined {
@@ -31,7 +31,9 @@ export function isSupported({ product, text }: ServerVersion): boolean {
 export function isSafeVersion({ product, text }: ServerVersion): boolean {
   const [major, minor, patch] = partsOf(text);
   const fixed = FIXED[product][`${major}.${minor}`];
-  return fixed === undefined ? Number(`${major}.${minor}`) > LAST[product] : patch >= fixed;
+  if (fixed !== undefined) return patch >= fixed;
+  const [lastMajor, lastMinor] = LAST[product];
+  return major > lastMajor || (major === lastMajor && minor > lastMinor);
 }
 
 function partsOf(text: string): [number, number, number] {

@@ -79,6 +79,10 @@ export function checkKeepers<Raw>(limiters: readonly Limiter<Raw>[], store: Stor
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
+  // A second limiter, a store, or what a framework gives to a handler: a function, or a response.
+  if (['kind', 'apply', 'req'].some((name) => name in Object(options))) {
+    throw mustBe('options', 'as in app.use(spillway([a, b], { store }))', options);
+  }
   checkObject('options', options);
   checkNames('the guard', options, { ...GUARD_OPTIONS, ...own });
   checkClientOptions(options);
