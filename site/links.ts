@@ -23,6 +23,7 @@ export function targetOf(source: string, href: string): string {
   const hash = anchor === undefined ? '' : `#${anchor}`;
   const page = addressOf(target) ?? addressOf(`${target}/README.md`);
   if (page !== undefined) return `/${page}${hash}`;
+  if (target.startsWith('site/api/')) return `/${target.slice('site/'.length)}${hash}`;
   if (!existsSync(join(ROOT, target))) throw new Error(`${source}: ${href} is not there`);
   const kind = statSync(join(ROOT, target)).isDirectory() ? 'tree' : 'blob';
   return `${REPOSITORY}/${kind}/main/${target}${hash}`;

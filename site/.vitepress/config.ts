@@ -22,6 +22,9 @@ const vueOfTheSite: Plugin = {
   },
 };
 
+/** The API reference, made of doc comments: `npm run docs` makes it first, and says so by this variable. */
+const hasApi = process.env['SITE_API'] === '1';
+
 export default defineConfig({
   title: 'Spillway',
   description: 'Rate limiters and load shedders for HTTP services in JavaScript',
@@ -37,8 +40,9 @@ export default defineConfig({
     '{packages,examples}/*/!(README).md',
     '{packages,examples}/*/*/**',
     'site/!(index).md',
+    ...(hasApi ? [] : ['site/api/**']),
   ],
-  rewrites: Object.fromEntries(PAGES),
+  rewrites: { ...Object.fromEntries(PAGES), 'site/api/:path*': 'api/:path*' },
   cleanUrls: true,
   metaChunk: true,
   markdown: {
@@ -57,6 +61,7 @@ export default defineConfig({
       { text: 'Guide', link: '/guide' },
       { text: 'Recipes', link: '/documentation#recipes' },
       { text: 'Errors', link: '/errors' },
+      ...(hasApi ? [{ text: 'API', link: '/api/README' }] : []),
     ],
     sidebar: sidebar(),
     outline: [2, 3],

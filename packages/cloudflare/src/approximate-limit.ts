@@ -14,6 +14,7 @@ import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 import type { RateLimitBinding } from './platform.js';
 import { objectNamer } from './store/object-namer.js';
 
+/** Options of {@link approximateLimit}. */
 export interface ApproximateLimitOptions<Raw = unknown> {
   /** Identifies the limit in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;

@@ -15,6 +15,7 @@ export interface Harness {
   open(): OpenStore | Promise<OpenStore>;
 }
 
+/** Options of {@link storeConformance}. */
 export interface ConformanceOptions {
   /** How many traces each check generates. Default: 100. */
   readonly runs?: number;

@@ -15,6 +15,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ExpressRequest } from './request.js';
 import { addressingFinder } from './trust.js';
 
+/** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, except

@@ -18,6 +18,7 @@ export type RouteLimits =
   | Limiter<FastifyRequest>
   | readonly (string | Limiter<FastifyRequest>)[];
 
+/** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOptions {
   /** Limits of every route of this context and its children, and of requests that no route answers. Default: none. */
   readonly limiters?: Limiters | undefined;

@@ -17,6 +17,7 @@ import { keepFieldsOnError } from './errors.js';
 import { KoaExchange } from './exchange.js';
 import { KoaRequest } from './request.js';
 
+/** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a refused request instead of the problem document. The status and the fields are set already, except

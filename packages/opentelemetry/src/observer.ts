@@ -15,6 +15,7 @@ import {
 /** How all names begin. */
 const PREFIX = 'spillway.';
 
+/** Options of the observer for OpenTelemetry. */
 export interface OpenTelemetryOptions {
   /**
    * Who makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register the provider

@@ -12,6 +12,7 @@ import {
 } from '@spillway/core/adapter';
 import { Counter, register as defaultRegistry, Gauge, Histogram, type Registry } from 'prom-client';
 
+/** Options of the observer for Prometheus. */
 export interface PrometheusOptions {
   /** Where the metrics are registered. Default: prom-client's own registry. */
   readonly register?: Registry | undefined;

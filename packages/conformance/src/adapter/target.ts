@@ -6,6 +6,7 @@ export interface AdapterTarget {
   url(): string | Promise<string>;
 }
 
+/** Options of {@link adapterConformance}. */
 export interface AdapterOptions {
   /**
    * The header that tells the service a client's address. Default `'x-forwarded-for'`, of which the service must use

@@ -7,6 +7,7 @@ const LONGEST = 256;
 const PLAIN = /^[^{}%#\p{Cc}\p{Surrogate}]+$/u;
 const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 
+/** Options of {@link encodeName}. */
 export interface EncodeNameOptions {
   /**
    * Makes a short text out of a long one, such as its SHA-256 in hexadecimal digits. It is given limiters and keys of

@@ -3,6 +3,7 @@
 import { checkCallback } from './checks.js';
 import { type Duration, toMicroseconds } from './duration.js';
 
+/** Options of limiters whose refusals can only guess when to come back. */
 export interface HintOptions {
   /**
    * The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default

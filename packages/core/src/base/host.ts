@@ -50,6 +50,7 @@ export function disregard(value: unknown): void {
 
 /** Where outages are told. */
 export interface Logger {
+  /** Takes one line. */
   warn(message: string): void;
 }
 

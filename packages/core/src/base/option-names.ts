@@ -4,7 +4,7 @@ import { SpillwayError } from './errors.js';
 import { ourNameFor, placeOf } from './other-names.js';
 
 /**
- * The names of a type's options, for {@link checkNames}. The compiler refuses a list that lacks one, or has one too
+ * The names of a type's options, for `checkNames`. The compiler refuses a list that lacks one, or has one too
  * many.
  */
 export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };

@@ -94,6 +94,7 @@ export interface ClaimsAnswer extends AnswerBase {
   readonly note: string;
 }
 
+/** What a store answers to a step: the numbers of the step's algorithm. */
 export type Answer =
   | BucketAnswer
   | QueueAnswer

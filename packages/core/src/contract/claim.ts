@@ -6,7 +6,7 @@ import type { Step } from './store.js';
 const OWNER = /^[\w-]{16}$/;
 const NOTE = /^[\x20-\x7e]{0,256}$/;
 
-/** Whether {@link checkClaim} has something to check. */
+/** Whether `checkClaim` has something to check. */
 export function concernsClaims({ op, rule, claim }: Step): boolean {
   return claim !== undefined || rule.machine === 'claims' || op === 'done';
 }

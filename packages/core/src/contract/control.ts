@@ -52,6 +52,7 @@ export interface Control {
    * guards forget the refusals that they remember.
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
+  /** Whether a key of a limiter is blocked or allowed now; undefined if neither. */
   rulingOn(limiter: string, key: string): KeyRuling | undefined;
   /**
    * Numbers for one key, in place of those for its limiter. Must be the same object while the numbers are the same.

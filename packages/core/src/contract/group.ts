@@ -22,7 +22,7 @@ export interface UniqueGroup {
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation, numbers or branch, a `put` names
  * or `hold` names a count twice, a take of a permit or claim is not the only step of its count, a branch is not a whole
- * number from 1 or not of a take, a `hold` is of a rule that does not wait, or a claim is not what {@link checkClaim}
+ * number from 1 or not of a take, a `hold` is of a rule that does not wait, or a claim is not what `checkClaim`
  * wants.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {

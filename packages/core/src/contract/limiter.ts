@@ -93,4 +93,5 @@ export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
+/** What a guard runs: a limiter with a count in a store, or one that decides by itself. */
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

@@ -48,8 +48,11 @@ export interface Observer {
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest) => void)
     | undefined;
+  /** Something of yours or of the store failed; the request was answered all the same. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** A call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
+  /** The breaker opened or closed: a store, or a part of one, is given up on, or is back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Called by each new guard whose store is in memory. The number can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;

@@ -110,6 +110,7 @@ export interface ClaimsRule extends RuleBase {
 /** A rule about how many units pass over time. */
 export type RateRule = BucketRule | WindowRule | LogRule;
 
+/** The numbers of a limit as data, of any algorithm. */
 export type Rule = RateRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The algorithms by the names that users write. */
@@ -135,7 +136,7 @@ export interface Machine {
   same(rule: Rule, other: Rule): boolean;
   /** The most units that the rule can admit at once. A higher cost never passes. */
   capacity(rule: Rule): number;
-  /** The rule for a share of the limit; see {@link shareOf}. */
+  /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
   /** The same rule with room for nothing. */
   closed(rule: Rule): Rule;

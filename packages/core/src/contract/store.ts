@@ -65,6 +65,7 @@ export interface Store {
    * own rule. Must return at once and never throw.
    */
   register?(limiter: string, rule: Rule): void;
+  /** Decides all steps as one group, and answers each, in their order. */
   apply(
     steps: readonly Step[],
     options?: ApplyOptions,
@@ -76,5 +77,6 @@ export interface Store {
 /** A store that answers at once. */
 export interface SyncStore extends Store {
   readonly sync: true;
+  /** As of any store, without a promise. */
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }

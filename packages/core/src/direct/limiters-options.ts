@@ -8,6 +8,7 @@ import type { Timely } from './options.js';
 /** A key for each limit that is asked, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
 
+/** What a call of several limits takes. */
 export interface LimitCosts<Name extends string> {
   /** Units of each limit that is asked, or of some by their names: integers from 0. Default 1. */
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;

@@ -32,6 +32,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   anchor: 1,
 };
 
+/** The second argument of `createLimiter` and `createLimiters`: where counts live, and what if that fails. */
 export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
   /** Where counts live. Default: this process's memory, where each limiter counts apart. */
   readonly store?: S | undefined;
@@ -57,6 +58,7 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
   validate: 1,
 };
 
+/** What a call of a limiter takes. */
 export interface CostOptions {
   /** Units: an integer from 0. Default 1. */
   readonly cost?: number | undefined;

@@ -7,6 +7,7 @@ export interface WebHeaders {
   set(name: string, value: string): void;
 }
 
+/** What is used of an `AbortSignal`. */
 export interface WebSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;

@@ -13,6 +13,7 @@ import type { Rule } from '../contract/rule.js';
 import type { HeaderStyle } from '../http/response-writer.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
 
+/** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
    * Which rate limit fields to send. Default `['draft-11']`; `'draft-6'` in its place sends those of that version of

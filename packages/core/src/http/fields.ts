@@ -106,7 +106,7 @@ export function setFields(fields: readonly Field[], response: FieldHolder, excep
   }
 }
 
-/** The fields that {@link setFields} would set on a response that has `existing` ones. */
+/** The fields that `setFields` would set on a response that has `existing` ones. */
 export function mergeFields(
   fields: readonly Field[],
   existing: (name: string) => unknown,

@@ -5,7 +5,7 @@ import type { Decision, Reason } from '../contract/decision.js';
 import { statusOf } from '../contract/status.js';
 import { retryAfterSeconds } from './fields.js';
 
-/** Media type of {@link problemBody}. */
+/** Media type of `problemBody`. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
 interface Problem {

@@ -7,6 +7,7 @@ import type { PerLater } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
 import { checkKeyOption } from './limiter-options.js';
 
+/** Options of {@link concurrencyLimit}. */
 export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw> {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.

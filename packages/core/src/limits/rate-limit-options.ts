@@ -10,6 +10,7 @@ import type { LimitRequest, Per, PerLater } from '../contract/request.js';
 import type { Algorithm, Anchor } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
+/** Options of {@link rateLimit}. */
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.

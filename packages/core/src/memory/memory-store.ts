@@ -9,6 +9,7 @@ import type { Step, Store, SyncStore } from '../contract/store.js';
 import type { SyncValues } from '../contract/values.js';
 import { Memory } from './memory.js';
 
+/** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
    * The most entries to hold: one for each bucket and window in use, one for each request in a log or in progress.

@@ -12,6 +12,7 @@ import { WaitMeter } from './wait-meter.js';
 /** How often the timer asks for its turn. */
 const PERIOD_MS = 20;
 
+/** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
   /** The wait that counts as 1, the mark at which the brake holds the loop. Default `'20ms'`. */
   readonly target?: Duration | undefined;

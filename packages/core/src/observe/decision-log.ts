@@ -32,6 +32,7 @@ export interface DecisionLogEntry {
   readonly resetMs?: number;
 }
 
+/** Options of {@link decisionLog}. */
 export interface DecisionLogOptions {
   /** Takes an entry, on the request's way: hand it to a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;

@@ -12,6 +12,7 @@ import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import { checkOutcomes, REFUSED } from './outcomes.js';
 
+/** Options of {@link decisionTable}. */
 export interface DecisionTableOptions {
   /** Which outcomes get a line. Default those that are not an answer of a handler: `denied`, `would-deny`, `error`. */
   readonly outcomes?: readonly Outcome[] | undefined;

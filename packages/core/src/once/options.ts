@@ -26,6 +26,7 @@ export interface FinalAnswer {
 
 type MayBeLater<T> = T | PromiseLike<T>;
 
+/** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
    * Who sends the request: the caller whom you have authenticated, never what a request claims. No key of one caller

@@ -37,7 +37,7 @@ export interface Exchange {
    */
   setField(name: string, value: string): void;
   /**
-   * Answers with the status and the body of a refusal, and {@link PROBLEM_TYPE} as its `Content-Type`; its other fields
+   * Answers with the status and the body of a refusal, and `PROBLEM_TYPE` as its `Content-Type`; its other fields
    * are set already. An adapter that lets the app answer keeps `admission` here, and answers when the gate has said
    * `refused`: what an app's own answer throws is no fault of the adapter.
    */

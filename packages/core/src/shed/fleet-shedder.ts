@@ -7,6 +7,7 @@ import type { StoredLimiter } from '../contract/limiter.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
 
+/** Options of {@link fleetShedder}. */
 export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Raw>, 'share'> {
   /**
    * Identifies the fleet in the store, and the shedder in problem bodies and metrics: 1 to 64 printable ASCII

@@ -16,6 +16,7 @@ export interface LoopSignal extends Signal {
   readonly wait?: Signal | undefined;
 }
 
+/** Options of {@link workerShedder}. */
 export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;

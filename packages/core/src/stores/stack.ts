@@ -17,6 +17,7 @@ import { withBreaker } from './hearing.js';
 import type { SharedState } from './shared-state.js';
 import { withStopwatch } from './stopwatch.js';
 
+/** What to do about a store that is slow or fails. */
 export interface ResilienceOptions {
   /**
    * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys has as much again for every further
