@@ -35,6 +35,7 @@ const SLOW = [
   'tests/readme/charge-once.test.ts',
   'tests/readme/fenced-charges.test.ts',
   'tests/readme/readme.test.ts',
+  'tests/site/site.test.ts',
 ] as const;
 
 /** What needs a Redis, the server of a framework, or more than a second. */

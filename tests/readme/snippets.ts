@@ -66,6 +66,7 @@ export function markdownFiles(): string[] {
     'README.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
+    'site/index.md',
     ...readmes,
     ...filesUnder('docs', '.md'),
   ].filter((file) => existsSync(join(ROOT, file)));

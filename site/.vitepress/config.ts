@@ -1,0 +1,68 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type UserConfig } from 'vitepress';
+import { rewriteLinks, slugify } from '../links.js';
+import { renderMermaid } from '../mermaid.js';
+import { sidebar } from '../navigation.js';
+import { PAGES, REPOSITORY, ROOT } from '../pages.js';
+
+type Plugin = Extract<
+  NonNullable<NonNullable<UserConfig['vite']>['plugins']>[number],
+  { name: string }
+>;
+
+const HERE = fileURLToPath(import.meta.url);
+
+/** Pages stand outside of this package, where Vite does not find what it has installed. */
+const vueOfTheSite: Plugin = {
+  name: 'vue-of-the-site',
+  enforce: 'pre',
+  async resolveId(id, importer) {
+    if (!/^vue(\/|$)/.test(id) || importer === HERE) return null;
+    return await this.resolve(id, HERE, { skipSelf: true });
+  },
+};
+
+export default defineConfig({
+  title: 'Spillway',
+  description: 'Rate limiters and load shedders for HTTP services in JavaScript',
+  lang: 'en',
+  // `/` for a domain of its own, `/<repository>/` for GitHub Pages, which says so by this variable.
+  base: process.env['SITE_BASE'] ?? '/',
+  srcDir: ROOT,
+  outDir: `${ROOT}/site/dist`,
+  cacheDir: `${ROOT}/site/.vitepress/cache`,
+  srcExclude: [
+    'README.md',
+    '{apps,bench,ops,tests,tools}/**',
+    '{packages,examples}/*/!(README).md',
+    '{packages,examples}/*/*/**',
+    'site/!(index).md',
+  ],
+  rewrites: Object.fromEntries(PAGES),
+  cleanUrls: true,
+  metaChunk: true,
+  markdown: {
+    anchor: { slugify },
+    toc: { slugify },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+    config(md) {
+      rewriteLinks(md);
+      renderMermaid(md);
+    },
+  },
+  vite: { plugins: [vueOfTheSite], build: { chunkSizeWarningLimit: 2000 } },
+  themeConfig: {
+    nav: [
+      { text: 'Documentation', link: '/documentation' },
+      { text: 'Guide', link: '/guide' },
+      { text: 'Recipes', link: '/documentation#recipes' },
+      { text: 'Errors', link: '/errors' },
+    ],
+    sidebar: sidebar(),
+    outline: [2, 3],
+    search: { provider: 'local' },
+    socialLinks: [{ icon: 'github', link: REPOSITORY }],
+    editLink: { pattern: `${REPOSITORY}/blob/main/:path`, text: 'Source' },
+    docFooter: { prev: false, next: false },
+  },
+});

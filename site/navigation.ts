@@ -1,0 +1,69 @@
+/** The menu of the site, by what a reader wants to do. Every page of docs/ stands in it. */
+
+import type { DefaultTheme } from 'vitepress';
+import { addressOf, PAGES, titleOf } from './pages.js';
+
+/** A page, with the text of its link if that is not its first heading; or a folder, with all its pages. */
+type Entry = string | readonly [source: string, text: string];
+
+const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
+  Start: [['docs/README.md', 'What do you want to do?'], 'docs/start/'],
+  'Limit something': [
+    'docs/guide.md',
+    'docs/idempotency.md',
+    'docs/shedding.md',
+    ['docs/algorithms.md', 'The algorithms, exactly'],
+  ],
+  Recipes: ['docs/recipes/'],
+  'In production': [
+    'docs/deployment.md',
+    'docs/operations.md',
+    'docs/metrics.md',
+    'docs/testing.md',
+    'docs/troubleshooting.md',
+    'docs/3am.md',
+    'docs/upgrading.md',
+    'SECURITY.md',
+  ],
+  Decide: ['docs/faq.md', 'docs/benchmarks.md'],
+  'Migrate from another package': [['docs/migrating.md', 'All packages'], 'docs/migrating/'],
+  'Look up': ['docs/errors.md', 'docs/words.md'],
+  Packages: ['packages/'],
+  'How it is built': [
+    'docs/how-it-works.md',
+    'docs/writing-a-store.md',
+    'docs/writing-an-adapter.md',
+    'examples/store-postgres/README.md',
+    'CONTRIBUTING.md',
+  ],
+  Decisions: ['docs/adr/'],
+};
+
+/** Groups of many pages that few readers want are closed at first. */
+const CLOSED = new Set([
+  'Migrate from another package',
+  'Packages',
+  'How it is built',
+  'Decisions',
+]);
+
+export function sidebar(): DefaultTheme.SidebarItem[] {
+  return Object.entries(GROUPS).map(([text, entries]) => ({
+    text,
+    collapsed: CLOSED.has(text),
+    items: entries.flatMap(itemsOf),
+  }));
+}
+
+function itemsOf(entry: Entry): DefaultTheme.SidebarItem[] {
+  if (typeof entry === 'string' && entry.endsWith('/')) {
+    return [...PAGES.keys()].filter((source) => source.startsWith(entry)).map((it) => itemOf(it));
+  }
+  return [typeof entry === 'string' ? itemOf(entry) : itemOf(...entry)];
+}
+
+function itemOf(source: string, text = titleOf(source)): DefaultTheme.SidebarItem {
+  const page = addressOf(source);
+  if (page === undefined) throw new Error(`the menu names ${source}, which is not there`);
+  return { text, link: `/${page.slice(0, -'.md'.length)}` };
+}
