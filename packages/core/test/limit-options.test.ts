@@ -91,7 +91,7 @@ describe('a wrong option is told at construction, with its name, its value and a
     expect(other.code).toBe('SPW_NAME_CONFLICT');
     expect(other.message).toContain('"a"');
     // Two places that mean one count are as likely as two limits that took one name.
-    expect(other.message).toContain('or both the same numbers and algorithm');
+    expect(other.message).toContain('or both the same numbers');
   });
 
   it('two limiters of one name in one guard', () => {

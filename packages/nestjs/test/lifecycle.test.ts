@@ -153,9 +153,10 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
 
   it('holds a permit while a handler runs, and refuses meanwhile', async () => {
     const { metadata, waiting } = app({});
-    const { get } = await serve(adapter, metadata);
+    const { app: nest, get } = await serve(adapter, metadata);
     const first = get('/alone');
     await until(() => waiting.arrived === 1);
+    expect(nest.get(SpillwayModule).inProgress).toBe(1); // what metrics read
     const { status, body } = await get('/alone');
     expect(status).toBe(429);
     expect(JSON.parse(body)['violated-policies']).toEqual(['alone']);
