@@ -9,21 +9,23 @@ import { expect, it } from 'vitest';
 import { algorithms, decide, mostIn } from '../../tools/pictures/algorithms.js';
 import { CHARTS, chart, rowsOf } from '../../tools/pictures/benchmarks.js';
 import { overload } from '../../tools/pictures/overload.js';
+import { shaper, slots } from '../../tools/pictures/shaper.js';
 import { markdownFiles, ROOT } from '../readme/snippets.js';
 
 const FOLDER = join(ROOT, 'docs', 'pictures');
 const benchmarks = readFileSync(join(ROOT, 'docs', 'benchmarks.md'), 'utf8');
 
-const PICTURES: Readonly<Record<string, () => string>> = {
+const PICTURES: Readonly<Record<string, () => string | Promise<string>>> = {
   algorithms,
   overload,
+  shaper,
   ...Object.fromEntries(
     Object.entries(CHARTS).map(([name, one]) => [name, () => chart(benchmarks, one)]),
   ),
 };
 
 it.each(Object.entries(PICTURES))('%s.svg is what is computed now', async (name, draw) => {
-  await expect(draw()).toMatchFileSnapshot(join(FOLDER, `${name}.svg`));
+  await expect(await draw()).toMatchFileSnapshot(join(FOLDER, `${name}.svg`));
 });
 
 it('every picture is made here, and shown on a page with a text in its place', () => {
@@ -54,4 +56,11 @@ it('a chart has every row of its table', () => {
   expect(names).toContain('Spillway apply, token bucket');
   expect(names).toContain('express-rate-limit MemoryStore.increment');
   expect(names.some((name) => name.includes('harness'))).toBe(false);
+});
+
+it('the picture of the shaper shows starts of both processes, 250 ms apart or more', async () => {
+  const starts = (await slots()).sort((a, b) => a.startsMs - b.startsMs);
+  expect(new Set(starts.map(({ process }) => process))).toEqual(new Set([0, 1]));
+  const gaps = starts.slice(1).map(({ startsMs }, at) => startsMs - (starts[at]?.startsMs ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(250);
 });
