@@ -1,4 +1,4 @@
-/** Runs every table and prints them; with --write also into docs/benchmarks.md. --only=redis,http runs some, and only prints. */
+/** Runs every table and prints them; with --write also into docs/. --only=redis,http runs some, and only prints. */
 
 import { environment } from './harness/environment.js';
 import { findRedis } from './harness/redis-server.js';

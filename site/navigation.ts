@@ -25,9 +25,9 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     'docs/upgrading.md',
     'SECURITY.md',
   ],
-  Decide: ['docs/faq.md', 'docs/benchmarks.md'],
+  Decide: ['docs/comparison.md', 'docs/benchmarks.md', 'docs/benchmark-tables.md', 'docs/faq.md'],
   'Migrate from another package': [['docs/migrating.md', 'All packages'], 'docs/migrating/'],
-  'Look up': ['docs/errors.md', 'docs/words.md'],
+  'Look up': [['docs/options.md', 'All options'], 'docs/errors.md', 'docs/words.md'],
   Packages: ['packages/'],
   'How it is built': [
     'docs/how-it-works.md',

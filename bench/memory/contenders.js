@@ -118,9 +118,9 @@ function expressRateLimit() {
 
 /** `later`: answers with a promise, which is awaited. */
 export const contenders = {
-  loop: { title: '_the harness alone_', make: () => (key) => key.length > 0 },
-  floor: { title: '_floor: `Map` of objects, fixed window, `Date.now()`_', make: floor },
-  result: { title: '_floor, returning a result object_', make: floorWithResult },
+  loop: { title: '_an empty loop_', make: () => (key) => key.length > 0 },
+  floor: { title: '_raw `Map` of objects, fixed window, `Date.now()`_', make: floor },
+  result: { title: '_raw `Map`, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
   consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
   admit: { title: 'Spillway `createGuard().admit`, status and fields read', make: admit },

@@ -74,7 +74,7 @@ function flexible(client) {
 
 export const contenders = {
   one: { title: '_`EVALSHA` of `return 1`_', make: returnOne },
-  gcra: { title: '_yardstick: one token bucket, one `EVALSHA`_', make: gcra },
+  gcra: { title: '_bare script: one token bucket, one `EVALSHA`_', make: gcra },
   apply: { title: 'Spillway `redisStore().apply`', make: apply({}, ['api']) },
   single: { title: 'Spillway, `coalesce: false`', make: apply({ coalesce: false }, ['api']) },
   consume: { title: 'Spillway `createLimiter().consume`', make: consume({}) },
@@ -88,7 +88,7 @@ export const contenders = {
 
 /** One request that three limits guard. */
 export const threefold = {
-  three: { title: '_yardstick: three `EVALSHA` at once_', make: threeCalls },
+  three: { title: '_bare script: three `EVALSHA` at once_', make: threeCalls },
   apply3: { title: 'Spillway, one `apply` of three steps', make: apply({}, THREE) },
   single3: { title: 'the same, `coalesce: false`', make: apply({ coalesce: false }, THREE) },
 };

@@ -8,7 +8,7 @@ import { judged } from '../harness/targets.js';
 
 const ROUNDS = 7;
 const KINDS = {
-  bucket: '_yardstick: one token bucket_',
+  bucket: '_bare script: one token bucket_',
   concurrency: 'a concurrency limit',
   fleet: 'a fleet shedder',
   three: 'all three, in one call',
@@ -38,7 +38,7 @@ export async function leaseTables(port, say) {
       name === 'bucket' ? '–' : spread(pick(name, 'releaseUs')),
     ];
   });
-  const share = '÷ yardstick';
+  const share = '÷ bare script';
   const release = 'release, coalesced: server CPU µs';
   const head = ['server CPU µs', share, 'of it in the script', share, 'p50 µs', share, release];
   const parts = [

@@ -67,7 +67,7 @@ function flexible() {
 export const asked = () => store.asked;
 
 export const contenders = {
-  floor: { title: 'floor: `Map.get`, one look at the clock', make: floor },
+  floor: { title: 'raw `Map`: `get`, one look at the clock', make: floor },
   spillway: { title: '**Spillway, `consume` of a refused key**', make: spillway },
   flexible: { title: 'rate-limiter-flexible, `inMemoryBlockOnConsumed`', make: flexible },
 };

@@ -127,6 +127,44 @@ describe('a saturated dependency, which no signal of the loop can see', () => {
   });
 });
 
+describe('what may be in progress, of which the healthy service has 5 on average', () => {
+  it.each<Protection>(['fleet', 'fleet of 20', 'fleet of 10'])(
+    '%s: a saturated dependency serves the same',
+    (fleet) => {
+      expect(goodput('saturated dependency', fleet)).toBeGreaterThan(0.98 * 107);
+    },
+  );
+
+  it.each<[Protection, number, number]>([
+    ['fleet', 0, 0.0001],
+    ['fleet of 20', 0.001, 0.006],
+    ['fleet of 10', 0.02, 0.04],
+  ])('%s: the healthy service loses from %d to %d of its requests', (fleet, least, most) => {
+    const share = mean(runs('pauses', fleet), (one) => refused(one, 0, 120));
+    expect(share).toBeGreaterThanOrEqual(least);
+    expect(share).toBeLessThan(most);
+  });
+});
+
+describe('a signal of the pool, on the brake', () => {
+  it('serves what the saturated dependency can, and what is critical first', () => {
+    for (const one of runs('saturated dependency', 'pool')) {
+      expect(one.goodput).toBeGreaterThan(0.9 * 107);
+      expect(one.critical).toBeGreaterThan(0.95);
+    }
+  });
+
+  it('does not see an overload of the processor', () => {
+    expect(goodput('twice', 'pool')).toBeLessThan(0.05 * CAPACITY);
+  });
+
+  it('refuses next to nothing while the dependency is well', () => {
+    for (const one of runs('pauses', 'pool')) {
+      expect(refused(one, 0, 120)).toBeLessThan(0.01);
+    }
+  });
+});
+
 describe('after an overload of two minutes', () => {
   it('the brake alone lets everything pass again within ten seconds', () => {
     expect(refused(run('aftermath', 'brake', 1), 130, 240)).toBeLessThan(0.01);

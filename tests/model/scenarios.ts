@@ -14,7 +14,7 @@ import {
 import { seeded } from 'spillway-testkit';
 import { WaitMeter } from '../../packages/core/src/node/wait-meter.js';
 import { EventLoop } from './event-loop.js';
-import { CAPACITY, type Result, serve, type Traffic } from './service.js';
+import { CAPACITY, type Pool, type Result, serve, type Traffic } from './service.js';
 
 /** Not those by which the brake's constants were chosen (1 to 3): what is asserted here was not fitted to. */
 export const SEEDS: readonly number[] = [101, 102, 103];
@@ -77,11 +77,14 @@ export const SCENARIOS = {
 export type Scenario = keyof typeof SCENARIOS;
 /** Which loops of the worker shedder are on. */
 export type Loops = 'none' | 'ladder' | 'brake' | 'both';
-/** What guards the service: loops of a worker shedder, or a limit on what is in progress. */
-export type Protection = Loops | 'limit' | 'fleet';
+/** What guards the service: loops of a worker shedder, a limit on what is in progress, or a brake on a pool. */
+export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool';
 
-/** Requests in progress that are let in, where that is limited: twice what the healthy service has. */
+/** Requests in progress that are let in, where that is limited. The healthy service has 5 on average. */
 const IN_PROGRESS = 40;
+const CAPACITIES = { fleet: IN_PROGRESS, 'fleet of 20': 20, 'fleet of 10': 10 };
+/** Connections of the pool to the dependency: more than twice what the healthy service uses. */
+const CONNECTIONS = 10;
 
 export interface Run extends Result {
   /** The share of critical requests that were served in time. */
@@ -95,9 +98,10 @@ export interface Run extends Result {
 export function run(scenario: Scenario, protection: Protection, seed: number): Run {
   const random = seeded(seed);
   const loop = new EventLoop((SCENARIOS[scenario] as Traffic).processor);
-  const limiter = limiterOn(loop, protection, random.uniform);
+  const pool: Pool = { asked: 0 };
+  const limiter = limiterOn(loop, pool, protection, random.uniform);
   const guard = limiter && createGuard(limiter, { store: memoryStore({ clock: loop }) });
-  const result = serve(loop, random, SCENARIOS[scenario], guard);
+  const result = serve(loop, random, SCENARIOS[scenario], guard, pool);
   return {
     ...result,
     critical: result.served.critical / result.offered.critical,
@@ -108,6 +112,7 @@ export function run(scenario: Scenario, protection: Protection, seed: number): R
 
 function limiterOn(
   loop: EventLoop,
+  pool: Pool,
   protection: Protection,
   random: () => number,
 ): Limiter | WorkerShedder | undefined {
@@ -119,7 +124,20 @@ function limiterOn(
     case 'limit':
       return concurrencyLimit({ name, limit: IN_PROGRESS, key: 'dependency', lease: '1h', random });
     case 'fleet':
-      return fleetShedder({ name, capacity: IN_PROGRESS, priority, lease: '1h', random });
+    case 'fleet of 20':
+    case 'fleet of 10': {
+      const capacity = CAPACITIES[protection];
+      return fleetShedder({ name, capacity, priority, lease: '1h', random });
+    }
+    case 'pool':
+      return workerShedder({
+        name,
+        ladder: false,
+        brake: { signal: signalOf(pool) },
+        priority,
+        clock: loop,
+        random,
+      });
     default:
       return shedderOn(loop, protection, random);
   }
@@ -143,6 +161,11 @@ function shedderOn(
     clock: loop,
     random,
   });
+}
+
+/** As docs/shedding.md writes it for a pool of connections. */
+function signalOf(pool: Pool): Signal {
+  return { name: 'pool', read: () => ({ value: pool.asked / CONNECTIONS, ageMs: 0 }) };
 }
 
 /** The wait as the Node signal measures it: the same arithmetic on the model's timer. */

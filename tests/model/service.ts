@@ -39,17 +39,23 @@ export interface Result {
   readonly refused: readonly number[];
 }
 
+/** The dependency as a pool of connections shows it: requests that have a connection, or wait for one. */
+export interface Pool {
+  asked: number;
+}
+
 /** Sends the traffic through a guard in memory, if any, to a service with one dependency. */
 export function serve(
   loop: EventLoop,
   random: Random,
   traffic: Traffic,
   guard: Guard | undefined,
+  pool: Pool = { asked: 0 },
 ): Result {
   const offered = { critical: 0, post: 0, get: 0, test: 0 };
   const served = { critical: 0, post: 0, get: 0, test: 0 };
   const bins = Array.from({ length: Math.ceil(traffic.seconds * 10) }, () => ({ all: 0, no: 0 }));
-  const wait = dependency(loop, random, traffic.dependency);
+  const wait = dependency(loop, random, traffic.dependency, pool);
 
   const arrive = (): void => {
     const arrivedMs = loop.nowMs;
@@ -93,13 +99,18 @@ function dependency(
   loop: EventLoop,
   random: Random,
   { meanMs, capacity }: Traffic['dependency'],
+  pool: Pool,
 ): (done: () => void) => void {
   let freeMs = 0;
   return (done) => {
     if (capacity !== undefined) {
       freeMs = Math.max(freeMs, loop.nowMs) + random.exponential(1000 / capacity);
     }
-    loop.at(Math.max(freeMs, loop.nowMs) + random.exponential(meanMs), done);
+    pool.asked += 1;
+    loop.at(Math.max(freeMs, loop.nowMs) + random.exponential(meanMs), () => {
+      pool.asked -= 1;
+      done();
+    });
   };
 }
 

@@ -8,7 +8,8 @@ const MISTAKES = 'packages/core/test/once/mistakes.test.ts';
 const CLAIMS = 'packages/core/test/claims.test.ts';
 const REDIS = 'packages/redis/test/claims.test.ts';
 /** What the tests of each adapter do. */
-const ADAPTERS = 'packages/testkit/src/adapters/once.ts';
+const ANSWERS = 'packages/testkit/src/adapters/once-answers.ts';
+const LEAVING = 'packages/testkit/src/adapters/once-claims.ts';
 const FLEET = 'tests/fleet/once.test.ts';
 const HERE = 'tests/once/faults.test.ts';
 
@@ -43,7 +44,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'a client that leaves blocks the key',
-    ADAPTERS,
+    LEAVING,
     'keeps the answer of a handler whose client has gone',
   ],
   ['a slow first attempt overwrites the answer of the next', ENDS, 'overwrites nothing either'],
@@ -58,19 +59,19 @@ export const FAULTS: readonly Fault[] = [
     HERE,
     'that was sent before it was stored',
   ],
-  ['only what `res.send` was given is kept', ADAPTERS, 'gives a repeat %s as the first time'],
+  ['only what `res.send` was given is kept', ANSWERS, 'gives a repeat %s as the first time'],
   ['bytes become JSON or text', REPEATS, 'is answered with the bytes, whatever they are'],
   ['a stream is held up until it ends', HERE, 'is sent piece by piece'],
   [
     'an error is repeated in another shape',
-    ADAPTERS,
+    ANSWERS,
     'keeps what is answered to an error that is thrown %s',
   ],
   ['an answer other than 2xx frees the key: after a 500 it runs again', KEPT, 'of %i is kept'],
   ['429 and 503 are kept', KEPT, 'of %i is not: the request runs again'],
   [
     'cookies, dates and fields of limits are kept',
-    ADAPTERS,
+    ANSWERS,
     'keeps no cookie, and sends the fields of limits',
   ],
   ['a repeat waits a fixed time', HERE, 'waits for as long as it takes'],

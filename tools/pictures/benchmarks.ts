@@ -1,4 +1,4 @@
-/** Charts of the tables in docs/benchmarks.md, which are the only place where the numbers stand. */
+/** Charts of the tables in docs/benchmark-tables.md, which are the only place where the numbers stand. */
 
 import { bar, svg, text } from './svg.js';
 
@@ -52,11 +52,11 @@ export function chart(page: string, chart: Chart): string {
   return svg(780, 46 + rows.length * 26 + 12, chart.alternative, shapes);
 }
 
-/** The numbers of one column, without those of the harness. */
+/** The numbers of one column, without those of the loop that measures. */
 export function rowsOf(page: string, { table, column }: Chart): Row[] {
   const lines = page.split('\n');
   const start = lines.findIndex((line) => line.startsWith(`| ${table} |`));
-  if (start < 0) throw new Error(`docs/benchmarks.md has no table "${table}"`);
+  if (start < 0) throw new Error(`docs/benchmark-tables.md has no table "${table}"`);
   const at = cellsOf(lines[start] ?? '').indexOf(column);
   if (at < 0) throw new Error(`the table "${table}" has no column "${column}"`);
   const body = lines.slice(start + 2);
@@ -66,7 +66,7 @@ export function rowsOf(page: string, { table, column }: Chart): Row[] {
       body.findIndex((line) => !line.startsWith('|')),
     )
     .map(cellsOf)
-    .filter(([name]) => !name?.includes('harness'))
+    .filter(([name]) => !name?.includes('empty loop'))
     .map((cells) => {
       const value = Number.parseFloat((cells[at] ?? '').replaceAll(/[*\s]|±.*/g, ''));
       if (Number.isNaN(value)) throw new Error(`no number in "${cells.join(' | ')}"`);

@@ -1,11 +1,18 @@
 /** The commands that change something. */
 
-import type { ChangeNote, ClearableOfKey, Override, OverrideNote, Setting } from '@spillway/core';
-import type { RedisControl } from '@spillway/redis';
+import type {
+  ChangeNote,
+  ClearableOfKey,
+  LiveLimits,
+  Override,
+  OverrideNote,
+  Setting,
+} from '@spillway/core';
+import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { followedLine, untilFollowed } from './followers.js';
-import { isShaper, sparedBy } from './in-force.js';
+import { isShaper, lackedBy, sparedBy } from './in-force.js';
 import { type KeyOptions, keyFrom } from './keys.js';
 import { type AnywayOption, EVERY, limitersNamed } from './known.js';
 import { overridesTable, print, textOf } from './output.js';
@@ -24,12 +31,14 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
  * Makes a change and prints what is set afterwards, and who follows.
  *
  * @param what kind of setting it is about, if it is set for all keys
+ * @param limits those that are set, if it is about limits
  */
 export function change(
   limiter: string,
   options: NoteOptions,
   make: (control: RedisControl, note: OverrideNote) => Promise<void>,
   what?: Setting['what'],
+  limits?: LiveLimits,
 ): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
     const named = await limitersNamed(control, limiter, options);
@@ -37,22 +46,45 @@ export function change(
     const all = await control.list();
     const overrides = all.filter((one) => one.limiter === limiter);
     const spared = limiter === EVERY && what ? sparedBy(what, all) : [];
-    const isMode = what === 'mode' || what === 'share';
-    const shapers = isMode ? (named ?? []).filter(isShaper).map(({ name }) => name) : [];
+    const unfit = [
+      ...(what === 'mode' || what === 'share' ? withoutModes(named ?? [], what) : []),
+      ...(limits && limiter !== EVERY ? withoutNumbers(named ?? [], limits) : []),
+    ];
     const waitMs = options.wait === false ? 0 : undefined;
     const followed = await untilFollowed(control, limiter, waitMs);
     // Null if the list of names cannot be read.
     const isFollowed = named ? named.some((one) => one.isFollowed) : null;
     if (options.json) {
-      const names = [...new Set([...spared.map((one) => one.limiter), ...shapers])];
+      const own = spared.map((one) => one.limiter);
+      const names = [...new Set([...own, ...unfit.map(({ name }) => name)])];
       const who = { isFollowed, followed: followed ?? null, spared: names };
       return print(JSON.stringify({ overrides, ...who }));
     }
     if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
     else print(overridesTable(overrides, Date.now()));
     for (const one of spared) print(sparedLine(one));
-    for (const name of shapers) print(`Not for ${plain(name)}: a shaper follows no ${what}.`);
+    for (const { name, why } of unfit) print(`Not for ${plain(name)}: ${why}.`);
     print(followedLine(followed, isFollowed));
+  });
+}
+
+/** A limiter for which a setting does not count. */
+interface Unfit {
+  readonly name: string;
+  readonly why: string;
+}
+
+function withoutModes(named: readonly KnownLimiter[], what: Setting['what']): Unfit[] {
+  const why = `a shaper follows no ${what}`;
+  return named.filter(isShaper).map(({ name }) => ({ name, why }));
+}
+
+function withoutNumbers(named: readonly KnownLimiter[], limits: LiveLimits): Unfit[] {
+  return named.flatMap(({ name, declared }) => {
+    const numbers = declared.find((one) => lackedBy(one, limits));
+    if (!numbers) return [];
+    const lacked = `${lackedBy(numbers, limits)} (${plain(numbers.algorithm)})`;
+    return [{ name, why: `it has no ${lacked}, so all its numbers are those of the code` }];
   });
 }
 

@@ -59,14 +59,23 @@ function find(overrides: readonly Override[], limiter: string, what: Override['w
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
+/** What live limits name that a limiter with these numbers has not; undefined if it can follow them. */
+export function lackedBy(
+  { algorithm, windowMs }: DeclaredNumbers,
+  live: LiveLimits,
+): 'numbers' | 'burst' | 'window' | undefined {
+  if (algorithm === 'claims') return 'numbers';
+  const hasBurst = algorithm === 'token-bucket' || algorithm === 'shaper';
+  if (live.burst !== undefined && !hasBurst) return 'burst';
+  return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
+}
+
 /** As the limiter calculates them. Where the two are no rule, it stays as declared. */
 export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
+  if (!live || lackedBy(numbers, live)) return numbers;
   const { algorithm, windowMs } = numbers;
   const isBucket = algorithm === 'token-bucket';
   const keepsBurst = algorithm === 'shaper';
-  if (!live || algorithm === 'claims') return numbers;
-  if (live.burst !== undefined && !isBucket && !keepsBurst) return numbers;
-  if (live.window !== undefined && windowMs === undefined) return numbers;
   const { burst: ownBurst, open: _, ...rest } = numbers;
   const burst = isBucket ? ownBurst : undefined;
   const set = liveNumbers({ limit: numbers.limit, window: windowMs, burst }, live);

@@ -51,7 +51,7 @@ function addShare(program: Command): void {
     .argument('<limiter>', LIMITER)
     .argument('<share>', 'as in 0.1 or 10%')
     .action((limiter: string, text: string, options: NoteOptions) => {
-      const share = fractionOf(text);
+      const share = given(fractionOf(text), 'a share must be like 0.1 or 10%', text);
       const set = { share };
       return change(limiter, options, (control, note) => control.set(limiter, set, note), 'share');
     });
@@ -77,11 +77,16 @@ function addLimits(program: Command): void {
           options,
           (control, note) => control.set(limiter, set, note),
           'limits',
+          limits,
         );
       }
       const key = keyFrom(options.key, options);
-      return change(limiter, options, (control, note) =>
-        control.limitKey(limiter, key, limits, note),
+      return change(
+        limiter,
+        options,
+        (control, note) => control.limitKey(limiter, key, limits, note),
+        undefined,
+        limits,
       );
     },
   );
@@ -118,18 +123,25 @@ function addClear(program: Command): void {
 
 function limitsOf({ limit, window, burst, factor }: LimitOptions): LiveLimits {
   return {
-    ...(limit !== undefined && { limit: numberOf(limit) }),
+    ...(limit !== undefined && { limit: unitsOf('--limit', limit) }),
     ...(window !== undefined && { window: window as NonNullable<LiveLimits['window']> }),
-    ...(burst !== undefined && { burst: numberOf(burst) }),
+    ...(burst !== undefined && { burst: unitsOf('--burst', burst) }),
     ...(factor !== undefined && { factor: factorOf(factor) }),
   };
 }
 
+function unitsOf(option: string, text: string): number {
+  return given(numberOf(text), `${option} must be a number such as 200`, text);
+}
+
 function factorOf(text: string): number {
-  const factor = fractionOf(text.replace(/^x/i, ''));
-  if (Number.isNaN(factor))
-    throw new UsageError(`--factor must be like 2, 0.5 or 150%, got ${text}`);
-  return factor;
+  return given(fractionOf(text.replace(/^x/i, '')), '--factor must be like 2, 0.5 or 150%', text);
+}
+
+/** @throws UsageError with what the user wrote, if that is not a number */
+function given(value: number, must: string, text: string): number {
+  if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
+  return value;
 }
 
 /** A number, or so many hundredths. */
@@ -137,7 +149,7 @@ function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 
-/** NaN if it is not a number; the check of the range then refuses it. */
+/** NaN if it is not a number. */
 function numberOf(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -20,7 +20,7 @@ export function status(
   if (!/^\d{1,4}$/.test(options.changes)) {
     throw new UsageError(`--changes must be a number up to 1000, got ${options.changes}`);
   }
-  return connected(options, async ({ control }) => {
+  return connected(options, async ({ control, prefix }) => {
     const known = await announced(control);
     // What is set for every limiter may be what counts for this one.
     const ofIt = (one: { readonly limiter: string }): boolean =>
@@ -38,6 +38,8 @@ export function status(
       return print(JSON.stringify({ overrides, changes, ...names }));
     }
     print(overridesTable(overrides, Date.now()));
+    if (known?.length === 0 && limiter === undefined)
+      print(`No process has announced a limiter under the prefix ${prefix}`);
     for (const name of unannounced ?? []) print(unknownLine(name, namesNear(name, known ?? [])));
     if (limiters && limiters.length > 0) {
       print(`\nLimiters:\n${limitersTable(limiters, standing, followers)}`);

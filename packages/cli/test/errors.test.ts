@@ -27,8 +27,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       ['a limit is none', ['limits', 'api', '--limit', '0', ...because], /from 1 to 1,000,000,000/],
       [
         'a limit is no number',
-        ['limits', 'api', '--limit', 'x', ...because],
-        /from 1 to 1,000,000,000/,
+        ['limits', 'api', '--limit', '1e3', ...because],
+        /--limit must be a number such as 200, got 1e3/,
       ],
       [
         'no limit is given',
@@ -61,6 +61,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
       ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
       ['a command is unknown', ['stats'], /Did you mean status/],
+      ['a share is no number', ['share', 'api', 'half', ...because], /like 0.1 or 10%, got half/],
       ['sentinels have no name', ['status', '--redis', 'redis://a,b'], /--sentinel-master/],
       [
         'a cluster has sentinels',
@@ -117,6 +118,16 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         code: 1,
         err: 'error: no connection to Redis at 127.0.0.1:1: ECONNREFUSED\n',
       });
+    });
+
+    it('nobody listens at --redis, whatever sentinels the environment names', async () => {
+      const at = 'redis://127.0.0.1:1';
+      const env = { SPILLWAY_SENTINEL_MASTER: 'main' };
+      const { err } = await spillway(['status', '--redis', at], env);
+      expect(err).toBe('error: no connection to Redis at 127.0.0.1:1: ECONNREFUSED\n');
+      expect((await spillway(['status'], { ...env, REDIS_URL: at })).err).toContain(
+        'the sentinels at 127.0.0.1:1 call main',
+      );
     });
 
     it('the password is wrong', async () => {

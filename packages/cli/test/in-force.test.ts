@@ -141,15 +141,33 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     );
   });
 
+  it('says where numbers have no effect: some limits have no window, some no burst', async () => {
+    const control = await process(['api']);
+    control.register?.('daily', makeRule('fixed-window', 50, 86_400_000_000));
+    control.register?.('busy', makeLeasesRule(20, 60_000_000));
+    await vi.waitFor(async () => expect(await control.limiters()).toHaveLength(3), {
+      timeout: 10_000,
+    });
+    const burst = await spillway(['limits', 'daily', '--burst', '3', ...because]);
+    expect(burst.out).toContain(
+      'Not for daily: it has no burst (fixed-window), so all its numbers are those of the code.',
+    );
+    const ofKey = ['--key', 'acme', '--window', '1h', '--limit', '5', ...because];
+    const window = await json<Set>('limits', 'busy', ...ofKey);
+    expect(window.spared).toEqual(['busy']);
+    const fits = await json<Set>('limits', 'api', '--window', '1h', '--burst', '7', ...because);
+    expect(fits.spared).toEqual([]);
+  });
+
   it('waits until all processes follow, and says how many do', async () => {
     await process(['api']);
     await process(['api', 'other']);
     const all = await spillway(['set', 'api', 'off', ...because]);
     expect(all.out).toContain('2 of 2 processes follow.');
-    expect((await json<Set>('set', 'other', 'off', ...because)).followed).toEqual({
-      following: 1,
-      of: 1,
-    });
+    const followed = async (...args: string[]) =>
+      (await json<Set>(...args, 'off', ...because)).followed;
+    expect(await followed('set', 'other')).toEqual({ following: 1, of: 1 });
+    expect(await followed('set', '*')).toEqual({ following: 2, of: 2 });
     const lazy = await process(['api'], '1m');
     const startMs = performance.now();
     const some = await spillway(['set', 'api', 'shadow', ...because]);

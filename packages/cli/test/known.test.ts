@@ -54,6 +54,13 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     });
   });
 
+  it('says that none is announced where others look: under another prefix', async () => {
+    await announce('api');
+    const nobody = 'No process has announced a limiter under the prefix';
+    expect((await spillway(['status'])).out).not.toContain(nobody);
+    expect((await spillway(['status', '--prefix', 'other:'])).out).toContain(`${nobody} other:\n`);
+  });
+
   it('takes * for every limiter, announced or not', async () => {
     expect((await spillway(['set', '*', 'off', ...because])).code).toBe(0);
     expect((await spillway(['block', '*', 'eve', ...because])).code).toBe(0);

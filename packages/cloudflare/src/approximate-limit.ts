@@ -28,7 +28,7 @@ export interface ApproximateLimitOptions<Raw = unknown> {
    * address.
    */
   readonly key?: PerLater<Raw, string | undefined> | undefined;
-  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
 }
 

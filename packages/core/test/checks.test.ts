@@ -38,7 +38,7 @@ describe('a wrong option', () => {
       () => workerShedder({ name: 'w', brake: { signal: none as Signal } }),
     ],
     [
-      'what settings name must be one of mode, share, limits, got "modes"',
+      'a name in settings must be one of mode, share, limits, got "modes"',
       () => memoryControl().set('api', { modes: 'off' } as never, note),
     ],
     [

@@ -17,7 +17,7 @@ import { addressingFinder } from './trust.js';
 
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, save
+   * Answers a refused request instead of the problem document. The status and the fields are set already, except
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
    * handler, as a 500.
    */

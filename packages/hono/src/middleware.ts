@@ -25,7 +25,7 @@ import { HonoRequest } from './request.js';
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem
-   * document is sent after all. The status and the fields are set, save `Content-Type`. What it throws goes to
+   * document is sent after all. The status and the fields are set, except `Content-Type`. What it throws goes to
    * `app.onError`, as a 500.
    */
   readonly onRefused?: OnRefused | undefined;

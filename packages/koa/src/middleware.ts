@@ -19,7 +19,7 @@ import { KoaRequest } from './request.js';
 
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, save
+   * Answers a refused request instead of the problem document. The status and the fields are set already, except
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws is Koa's to answer, as a 500.
    */
   readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;

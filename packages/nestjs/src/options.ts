@@ -25,8 +25,8 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
 /** What must be known before the options are. */
 export interface SpillwayModuleSettings {
   /**
-   * Whether the guard stands before every handler (default), or only where `@UseGuards(SpillwayGuard)` puts it: behind
-   * a guard of a controller that authenticates, for example.
+   * Whether the guard stands before every handler, or only where `@UseGuards(SpillwayGuard)` puts it: behind a guard of
+   * a controller that authenticates, for example. Default true.
    */
   readonly globalGuard?: boolean | undefined;
 }
@@ -44,6 +44,7 @@ export interface SpillwayAsyncOptions extends SpillwayModuleSettings {
   readonly imports?: NonNullable<ModuleMetadata['imports']> | undefined;
   /** Tokens of what the factory is given, in its order. */
   readonly inject?: NonNullable<FactoryProvider['inject']> | undefined;
+  /** Gives the options of `forRoot`; it may be async. */
   readonly useFactory: (...injected: never[]) => SpillwayOptions | Promise<SpillwayOptions>;
 }
 

@@ -21,6 +21,7 @@ import {
 const CLEARABLE: readonly ClearableSetting[] = ['mode', 'share', 'limits'];
 const OF_KEY: readonly ClearableOfKey[] = ['ruling', 'limits'];
 const LIMITS = ['limit', 'window', 'burst', 'factor'] as const;
+const NOTE = ['by', 'because', 'for'] as const;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;
 const LONGEST_KEY = 1_024;
@@ -151,6 +152,7 @@ function checkOnly<What extends string>(
 ): readonly What[] {
   const list = known.join(', ');
   checkList('only', only, list);
+  if (only.length === 0) throw mustName('only', `one of ${list}`);
   const unknown = only.find((what) => !known.includes(what));
   if (unknown !== undefined) throw mustBe('only', `a list of ${list}`, unknown);
   return only;
@@ -162,7 +164,8 @@ function checkRuledKey(key: unknown): void {
 }
 
 function checkWho(limiter: string, note: ChangeNote) {
-  const { by, because } = note ?? {};
+  entriesOf('the note', note, NOTE);
+  const { by, because } = note;
   checkText('by', by, 100);
   checkText('because', because, 500);
   return { limiter: checkName(limiter), note: { by, because } };
@@ -190,7 +193,7 @@ function entriesOf<Name extends string>(
 ): [Name, unknown][] {
   if (!isPlainObject(object)) throw mustBe(option, 'an object', object);
   const given = Object.entries(object).filter(([, value]) => value !== undefined);
-  for (const [name] of given) oneOf(`what ${option} name`, name as Name, known);
+  for (const [name] of given) oneOf(`a name in ${option}`, name as Name, known);
   return given as [Name, unknown][];
 }
 

@@ -36,7 +36,7 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
    * `'60s'`.
    */
   readonly lease?: Duration | undefined;
-  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in

@@ -27,9 +27,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly window: Duration;
   /** Units at once, for `token-bucket` only. Default: the limit. */
   readonly burst?: number | undefined;
-  /** Default `token-bucket`. */
+  /** How units come back: continuously, or with windows. Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
-  /** Where windows begin, for `fixed-window` only: see {@link Anchor}. Default `epoch`. */
+  /** Where windows of `fixed-window` begin: at the epoch, or with the first request of a key. Default `epoch`. */
   readonly anchor?: Anchor | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
@@ -38,7 +38,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly key?: PerLater<Raw, string | undefined> | undefined;
   /** Units one request takes, an integer from 0, or a function of the request, which may be async. Default 1. */
   readonly cost?: PerLater<Raw, number> | undefined;
-  /** `enforce` (default), `shadow` (dark launch) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in

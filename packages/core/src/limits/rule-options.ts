@@ -14,9 +14,9 @@ export interface RuleOptions {
   readonly window: Duration;
   /** Units at once, for `token-bucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** Default `token-bucket`. */
+  /** How units come back: continuously, or with windows. Default `token-bucket`. */
   readonly algorithm?: Algorithm | undefined;
-  /** Where windows begin, for `fixed-window` only: see {@link Anchor}. Default `epoch`. */
+  /** Where windows of `fixed-window` begin: at the epoch, or with the first request of a key. Default `epoch`. */
   readonly anchor?: Anchor | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface NodeGuardOptions<
 > extends GuardOptions<Req>,
     AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, save
+   * Answers a refused request instead of the problem document. The status and the fields are set already, except
    * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the
    * status is 500.
    */

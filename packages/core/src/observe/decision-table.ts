@@ -13,7 +13,7 @@ import type { LimitRequest } from '../contract/request.js';
 import { checkOutcomes, REFUSED } from './outcomes.js';
 
 export interface DecisionTableOptions {
-  /** Which outcomes get a line. Default those that are no answer of a handler: `denied`, `would-deny`, `error`. */
+  /** Which outcomes get a line. Default those that are not an answer of a handler: `denied`, `would-deny`, `error`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /** How many lines a second at most, 1 to 10,000. The first line after them says how many are missing. Default 20. */
   readonly linesPerSecond?: number | undefined;

@@ -34,7 +34,7 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   readonly shedCritical?: boolean | undefined;
   /** `enforce` (default), `shadow` (refuses nobody, says what it would refuse) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** Default: the process's monotonic clock. */
+  /** What tells the time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 

@@ -20,9 +20,9 @@ export interface Reading {
  * ```ts
  * import { type Signal, workerShedder } from '@spillway/core';
  *
- * const pool = { busy: 3, size: 10 };
- * const poolSignal: Signal = { name: 'pool', read: () => ({ value: pool.busy / pool.size, ageMs: 0 }) };
- * workerShedder({ name: 'pool', signal: poolSignal, brake: false });
+ * const pool = { asked: 3, size: 10 }; // connections in use, and requests that wait for one
+ * const signal: Signal = { name: 'pool', read: () => ({ value: pool.asked / pool.size, ageMs: 0 }) };
+ * workerShedder({ name: 'pool', ladder: false, brake: { signal } });
  * ```
  */
 export interface Signal {

@@ -59,6 +59,7 @@ class FallbackStore implements AnsweringStore {
     options?: ApplyOptions,
     host?: Host,
   ): ReturnType<AnsweringStore['apply']> {
+    if (!this.sync) this.standIn.release(steps);
     const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options, host);
     const barred = this.bar(steps, options, host);

@@ -25,7 +25,7 @@ export class Names {
     if (known && !sameRule(known, rule)) {
       throw new SpillwayError(
         'SPW_NAME_CONFLICT',
-        `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name`,
+        `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name, or both the same numbers and algorithm`,
       );
     }
     // Names are of the configuration, and few. Who makes them of what clients send loses the check, not the memory.

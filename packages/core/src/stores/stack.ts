@@ -18,7 +18,10 @@ import type { SharedState } from './shared-state.js';
 import { withStopwatch } from './stopwatch.js';
 
 export interface ResilienceOptions {
-  /** How long to wait for the store: 1 ms to 60 s. Default 50 ms. */
+  /**
+   * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys has as much again for every further
+   * 512. Default `'50ms'`.
+   */
   readonly storeTimeout?: Duration | undefined;
   /**
    * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the

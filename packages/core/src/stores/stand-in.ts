@@ -17,6 +17,10 @@ function hasStandIn(step: Step): step is StandInStep {
   return typeof step.onStoreError === 'object' && !step.rule.logic?.failsClosed;
 }
 
+function endsPermit(step: Step): step is StandInStep {
+  return step.op === 'put' && step.lease !== undefined && hasStandIn(step);
+}
+
 /** Whether a step that nothing counts here passes. */
 function passesUncounted({ op, rule, onStoreError }: Step): boolean {
   if (rule.logic?.failsClosed) return onStoreError === 'allow' && (op === 'take' || op === 'look');
@@ -80,6 +84,15 @@ export class StandIn {
     );
   }
 
+  /**
+   * Frees the permits that are given back: that their requests have ended is known here, whether or not the store ever
+   * hears of it.
+   */
+  release(steps: readonly Step[]): void {
+    if (!steps.some(endsPermit)) return;
+    this.apply(steps.filter(endsPermit).map((step) => localStep(step, 'put')));
+  }
+
   /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(hasStandIn)) return answers;
@@ -138,8 +151,7 @@ function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean
     case 'take':
       return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
     case 'put':
-      // A permit has one name here and there.
-      return step.lease || step.receipt?.standIn ? 'put' : undefined;
+      return step.receipt?.standIn ? 'put' : undefined; // permits are free already
     case 'look':
       return undefined;
     default:

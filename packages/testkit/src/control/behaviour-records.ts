@@ -95,6 +95,26 @@ export function keepsRecords(make: Make): void {
       ).rejects.toThrow('SPW_OPTION_INVALID');
     });
 
+    it('a note that is none, or says something else, by a sentence', async () => {
+      const control = await make();
+      const setWith = (note: unknown) => async () =>
+        control.set('api', { mode: 'off' }, note as typeof ada);
+      await expect(setWith({ ...ada, until: '30d' })()).rejects.toThrow(
+        'a name in the note must be one of by, because, for, got "until" (SPW_OPTION_INVALID)',
+      );
+      await expect(setWith(undefined)()).rejects.toThrow(
+        'the note must be an object, got undefined (SPW_OPTION_INVALID)',
+      );
+    });
+
+    it('to clear nothing', async () => {
+      const control = await make();
+      await control.set('api', { mode: 'off' }, ada);
+      await expect((async () => control.clear('api', ada, []))()).rejects.toThrow(
+        'only must name one of mode, share, limits (SPW_OPTION_INVALID)',
+      );
+    });
+
     it('names and keys that no limiter has', async () => {
       const control = await make();
       const off = { mode: 'off' } as const;

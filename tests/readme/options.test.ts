@@ -1,0 +1,96 @@
+/** The tables of docs/options.md are what the sources say: `npx vitest run tests/readme/options.test.ts -u` writes them. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { allSources, type Option, optionsOf } from './option-tables.js';
+import { ROOT } from './snippets.js';
+
+const FILE = join(ROOT, 'docs', 'options.md');
+const page = readFileSync(FILE, 'utf8');
+const MARKS = /(<!-- (\w+) of (\S+)(?: without (\w+(?: \w+)*))? -->)[\s\S]*?(<!-- end -->)/g;
+
+/** Where an option has a section of its own, wherever it is given. */
+const LINKS: Readonly<Record<string, string>> = {
+  algorithm: 'guide.md#which-algorithm',
+  anchor: 'algorithms.md#anchored-windows-fixed-window-with-anchor-first-request',
+  breaker: 'operations.md#when-redis-is-down',
+  capacity: 'guide.md#requests-in-progress',
+  control: 'operations.md#changing-settings-live',
+  cost: 'guide.md#costs-and-what-counts',
+  denialCache: 'guide.md#redis',
+  headers: 'guide.md#fields',
+  key: 'guide.md#which-key',
+  localShare: 'operations.md#when-redis-is-down',
+  mode: 'guide.md#trying-a-limit-in-shadow-mode',
+  observers: 'metrics.md',
+  onStoreError: 'operations.md#when-redis-is-down',
+  preflights: 'guide.md#cors',
+  priority: 'shedding.md#classes',
+  refundIf: 'guide.md#costs-and-what-counts',
+  share: 'operations.md#rolling-out-a-limit',
+  store: 'guide.md#redis',
+  storeTimeout: 'operations.md#when-redis-is-down',
+  trustProxy: 'deployment.md#proxies',
+  validate: 'errors.md#probable-mistakes',
+};
+
+function tableOf(options: readonly Option[]): string {
+  const rows = options.map(({ name, type, defaultText, meaning }) => {
+    const link = LINKS[name];
+    const cells = [
+      link ? `[\`${name}\`](${link})` : `\`${name}\``,
+      type,
+      defaultText ?? '*required*',
+      meaning,
+    ];
+    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  });
+  return ['| option | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+it('shows every option of every maker, with its type, its default and its meaning', async () => {
+  const filled = page.replace(MARKS, (_, begin, name, file, without = '', end) => {
+    const elsewhere = String(without)
+      .split(' ')
+      .filter((other) => other !== '')
+      .flatMap((other) => optionsOf(other, file).map((option) => option.name));
+    const options = optionsOf(name, file).filter((option) => !elsewhere.includes(option.name));
+    return `${begin}\n\n${tableOf(options)}\n\n${end}`;
+  });
+  await expect(filled).toMatchFileSnapshot(FILE);
+});
+
+/** Lists of names of options, which the compiler holds against their interfaces, by the names of these. */
+const lists = [...page.matchAll(MARKS)].flatMap(([, , name = '', file = '']) => {
+  const list = new RegExp(`: NamesOf<${name}(?:<\\w+>)?> = \\{([^}]*)\\}`).exec(allSources)?.[1];
+  return list === undefined ? [] : [{ name, file, list }];
+});
+
+describe('the reader of sources', () => {
+  it('finds lists of names to be held against', () => {
+    expect(lists.length).toBeGreaterThan(12);
+  });
+
+  it.each(lists)('finds all options of $name', ({ name, file, list }) => {
+    const known = [...list.matchAll(/(\w+): 1/g)].map(([, option]) => option);
+    const found = optionsOf(name, file).map((option) => option.name);
+    expect(found.sort()).toEqual(known.sort());
+  });
+
+  it('reads defaults that stand in a sentence, and such that are marked', () => {
+    const found = optionsOf('IdempotencyOptions', 'packages/core/src/once/options.ts');
+    const byName = new Map(found.map((option) => [option.name, option]));
+    expect(byName.get('keep')?.defaultText).toBe("`'24h'`");
+    expect(byName.get('onStoreError')?.defaultText).toBe('`deny`');
+    expect(byName.get('scope')?.defaultText).toBeUndefined();
+    expect(byName.get('mismatchStatus')?.type).toBe('`409`, `422`');
+  });
+
+  it('gives every option a meaning', () => {
+    const silent = [...page.matchAll(MARKS)].flatMap(([, , name = '', file = '']) =>
+      optionsOf(name, file).filter(({ meaning }) => meaning === ''),
+    );
+    expect(silent).toEqual([]);
+  });
+});
