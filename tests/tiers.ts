@@ -109,6 +109,7 @@ const USUAL = [
   'tests/migrating/',
   'tests/model/scenarios.test.ts',
   'tests/once/calls.test.ts',
+  'tests/pictures/',
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',

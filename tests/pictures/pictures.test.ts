@@ -1,0 +1,66 @@
+/**
+ * The pictures in docs/pictures are what the code and the tables say now. After a change that is meant:
+ * `npx vitest run tests/pictures -u`.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { algorithms, decide, mostIn } from '../../tools/pictures/algorithms.js';
+import { CHARTS, chart, rowsOf } from '../../tools/pictures/benchmarks.js';
+import { overload } from '../../tools/pictures/overload.js';
+import { shaper, slots } from '../../tools/pictures/shaper.js';
+import { markdownFiles, ROOT } from '../readme/snippets.js';
+
+const FOLDER = join(ROOT, 'docs', 'pictures');
+const benchmarks = readFileSync(join(ROOT, 'docs', 'benchmark-tables.md'), 'utf8');
+
+const PICTURES: Readonly<Record<string, () => string | Promise<string>>> = {
+  algorithms,
+  overload,
+  shaper,
+  ...Object.fromEntries(
+    Object.entries(CHARTS).map(([name, one]) => [name, () => chart(benchmarks, one)]),
+  ),
+};
+
+it.each(Object.entries(PICTURES))('%s.svg is what is computed now', async (name, draw) => {
+  await expect(await draw()).toMatchFileSnapshot(join(FOLDER, `${name}.svg`));
+});
+
+it('every picture is made here, and shown on a page with a text in its place', () => {
+  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.svg'));
+  expect(names.sort()).toEqual(
+    Object.keys(PICTURES)
+      .map((name) => `${name}.svg`)
+      .sort(),
+  );
+  const pages = markdownFiles().map((file) => readFileSync(join(ROOT, file), 'utf8'));
+  const shown = (name: string) => {
+    const [, alternative = ''] =
+      new RegExp(`!\\[([^\\]]+)\\]\\(pictures/${name}\\)`).exec(pages.join('\n')) ?? [];
+    return alternative.length > 40;
+  };
+  expect(names.filter((name) => !shown(name))).toEqual([]);
+});
+
+it('the picture of the algorithms shows what the guide says of them', () => {
+  expect(mostIn(10, decide('fixed-window'))).toBe(10); // twice the limit, across a boundary
+  expect(mostIn(10, decide('sliding-window-log'))).toBe(5);
+  expect(mostIn(10, decide('sliding-window-counter'))).toBeLessThan(10);
+  expect(mostIn(10, decide('token-bucket'))).toBeLessThanOrEqual(10); // burst + rate x time
+});
+
+it('a chart has every row of its table', () => {
+  const names = rowsOf(benchmarks, CHARTS['cost-in-memory']).map(({ name }) => name);
+  expect(names).toContain('Spillway apply, token bucket');
+  expect(names).toContain('express-rate-limit MemoryStore.increment');
+  expect(names.some((name) => name.includes('empty loop'))).toBe(false);
+});
+
+it('the picture of the shaper shows starts of both processes, 250 ms apart or more', async () => {
+  const starts = (await slots()).sort((a, b) => a.startsMs - b.startsMs);
+  expect(new Set(starts.map(({ process }) => process))).toEqual(new Set([0, 1]));
+  const gaps = starts.slice(1).map(({ startsMs }, at) => startsMs - (starts[at]?.startsMs ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(250);
+});
