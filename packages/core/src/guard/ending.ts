@@ -2,13 +2,8 @@
 
 import type { Clock } from '../base/clock.js';
 import { after, isThenable } from '../base/host.js';
-import type {
-  Limiter,
-  RequestOutcome,
-  ResponseEnd,
-  StepContext,
-  StepsBack,
-} from '../contract/limiter.js';
+import type { Fault } from '../contract/fault.js';
+import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Permits } from './permits/permits.js';
@@ -23,8 +18,8 @@ import {
 } from './turn.js';
 
 /**
- * How long the limiter of a claim may take to say how it ends. It has time limits of its own, all shorter: a claim
- * whose end is not known is renewed, so that nobody else may run it.
+ * How long the limiter of a claim may take to say how it ends. That of `idempotency()` takes 1 s at most; one around it
+ * that never says would have the claim renewed as long as this process lives.
  */
 const CLAIM_TIMEOUT_MS = 10_000;
 
@@ -120,24 +115,16 @@ export class Ending<Raw> {
     outcome: RequestOutcome,
   ): readonly Step[] | Promise<readonly Step[]> {
     if (outcome.refused) return [this.permits.release(step)];
-    const ended = (lasts: readonly Step[]): readonly Step[] =>
-      lasts.map((last) => this.permits.release(step, last));
-    const { limiter, request } = turn;
-    const { context } = this;
-    const listed = (own: Awaited<StepsBack>) =>
-      ended(stepsFrom({ limiter: limiter.name, request, context }, own));
-    const fail = (error: unknown): readonly Step[] => {
-      context.fault({ limiter: limiter.name, source: 'finish', error });
-      this.permits.abandon(step); // or it would be held as long as this process lives
-      return [];
+    const { context, permits } = this;
+    const fault = (own: Fault): void => {
+      context.fault(own);
+      permits.abandon(step); // or it would be held as long as this process lives
     };
-    try {
-      // Not as a callback, which has little time: to write the answer may take longer.
-      const back = limiter.finish?.(turn, outcome, context);
-      return isThenable(back) ? back.then(listed).catch(fail) : listed(back);
-    } catch (error) {
-      return fail(error);
-    }
+    // Other callbacks have less time: to write the answer may take longer.
+    const patient = { ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault };
+    const ended = (lasts: readonly Step[]) => lasts.map((last) => permits.release(step, last));
+    const lasts = this.finish(turn, outcome, patient);
+    return isThenable(lasts) ? lasts.then(ended) : ended(lasts);
   }
 
   /** What ends together goes in one call; but a claim that takes long holds up nothing else. */
@@ -160,11 +147,9 @@ export class Ending<Raw> {
   private finish(
     turn: DecidedTurn<Raw>,
     outcome: RequestOutcome,
+    context: StepContext = this.context,
   ): readonly Step[] | Promise<readonly Step[]> {
-    const { limiter, request, step } = turn;
-    const context = step?.claim
-      ? { ...this.context, callbackTimeoutMs: CLAIM_TIMEOUT_MS }
-      : this.context;
+    const { limiter, request } = turn;
     const asking = { limiter: limiter.name, request, context };
     const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
     return isThenable(own) ? own.then((steps) => stepsFrom(asking, steps)) : stepsFrom(asking, own);

@@ -30,15 +30,23 @@ export async function compare<Raw>(
   return compareBodies(note, body.read(), request);
 }
 
-/** Where only one of the two is known, or each by other means, their lengths are compared. */
+/**
+ * Where only one of the two is known, or each by other means, their lengths are compared. So are those of forms with
+ * parts: what a parser made of one has its fields, while its files may lie elsewhere.
+ */
 function compareBodies<Raw>(
   note: Note,
   body: Note['body'],
   request: LimitRequest<Raw>,
 ): Comparison {
   if (note.body && body?.kind === note.body.kind) {
-    return body.digest === note.body.digest ? 'same' : 'other';
+    if (body.digest !== note.body.digest) return 'other';
+    if (body.kind !== 'p' || !hasParts(request)) return 'same';
   }
   const length = lengthOf(request);
   return note.length === '' || length === '' || note.length === length ? 'same' : 'other';
+}
+
+function hasParts<Raw>(request: LimitRequest<Raw>): boolean {
+  return /^\s*multipart\//i.test(request.header('content-type') ?? '');
 }

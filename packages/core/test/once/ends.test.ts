@@ -1,10 +1,10 @@
 /** How claims end when things break: crashes, lost calls, lost leases, clients and handlers that never end. */
 
-import { concurrencyLimit } from '@spillway/core';
+import { concurrencyLimit, type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { Call, setUp } from './gate-set-up.js';
+import { Call, OnceStore, setUp } from './gate-set-up.js';
 
 const LEASE_MS = 30_000;
 
@@ -244,5 +244,38 @@ describe('an answer that nobody saw', () => {
     const first = await send();
     await first.close();
     expect((await send()).refusal?.binding).toMatchObject({ reason: 'not-kept' });
+  });
+});
+
+describe('the claim of a limiter of your own around idempotency()', () => {
+  fakeTime();
+
+  it.each<[string, () => Promise<never>]>([
+    ['never answers', () => new Promise(() => undefined)],
+    ['answers junk', async () => 'junk' as never],
+  ])('is left to its lease where its finish %s', async (_, after) => {
+    const inner = idempotency({ scope: () => 'ada' });
+    const limiter = {
+      ...inner,
+      step: inner.step.bind(inner),
+      decide: inner.decide.bind(inner),
+      finish: async (...args: Parameters<NonNullable<typeof inner.finish>>) => {
+        await inner.finish?.(...args);
+        return after();
+      },
+    };
+    const faults: Fault[] = [];
+    const onFault = (fault: Fault) => void faults.push(fault);
+    const gate = new Gate(limiter, { store: new OnceStore(), logger: false, onFault });
+    const headers = { 'idempotency-key': 'key-1' };
+    const enter = (call: Call) => gate.enter(request({ method: 'POST', headers }), call, call);
+    const call = new Call();
+    await enter(call);
+    call.end('done');
+    void call.close(); // waits as long
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(faults).toMatchObject([{ limiter: 'once', source: 'finish' }]);
+    await vi.advanceTimersByTimeAsync(1.1 * LEASE_MS);
+    expect(await enter(new Call())).toBe('pass');
   });
 });

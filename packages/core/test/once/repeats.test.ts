@@ -202,4 +202,19 @@ describe('the same key with another request', () => {
     expect((await post('key-1', { body: '{"a":1,"b":[3]}' })).status).toBe(422);
     expect(runs()).toBe(1);
   });
+
+  it('is compared by its length too where a parser keeps files beside the fields of a form', async () => {
+    const before = async (req: object) => {
+      await bodyOf(req as never);
+      Object.assign(req, { body: { order: '1' }, files: ['kept elsewhere'] });
+    };
+    const { post, runs } = await serve((_req, res) => res.end('done'), { before });
+    const headers = { 'Content-Type': 'multipart/form-data; boundary=x' };
+    const form = (file: string) =>
+      `--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${file}\r\n--x--\r\n`;
+    await post('key-1', { body: form('one'), headers });
+    expect((await post('key-1', { body: form('one'), headers })).isRepeat).toBe(true);
+    expect((await post('key-1', { body: form('another'), headers })).status).toBe(422);
+    expect(runs()).toBe(1);
+  });
 });
