@@ -1,3 +1,4 @@
+import { copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type UserConfig } from 'vitepress';
 import { rewriteLinks, slugify } from '../links.js';
@@ -55,6 +56,7 @@ export default defineConfig({
     },
   },
   vite: { plugins: [vueOfTheSite], build: { chunkSizeWarningLimit: 2000 } },
+  buildEnd: ({ outDir }) => copyFileSync(`${ROOT}/llms.txt`, `${outDir}/llms.txt`),
   themeConfig: {
     nav: [
       { text: 'Documentation', link: '/documentation' },

@@ -50,6 +50,10 @@ it('has no link to a page or heading that is not there', () => {
   expect(lost).toEqual([]);
 });
 
+it('has the summary for language models', () => {
+  expect(files.has('llms.txt')).toBe(true);
+});
+
 it('links to what is no page on GitHub', () => {
   const href = 'https://github.com/spillway/spillway/blob/main/tests/tiers.ts';
   expect(pages.get('contributing.html')).toContain(`href="${href}"`);
