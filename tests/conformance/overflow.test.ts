@@ -56,6 +56,23 @@ describe.each(ALGORITHMS)('a key that was counted while the store was full (%s)'
     },
   );
 
+  it('is limited as in a store with room, whoever began the count that it shares', () => {
+    const { clock, ask } = full(algorithm, 4);
+    const roomy = memoryStore({ clock });
+    for (let i = 0; i < 2 * SHARED; i += 1) ask(step('take', `first ${i}`, rule));
+    let admitted = 0;
+    for (const passed of ['45m', '15m', '15m']) {
+      clock.advance(passed); // the second time, the windows of the first keys are over
+      for (let i = 0; i < 100; i += 1) {
+        const all = step('take', `second ${i}`, rule, { cost: 5 });
+        if (!ask(all).allowed) continue;
+        admitted += 1;
+        expect(roomy.apply([all])).toMatchObject([{ allowed: true }]);
+      }
+    }
+    expect(admitted).toBeGreaterThan(0);
+  });
+
   it('goes on in a count of its own, from where the shared one stood', () => {
     const { clock, ask, store } = full(algorithm, 4);
     for (let i = 0; i < 4; i += 1) ask(step('take', 'ada', rule));

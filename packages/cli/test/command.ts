@@ -44,7 +44,9 @@ export function commandOnRedis() {
   beforeEach(async () => void (await redis.flushall()));
 
   function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    const own = { ...process.env, REDIS_URL: url, ...env };
+    // Colours are as a test wants them, whatever those who run the tests want.
+    const { NO_COLOR, FORCE_COLOR, ...outer } = process.env;
+    const own = { ...outer, REDIS_URL: url, ...env };
     return spawn(process.execPath, [COMMAND, ...args], { env: own, stdio: 'pipe' });
   }
 

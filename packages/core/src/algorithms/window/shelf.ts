@@ -30,7 +30,7 @@ export class WindowShelf implements Shelf<WindowRule, StoredWindow> {
     ask: Ask<WindowRule>,
     nowUs: number,
     charge: boolean,
-    _mayGrow: boolean,
+    mayGrow: boolean,
     stored?: StoredWindow,
     other?: StoredWindow,
   ): WindowAnswer {
@@ -44,6 +44,11 @@ export class WindowShelf implements Shelf<WindowRule, StoredWindow> {
       previous: from ? from.previous : 0,
     };
     const allowed = stepWindow(rule, state, op, ask.cost, nowUs, charge, ask.receipt);
+    // A shared window may have begun with another key: one that ends later is too strict, never too lax.
+    const isShared = !mayGrow || (other !== undefined && !stored);
+    if (isShared && state.dirty && rule.kind === 'anchored' && op !== 'reset') {
+      state.startUs = Math.max(state.startUs, nowUs);
+    }
     if (op === 'reset') this.states.delete(ask.limiter, rule.code, ask.key);
     else if (state.dirty) this.keep(ask, stored, state);
     const { startUs, current, previous } = state;
