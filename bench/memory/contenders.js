@@ -4,6 +4,7 @@ import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/co
 import { makeRule } from '@spillway/core/store';
 import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { UserRequest } from '../harness/user-request.js';
 
 // Nothing is refused and no entry expires while the benchmark runs: a unit refills in 35 s, and the burst is large.
 const RATE = 1_000_000;
@@ -68,18 +69,6 @@ function consume() {
     const { allowed, remaining, retryAfterMs, resetMs } = limiter.consume(key);
     return allowed && remaining >= 0 && retryAfterMs >= 0 && resetMs >= 0;
   };
-}
-
-class UserRequest {
-  method = 'GET';
-  path = '/';
-  clientIp = '203.0.113.7';
-  constructor(raw) {
-    this.raw = raw;
-  }
-  header() {
-    return undefined;
-  }
 }
 
 function guardOf(numbers) {

@@ -5,6 +5,7 @@ import { Gate } from '@spillway/core/adapter';
 import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
 import { makeKeys, shuffled } from '../harness/keys.js';
+import { UserRequest } from '../harness/user-request.js';
 
 const [name] = process.argv.slice(2);
 const TURN = 100_000;
@@ -47,23 +48,12 @@ class Exchange {
   }
 }
 
-class Get {
-  method = 'GET';
-  path = '/charges';
-  clientIp = '203.0.113.7';
-  constructor(raw) {
-    this.raw = raw;
-  }
-  header() {
-    return undefined;
-  }
-}
-
 function turn() {
   const before = cpuUs();
   for (const raw of sequence) {
     const exchange = new Exchange();
-    if (gate.enter(new Get(raw), exchange, exchange) !== 'pass') throw new Error('it did not pass');
+    if (gate.enter(new UserRequest(raw), exchange, exchange) !== 'pass')
+      throw new Error('it did not pass');
     exchange.closed?.({ status: 200 });
   }
   return ((cpuUs() - before) * 1000) / sequence.length;
