@@ -216,6 +216,16 @@ export const THROWN = [
     { window: 2 ** 40 },
     "window must be a duration from 1ms to 400d such as '10s' or '1m', got 1099511627776 (SPW_WINDOW_INVALID)",
   ),
+  limiter(
+    '',
+    { defaultLimit: 5 },
+    'defaultLimit must be left out unless limit is a function, got 5 (SPW_OPTION_INVALID)',
+  ),
+  limiter(
+    '',
+    { cost: 101 },
+    'cost must be at most 100, the most that passes at once, got 101 (SPW_COST_INVALID)',
+  ),
   limiter('', { cost: '5' }, 'cost must be an integer from 0, got "5" (SPW_COST_INVALID)'),
   limiter(
     '',

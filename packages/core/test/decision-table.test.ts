@@ -53,7 +53,7 @@ describe('a table of decisions', () => {
     await control.block('blocked', 'ada', { by: 'eve', because: 'a test' });
     const limiters = [
       rateLimit({ ...two, name: 'trial', limit: 1, window: 1_500, mode: 'shadow', key: 'ada' }),
-      rateLimit({ ...two, name: 'small', cost: 3, key: 'ada' }),
+      rateLimit({ ...two, name: 'small', cost: () => 3, key: 'ada' }),
       rateLimit({ ...two, name: 'blocked', key: 'ada' }),
       concurrencyLimit({ name: 'at-once', limit: 1, key: 'ada', retryAfter: '250ms' }),
     ];
@@ -94,7 +94,7 @@ describe('a table of decisions', () => {
 
   it('shows no key that may be a secret, and tells such keys apart', () => {
     const { table, lines } = printed();
-    const limiter = rateLimit({ ...two, cost: 3, key: ({ path }) => path.slice(1) });
+    const limiter = rateLimit({ ...two, cost: () => 3, key: ({ path }) => path.slice(1) });
     const { admit } = setUp(limiter, { observers: [table] });
     const keys = ['sk_live_abcdef', 'sk_live_ghijkl', 'sk_live_abcdef', 'user-17', '@ada', ''];
     for (const key of keys) admit({ path: `/${key}`, clientIp: '2001:db8:1:2::/64' });
@@ -110,7 +110,7 @@ describe('a table of decisions', () => {
 
   it('prints nothing that a terminal obeys, and cuts what is too long for its column', () => {
     const { table, lines } = printed();
-    const { admit } = setUp(rateLimit({ ...two, cost: 3, key: '\u001b[2J\r\n' }), {
+    const { admit } = setUp(rateLimit({ ...two, cost: () => 3, key: '\u001b[2J\r\n' }), {
       observers: [table],
     });
     admit({ path: `/\u001b[31m\n\u0007${'a'.repeat(5_000)}` });
@@ -122,7 +122,7 @@ describe('a table of decisions', () => {
   it('prints at most so many lines a second, and then how many are missing', () => {
     const ticks = new ManualClock();
     const { table, texts, lines } = printed({ linesPerSecond: 3, clock: ticks });
-    const { admit } = setUp(rateLimit({ ...two, cost: 3 }), { observers: [table] });
+    const { admit } = setUp(rateLimit({ ...two, cost: () => 3 }), { observers: [table] });
     for (let i = 0; i < 1_000; i += 1) admit();
     expect(texts).toHaveLength(3);
     ticks.advance('1s');
@@ -156,7 +156,7 @@ describe('the colours of a table', () => {
     const log = vi.fn();
     vi.stubGlobal('console', { ...console, log });
     vi.stubGlobal('process', { ...process, stdout, env });
-    setUp(rateLimit({ ...two, cost: 3 }), { observers: [decisionTable(options)] }).admit();
+    setUp(rateLimit({ ...two, cost: () => 3 }), { observers: [decisionTable(options)] }).admit();
     return log.mock.calls.join('');
   };
 

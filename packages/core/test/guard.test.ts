@@ -79,7 +79,7 @@ describe('a guard', () => {
   });
 
   it('does not tell a request to wait that can never pass', () => {
-    const { admit } = setUp(rateLimit({ ...two, cost: 3 }));
+    const { admit } = setUp(rateLimit({ ...two, cost: () => 3 }));
     const refused = admit();
     expect(refused.status).toBe(429);
     expect(refused.fields.map(([name]) => name)).not.toContain('Retry-After');

@@ -19,7 +19,7 @@ async function serve(listener: Listener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const never = () => rateLimit<IncomingMessage>({ limit: 1, window: '1h', cost: 2 });
+const never = () => rateLimit<IncomingMessage>({ limit: 1, window: '1h', cost: () => 2 });
 
 it.each<[string, (res: ServerResponse) => unknown]>([
   ['its response', (res) => res.end('sorry')],

@@ -121,7 +121,7 @@ describe('nodeGuard', () => {
 
   it('lets an own answer stand in, also one that takes its time; what it throws, the guard throws', async () => {
     const guard = nodeGuard<IncomingMessage, ServerResponse>(
-      rateLimit({ limit: 1, window: '1h', cost: 2 }),
+      rateLimit({ limit: 1, window: '1h', cost: () => 2 }),
       {
         async onRefused({ binding }, req, res) {
           await new Promise(setImmediate);

@@ -2,9 +2,15 @@
 
 import { SpillwayError } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  RouteOptions,
+} from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { RouteLimits, SpillwayOptions } from './options.js';
+import type { SpillwayOptions } from './options.js';
 import { type Done, Registration } from './registration.js';
 
 /**
@@ -41,9 +47,9 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
     }
     const registration = new Registration(options, outer);
     app.spillway = registration;
-    const routes: [server: FastifyInstance, limits: RouteLimits | undefined][] = [];
-    app.addHook('onRoute', function noteRoute({ config }) {
-      routes.push([this, config?.spillway]);
+    const routes: [server: FastifyInstance, route: RouteOptions][] = [];
+    app.addHook('onRoute', function noteRoute(route) {
+      routes.push([this, route]);
     });
     app.addHook('onReady', async () => {
       // What is around this one may have been loaded after it.
@@ -51,7 +57,10 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
         registration.leaveTo(registrationOf(around));
       }
       // Not before: a plugin of the route's own context may still have been on its way.
-      for (const [server, limits] of routes) (server.spillway as Registration).gateOf(limits);
+      for (const [server, { config, url }] of routes) {
+        checkConfig(server, config, url);
+        (server.spillway as Registration).gateOf(config?.spillway);
+      }
     });
     const decide = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
       registration.enter(request, reply, next);
@@ -63,6 +72,16 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
 
 function registrationOf({ spillway }: FastifyInstance): Registration | undefined {
   return spillway instanceof Registration ? spillway : undefined;
+}
+
+/** A limit of the plugin that was here before would otherwise be off, and nobody would be told. */
+function checkConfig(app: FastifyInstance, config: object | undefined, url: string): void {
+  if (config === undefined || !Object.hasOwn(config, 'rateLimit')) return;
+  if (app.hasPlugin('@fastify/rate-limit')) return;
+  throw new SpillwayError(
+    'SPW_OPTION_UNKNOWN',
+    `the config of route ${url} has "rateLimit", of a plugin that is not registered: use "spillway" instead`,
+  );
 }
 
 /** The context around one: Fastify makes each from it. */

@@ -7,6 +7,7 @@ import {
   type SpillwayOptions,
   spillway,
 } from '@spillway/fastify';
+import fastifyPlugin from 'fastify-plugin';
 import { brokenStore } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { makeApp, statuses } from './service.js';
@@ -46,6 +47,27 @@ describe('at the start', () => {
     await app.register(spillway, { groups: { few: one() } });
     app.get('/', { config: { spillway: config as string } }, () => 'ok');
     await expect(app.ready()).rejects.toMatchObject({ code });
+  });
+});
+
+describe('a limit of @fastify/rate-limit that is left in a route', () => {
+  const config = { rateLimit: { max: 5, timeWindow: '1 minute' } };
+
+  it('is refused, with the route and the word for it', async () => {
+    const app = makeApp();
+    await app.register(spillway, { limiters: one() });
+    app.get('/export', { config }, () => 'ok');
+    await expect(app.ready()).rejects.toThrow(
+      'the config of route /export has "rateLimit", of a plugin that is not registered: use "spillway" instead',
+    );
+  });
+
+  it('is that plugin’s own while both are there, as in a migration', async () => {
+    const app = makeApp();
+    await app.register(fastifyPlugin(async () => {}, { name: '@fastify/rate-limit' }));
+    await app.register(spillway, { limiters: one() });
+    app.get('/export', { config }, () => 'ok');
+    await expect(app.ready()).resolves.toBeDefined();
   });
 });
 

@@ -1,23 +1,28 @@
 /** Checks of the options that limiters have in common. */
 
 import { checkKey, checkLimit, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
 import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { Per, PerLater } from '../contract/request.js';
 
 /**
  * The limit that counts where no function says otherwise.
  *
- * @throws SpillwayError `SPW_LIMIT_INVALID`
+ * @throws SpillwayError `SPW_LIMIT_INVALID`; `SPW_OPTION_INVALID` for a default that could never count
  */
 export function declaredLimit<Raw>(
   option: 'limit' | 'capacity',
   limit: PerLater<Raw, number>,
   defaultLimit: number | undefined,
 ): number {
-  const isFunction = typeof limit === 'function';
-  if (!isFunction) return checkLimit(option, limit, ' or a function');
   const name = option === 'limit' ? 'defaultLimit' : 'defaultCapacity';
-  return checkLimit(name, defaultLimit, ` when ${option} is a function`);
+  if (typeof limit === 'function') {
+    return checkLimit(name, defaultLimit, ` when ${option} is a function`);
+  }
+  if (defaultLimit !== undefined) {
+    throw mustBe(name, `left out unless ${option} is a function`, defaultLimit);
+  }
+  return checkLimit(option, limit, ' or a function');
 }
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */

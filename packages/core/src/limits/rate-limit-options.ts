@@ -3,11 +3,12 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
+import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
-import type { Algorithm, Anchor } from '../contract/rule.js';
+import { type Algorithm, type Anchor, capacityOf, type Rule } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
 /** Options of {@link rateLimit}. */
@@ -89,4 +90,16 @@ export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
   checkCallback('refundIf', refundIf);
+}
+
+/**
+ * A constant cost that the rule could never let pass is a mistake, which would otherwise refuse every request.
+ *
+ * @throws SpillwayError `SPW_COST_INVALID`
+ */
+export function checkCostPasses(cost: unknown, rule: Rule): void {
+  const most = capacityOf(rule);
+  if (typeof cost !== 'number' || cost <= most) return;
+  const bound = `at most ${most}, the most that passes at once`;
+  throw mustBe('cost', bound, cost, 'SPW_COST_INVALID');
 }

@@ -23,7 +23,12 @@ import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from 
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare, declaredLimit } from './limiter-options.js';
 import { liveNumbers } from './live-numbers.js';
-import { checkConstants, checkRateLimit, type RateLimitOptions } from './rate-limit-options.js';
+import {
+  checkConstants,
+  checkCostPasses,
+  checkRateLimit,
+  type RateLimitOptions,
+} from './rate-limit-options.js';
 import { nameOf, ruleFrom } from './rule-options.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
@@ -77,6 +82,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     );
     this.declared = this.variants.declared(limit);
     this.rule = this.declared.rule;
+    if (typeof options.limit !== 'function') checkCostPasses(options.cost, this.rule);
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
     this.notices = noticesOn(this.name, options.key, options.window);

@@ -1,5 +1,6 @@
 /** Keeps with a request what its guards said, for the handlers behind them. */
 
+import { mustBe } from '../base/errors.js';
 import type { Admission } from '../contract/admission.js';
 import { countedTwice } from '../guard/guard-admission.js';
 import type { Notices } from '../observe/notices.js';
@@ -70,7 +71,12 @@ function twice(before: Admission): string {
 /**
  * What the guards that ran said of a request, first to last; empty if none did. Each adapter says which object stands
  * for the request.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is no object
  */
 export function admissionsOf(request: object): readonly Admission[] {
+  if (typeof request !== 'object' || !request) {
+    throw mustBe('request', 'the object that the framework gives its handlers', request);
+  }
   return (request as Holder)[ADMISSIONS] ?? [];
 }

@@ -60,7 +60,7 @@ describe('the same guard twice on one request', () => {
   });
 
   it('gives a retry of a refused request the same refusal', async () => {
-    const limits = fetchGuard(rateLimit({ limit: 1, window: '1h', key: 'all', cost: 2 }), {
+    const limits = fetchGuard(rateLimit({ limit: 1, window: '1h', key: 'all', cost: () => 2 }), {
       logger: false,
     });
     const request = ask();

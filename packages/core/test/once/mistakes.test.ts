@@ -151,7 +151,7 @@ describe('a limiter behind idempotency', () => {
 
   it('is not asked about a key that is none, nor is the store', async () => {
     const store = new OnceStore();
-    const limit = rateLimit({ name: 'one', limit: 1, window: '1h', key: 'all', cost: 2 });
+    const limit = rateLimit({ name: 'one', limit: 1, window: '1h', key: 'all', cost: () => 2 });
     const gate = new Gate([idempotency({ scope }), limit], { store, logger: false });
     const call = new Call();
     await gate.enter(

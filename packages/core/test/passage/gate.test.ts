@@ -77,7 +77,7 @@ describe('a gate', () => {
   });
 
   it('leaves the type of a refusal to who answers it', () => {
-    const gate = new Gate(rateLimit({ limit: 1, window: '1h', cost: 2 }), {});
+    const gate = new Gate(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), {});
     const exchange = new NotingExchange();
     expect(gate.enter(REQUEST, exchange, {})).toBe('refused');
     expect(exchange.calls.at(-1)).toBe('refuse');
@@ -142,7 +142,7 @@ describe('a mistake in an exchange', () => {
       const faults: Fault[] = [];
       const limiters = [
         concurrencyLimit({ name: 'alone', limit: 5, key: 'all' }),
-        rateLimit({ name: 'never', limit: 1, window: '1h', cost: method === 'refuse' ? 2 : 1 }),
+        rateLimit({ name: 'never', limit: 1, window: '1h', cost: () => (method === 'refuse' ? 2 : 1) }),
       ];
       const gate = new Gate(limiters, {
         store: laterStore(),
@@ -170,4 +170,10 @@ describe('a mistake in an exchange', () => {
     exchange.closed?.({});
     expect(gate.inProgress).toBe(0);
   });
+});
+
+it.each([undefined, null, 'GET /'])('has no decisions about %s, and says what it takes', (what) => {
+  expect(() => admissionsOf(what as never)).toThrow(
+    `request must be the object that the framework gives its handlers, got ${JSON.stringify(what)}`,
+  );
 });

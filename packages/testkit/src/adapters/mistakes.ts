@@ -38,7 +38,7 @@ export function mistakes(driver: MiddlewareDriver): void {
   });
 
   it.each(failing)('answers 500, not 429, where an own answer %s', async (_, own) => {
-    const limiter = driver.rateLimit({ limit: 1, window: '1h', cost: 2 });
+    const limiter = driver.rateLimit({ limit: 1, window: '1h', cost: () => 2 });
     const { get } = await driver.serve({ guards: [driver.guard(limiter, {}, own)] });
     expect((await get()).status).toBe(500);
   });
