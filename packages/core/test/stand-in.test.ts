@@ -96,7 +96,7 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %o', (b
   it('does not count what a limit beside it refused', async () => {
     const { store } = setUp(by);
     const name = (own: string) => ({ name: own, limit: 3, window: '400d' as const, ...by });
-    const closed = rateLimit({ ...name('closed'), cost: 4 });
+    const closed = rateLimit({ ...name('closed'), cost: () => 4 });
     const both = createGuard([rateLimit(name('open')), closed], { store, logger: false });
     for (let i = 0; i < 5; i += 1) expect((await both.admit(request())).allowed).toBe(false);
     store.down = true;

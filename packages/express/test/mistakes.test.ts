@@ -115,7 +115,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
       asked += 1;
       next();
     };
-    const limiter = rateLimit({ limit: 1, window: '1h', cost: 2 });
+    const limiter = rateLimit({ limit: 1, window: '1h', cost: () => 2 });
     const guard = spillway(limiter, { logger, onRefused });
     const app = express();
     app.get('/', guard, guard, (_req, res) => void res.status(200).end('a cheap answer'));
@@ -135,7 +135,7 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
     for (const answer of answers) {
       const app = express();
       const onRefused: SpillwayOptions['onRefused'] = (_admission, _req, res) => answer(res);
-      app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 }), { onRefused }));
+      app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
       const agent = new (await import('node:http')).Agent({ keepAlive: true, maxSockets: 1 });
       const { get } = await serve(app);
       const ports = new Set<number | undefined>();
@@ -161,7 +161,7 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
   ])('that %s is a 500, as any other handler, not a 429', async (_, onRefused) => {
     const app = express();
     app.set('env', 'test'); // Express' own handler prints nothing
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 }), { onRefused }));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
     const { get } = await serve(app);
     const { status, body } = await get();
     expect(status).toBe(500);

@@ -10,7 +10,7 @@ const PROBLEM =
   '"detail":"You have used up the quota of policy \\"2-per-1m\\". Try again in 30 seconds.","violated-policies":["2-per-1m"]}';
 
 /** Refuses every request. */
-const nobody = () => rateLimit({ name: 'nobody', limit: 1, window: '1h', cost: 2 });
+const nobody = () => rateLimit({ name: 'nobody', limit: 1, window: '1h', cost: () => 2 });
 
 it('answers up to the limit, then refuses with 429, all fields and a problem document', async () => {
   const clock = new ManualClock();

@@ -79,7 +79,7 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
 describe.each(WAYS)('an own answer over %s', (_, { serve }) => {
   const refusing = (onRefused: NonNullable<SpillwayOptions['onRefused']>) => {
     const app = new Hono();
-    app.use(spillway(limit({ limit: 1, key: 'all', cost: 2 }), { onRefused }));
+    app.use(spillway(limit({ limit: 1, key: 'all', cost: () => 2 }), { onRefused }));
     return app;
   };
 

@@ -74,7 +74,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       ctx.set('Content-Length', '3');
       return next();
     });
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 })));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 })));
     const { get } = await serve(app);
     const { status, headers, body } = await get();
     expect({ status, type: headers['content-type'] }).toEqual({

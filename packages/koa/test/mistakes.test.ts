@@ -18,7 +18,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
   ])('lets an own answer return %s', async (_, answer) => {
     const onRefused: SpillwayOptions['onRefused'] = (_admission, ctx) => answer(ctx);
     const app = new Koa();
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 }), { onRefused }));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
     const { get } = await serve(app);
     expect(await get()).toMatchObject({ status: 429, body: 'sorry' });
   });
@@ -34,7 +34,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
   ])('answers 500 where an own answer %s', async (_, onRefused) => {
     const app = new Koa();
     app.silent = true;
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: 2 }), { onRefused }));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
     const { get } = await serve(app);
     expect(await get()).toMatchObject({ status: 500, body: 'Internal Server Error' });
   });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { PLATFORMS, serve } from './service.js';
 
 @Controller()
-@RateLimit({ limit: 1, window: '1h', cost: 2 })
+@RateLimit({ limit: 1, window: '1h', cost: () => 2 })
 class RefusedController {
   @Get()
   get() {
