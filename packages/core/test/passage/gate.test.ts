@@ -142,7 +142,12 @@ describe('a mistake in an exchange', () => {
       const faults: Fault[] = [];
       const limiters = [
         concurrencyLimit({ name: 'alone', limit: 5, key: 'all' }),
-        rateLimit({ name: 'never', limit: 1, window: '1h', cost: () => (method === 'refuse' ? 2 : 1) }),
+        rateLimit({
+          name: 'never',
+          limit: 1,
+          window: '1h',
+          cost: () => (method === 'refuse' ? 2 : 1),
+        }),
       ];
       const gate = new Gate(limiters, {
         store: laterStore(),

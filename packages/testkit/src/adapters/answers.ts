@@ -118,7 +118,12 @@ export function answers<Guard>(driver: Driver<Guard>): void {
   });
 
   it('never tells a client to wait for what can never pass', async () => {
-    const { get } = await serveLimit(driver, { name: 'small', limit: 2, window: '1m', cost: () => 3 });
+    const { get } = await serveLimit(driver, {
+      name: 'small',
+      limit: 2,
+      window: '1m',
+      cost: () => 3,
+    });
     const { status, headers } = await get();
     expect(status).toBe(429);
     expect(headers['retry-after']).toBeUndefined();
