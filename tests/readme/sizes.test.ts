@@ -19,12 +19,13 @@ const readmes = [
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
-/** `page:line: columns` of each line of code that is too wide. */
+/** `page:line: columns` of each line of code that is too wide. A block in a list has as much less room as it is indented. */
 function wideLines(file: string, text: string): string[] {
-  return blocksIn(file, text.split('\n')).flatMap(({ firstLine, lines }) =>
-    lines.flatMap((line, at) =>
-      [...line].length > COLUMNS ? [`${file}:${firstLine + at}: ${[...line].length} columns`] : [],
-    ),
+  return blocksIn(file, text.split('\n')).flatMap(({ indent, firstLine, lines }) =>
+    lines.flatMap((line, at) => {
+      const columns = [...line].length + indent;
+      return columns > COLUMNS ? [`${file}:${firstLine + at}: ${columns} columns`] : [];
+    }),
   );
 }
 
@@ -45,7 +46,9 @@ describe(`a line of code has at most ${COLUMNS} columns`, () => {
 
   it('which would be told', () => {
     const wide = 'x'.repeat(COLUMNS + 1);
-    const page = [wide, '- a list', '', '  ```sh', `  ${wide.slice(1)}`, `  ${wide}`, '  ```'];
-    expect(wideLines('a.md', page.join('\n'))).toEqual([`a.md:6: ${COLUMNS + 1} columns`]);
+    const page = [wide, '- a list', '', '  ```sh', wide, `  ${wide}`, '  ```', '```', wide, '```'];
+    const told = [`a.md:6: ${COLUMNS + 3} columns`, `a.md:9: ${COLUMNS + 1} columns`];
+    expect(wideLines('a.md', page.join('\n'))).toEqual(expect.arrayContaining(told));
+    expect(wideLines('a.md', ['```', wide.slice(1), '```'].join('\n'))).toEqual([]);
   });
 });

@@ -34,10 +34,11 @@ export function snippetsIn(file: string, lines: readonly string[]): Snippet[] {
   });
 }
 
-/** A block of code, of any language, without its indentation. */
+/** A block of code, of any language; its lines are without the indentation that all have. */
 export interface Block {
   /** What stands behind the opening marks, such as `ts run`. */
   readonly info: string;
+  readonly indent: number;
   readonly firstLine: number;
   readonly lines: readonly string[];
 }
@@ -48,7 +49,8 @@ export function blocksIn(file: string, lines: readonly string[]): Block[] {
   let code: string[] = [];
   for (const [index, line] of lines.entries()) {
     if (open && line.trim() === open.fence) {
-      blocks.push({ info: open.info, firstLine: open.firstLine, lines: code });
+      const { info, indent, firstLine } = open;
+      blocks.push({ info, indent, firstLine, lines: code });
       open = undefined;
     } else if (open) {
       code.push(line.slice(open.indent));
