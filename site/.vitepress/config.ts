@@ -1,6 +1,7 @@
 import { copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type UserConfig } from 'vitepress';
+import { allowBreaks } from '../breaks.js';
 import { rewriteLinks, slugify } from '../links.js';
 import { renderMermaid } from '../mermaid.js';
 import { sidebar } from '../navigation.js';
@@ -53,6 +54,7 @@ export default defineConfig({
     config(md) {
       rewriteLinks(md);
       renderMermaid(md);
+      allowBreaks(md);
     },
   },
   vite: { plugins: [vueOfTheSite], build: { chunkSizeWarningLimit: 2000 } },
