@@ -31,6 +31,7 @@ export default defineConfig({
   title: 'Spillway',
   description: 'Rate limiters and load shedders for HTTP services in JavaScript',
   lang: 'en',
+  head: [['link', { rel: 'icon', href: 'data:,' }]], // there is none to be fetched
   // `/` for a domain of its own, `/<repository>/` for GitHub Pages, which says so by this variable.
   base: process.env['SITE_BASE'] ?? '/',
   srcDir: ROOT,
@@ -69,7 +70,15 @@ export default defineConfig({
     ],
     sidebar: sidebar(),
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: {
+          // The API reference repeats every name many times; what explains it comes first.
+          searchOptions: { boostDocument: (id: string) => (id.includes('/api/') ? 0.1 : 1) },
+        },
+      },
+    },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     editLink: { pattern: `${REPOSITORY}/blob/main/:path`, text: 'Source' },
     docFooter: { prev: false, next: false },
