@@ -3,7 +3,7 @@
 import type { MarkdownRenderer } from 'vitepress';
 
 /** Names of metrics and long paths are wider than a column of a table. */
-const LONG_CODE = /(?<=<code[^>]*>)[^<]{24,}(?=<\/code>)/;
+const LONG_CODE = /(?<=<code[^>]*>)[^<\s]{24,}(?=<\/code>)/;
 
 export function allowBreaks(md: MarkdownRenderer): void {
   const { code_inline: code } = md.renderer.rules;
