@@ -23,6 +23,7 @@ export function renderMermaid(md: MarkdownRenderer): void {
       .replace(/^\s*@import .*$/m, '') // a font from elsewhere
       .replaceAll("'Inter', system-ui", 'var(--vp-font-family-base)')
       .replace('<svg ', '<svg role="img" aria-label="The diagram that the text describes" ');
-    return `<div class="diagram" v-pre>${svg}</div>`;
+    // As a text: of a template Vue would leave out the styles in the browser, and then lose what stands last.
+    return `<div class="diagram" v-html="${md.utils.escapeHtml(JSON.stringify(svg))}"></div>`;
   };
 }

@@ -1,6 +1,7 @@
 import { copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type UserConfig } from 'vitepress';
+import { allowBreaks } from '../breaks.js';
 import { rewriteLinks, slugify } from '../links.js';
 import { renderMermaid } from '../mermaid.js';
 import { sidebar } from '../navigation.js';
@@ -30,6 +31,7 @@ export default defineConfig({
   title: 'Spillway',
   description: 'Rate limiters and load shedders for HTTP services in JavaScript',
   lang: 'en',
+  head: [['link', { rel: 'icon', href: 'data:,' }]], // there is none to be fetched
   // `/` for a domain of its own, `/<repository>/` for GitHub Pages, which says so by this variable.
   base: process.env['SITE_BASE'] ?? '/',
   srcDir: ROOT,
@@ -53,6 +55,7 @@ export default defineConfig({
     config(md) {
       rewriteLinks(md);
       renderMermaid(md);
+      allowBreaks(md);
     },
   },
   vite: { plugins: [vueOfTheSite], build: { chunkSizeWarningLimit: 2000 } },
@@ -67,7 +70,15 @@ export default defineConfig({
     ],
     sidebar: sidebar(),
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: {
+          // The API reference repeats every name many times; what explains it comes first.
+          searchOptions: { boostDocument: (id: string) => (id.includes('/api/') ? 0.1 : 1) },
+        },
+      },
+    },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     editLink: { pattern: `${REPOSITORY}/blob/main/:path`, text: 'Source' },
     docFooter: { prev: false, next: false },

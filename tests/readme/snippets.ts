@@ -24,24 +24,33 @@ export function findSnippets(): Snippet[] {
 }
 
 export function snippetsIn(file: string, lines: readonly string[]): Snippet[] {
-  const snippets: Snippet[] = [];
+  return blocksIn(file, lines).flatMap(({ info, firstLine, lines: code }) => {
+    if (!/^ts\b/.test(info) || info === 'ts no-check') return [];
+    if (!/^ts( run)?$/.test(info)) {
+      throw new Error(`${file}:${firstLine - 1}: write ts, ts run or ts no-check, not "${info}"`);
+    }
+    const source = `${file}:${firstLine}`;
+    return [{ source, file, firstLine, code: code.join('\n'), run: info === 'ts run' }];
+  });
+}
+
+/** A block of code, of any language; its lines are without the indentation that all have. */
+export interface Block {
+  /** What stands behind the opening marks, such as `ts run`. */
+  readonly info: string;
+  readonly indent: number;
+  readonly firstLine: number;
+  readonly lines: readonly string[];
+}
+
+export function blocksIn(file: string, lines: readonly string[]): Block[] {
+  const blocks: Block[] = [];
   let open: { fence: string; indent: number; firstLine: number; info: string } | undefined;
   let code: string[] = [];
   for (const [index, line] of lines.entries()) {
     if (open && line.trim() === open.fence) {
-      const { info, firstLine } = open;
-      if (/^ts( run)?$/.test(info)) {
-        const run = info === 'ts run';
-        snippets.push({
-          source: `${file}:${firstLine}`,
-          file,
-          firstLine,
-          code: code.join('\n'),
-          run,
-        });
-      } else if (/^ts\b/.test(info) && info !== 'ts no-check') {
-        throw new Error(`${file}:${firstLine - 1}: write ts, ts run or ts no-check, not "${info}"`);
-      }
+      const { info, indent, firstLine } = open;
+      blocks.push({ info, indent, firstLine, lines: code });
       open = undefined;
     } else if (open) {
       code.push(line.slice(open.indent));
@@ -54,7 +63,7 @@ export function snippetsIn(file: string, lines: readonly string[]): Snippet[] {
     }
   }
   if (open) throw new Error(`${file}:${open.firstLine - 1}: the block is never closed`);
-  return snippets;
+  return blocks;
 }
 
 /** Every page that a reader may open, by its path in the repository. */

@@ -79,6 +79,26 @@ it('draws diagrams, and loads nothing from other servers', () => {
   }
 });
 
+it('has diagrams that are the same when the browser has taken over', () => {
+  // How a script writes a text matters not.
+  const plain = (text: string): string => text.replaceAll(/\\n|[\n\\]/g, '');
+  const scripts = [...files].filter((name) => /\.md\..*(?<!\.lean)\.js$/.test(name));
+  const code = plain(scripts.map((name) => readFileSync(join(out, name), 'utf8')).join(''));
+  const diagrams = [...pages.values()].flatMap((html) => [
+    ...html.matchAll(/<svg role="img"[\s\S]*?<\/svg>/g),
+  ]);
+  expect(diagrams.length).toBeGreaterThan(2);
+  for (const [diagram] of diagrams) expect(code.includes(plain(diagram))).toBe(true);
+});
+
+it('keeps the words of two lines apart, also where the one ends and the other begins with a link', () => {
+  for (const [page, html] of pages) {
+    expect(html, page).not.toMatch(
+      /[\w.,)]<\/(a|code|strong|em)><(a|code|strong|em)[ >](?!.{0,20}header-anchor)/,
+    );
+  }
+});
+
 it('has an index for the search, of every page', async () => {
   const file = [...files].find((name) => name.includes('localSearchIndex'));
   const { default: text } = await import(pathToFileURL(join(out, file ?? '')).href);
