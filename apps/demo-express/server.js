@@ -41,7 +41,7 @@ const overload = [
 ];
 const rates = [
   rateLimit({ name: 'per-address', limit: 60, window: WINDOW }),
-  rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // tried out in the dark
+  rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // refuses nobody
 ];
 const front = spillway([once, ...(FOUR === '1' ? overload : []), ...rates], {
   store,

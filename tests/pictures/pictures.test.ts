@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { algorithms, decide, mostIn } from '../../tools/pictures/algorithms.js';
 import { CHARTS, chart, rowsOf } from '../../tools/pictures/benchmarks.js';
+import { board, marksOf, readMeasured } from '../../tools/pictures/board.js';
 import { overload } from '../../tools/pictures/overload.js';
 import { shaper, slots } from '../../tools/pictures/shaper.js';
+import { readDashboard } from '../metrics/queries.js';
 import { markdownFiles, ROOT } from '../readme/snippets.js';
 
 const FOLDER = join(ROOT, 'docs', 'pictures');
@@ -17,6 +19,7 @@ const benchmarks = readFileSync(join(ROOT, 'docs', 'benchmark-tables.md'), 'utf8
 
 const PICTURES: Readonly<Record<string, () => string | Promise<string>>> = {
   algorithms,
+  board,
   overload,
   shaper,
   ...Object.fromEntries(
@@ -63,4 +66,29 @@ it('the picture of the shaper shows starts of both processes, 250 ms apart or mo
   expect(new Set(starts.map(({ process }) => process))).toEqual(new Set([0, 1]));
   const gaps = starts.slice(1).map(({ startsMs }, at) => startsMs - (starts[at]?.startsMs ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(250);
+});
+
+it('the picture of the dashboard is of its queries, and each of them had data', () => {
+  const { panels, marks } = readMeasured();
+  const asked = readDashboard().panels.filter(({ targets }) => targets);
+  expect(panels.map(({ title, queries }) => ({ title, queries }))).toEqual(
+    asked.map(({ title, targets = [] }) => ({ title, queries: targets.map(({ expr }) => expr) })),
+  );
+  expect(marks.flatMap(({ queries }) => queries)).toEqual(
+    readDashboard().annotations.list.map(({ expr }) => expr),
+  );
+  expect(marksOf(readMeasured()).length).toBeGreaterThan(0);
+  const heights = panels.map(({ title, series }) => ({
+    title,
+    highest: Math.max(...series.flatMap(({ points }) => points.map((value) => value ?? 0))),
+  }));
+  expect(heights.filter(({ highest }) => !(highest > 0))).toEqual([]);
+});
+
+it('the page of the dashboard names the versions that were measured', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8').replaceAll(/\s+/g, ' ');
+  const { prometheus, redis, node } = readMeasured().versions;
+  for (const name of [`Prometheus ${prometheus}`, `Redis ${redis}`, `Node ${node}`]) {
+    expect(page).toContain(name);
+  }
 });

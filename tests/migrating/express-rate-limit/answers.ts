@@ -98,7 +98,7 @@ export const answers: readonly Case<Subject>[] = [
     {
       theirs: [[undefined], [undefined]],
       ours: [[undefined], ['60']],
-      because: 'A refusal always says when to come again.',
+      because: 'A refusal has `Retry-After` whenever waiting helps.',
     },
     (on) => fields(on, { legacyHeaders: false, standardHeaders: false }, ['retry-after']),
   ),
@@ -149,7 +149,7 @@ export const answers: readonly Case<Subject>[] = [
     {
       theirs: { limit: 1, used: 2, remaining: 0 },
       ours: { limit: 1, used: 1, remaining: 0 },
-      because: 'A refusal takes nothing, so it is not among what is used.',
+      because: 'A refused request uses up nothing, so `used` does not contain it.',
     },
     async (on) => {
       let seen: unknown;
@@ -232,7 +232,7 @@ export const answers: readonly Case<Subject>[] = [
       theirs: 500,
       ours: 503,
       because:
-        "So it is with `onStoreError: 'deny'`. The default, `'local'`, goes on counting in this process.",
+        "`onStoreError: 'deny'` answers 503. The default, `'local'`, goes on counting in this process.",
     },
     async (on) => (await ask(await serve(on.broken()))).status,
   ),

@@ -158,7 +158,7 @@ export const counting: readonly Case<Subject>[] = [
     {
       theirs: [200, 429, 429, 429],
       ours: [200, 429, 429, 200],
-      because: 'A refusal takes nothing.',
+      because: 'A refused request uses up nothing.',
     },
     async (on) => {
       let limit = 1;
@@ -232,7 +232,7 @@ export const counting: readonly Case<Subject>[] = [
     {
       theirs: [500, 500],
       ours: [200, 429],
-      because: 'The address counts in place of the key, and `onFault` or the log is told.',
+      because: 'The address counts in place of the key, and `onFault` or the log gets the error.',
     },
     async (on) => {
       const keyGenerator = () => {
@@ -246,7 +246,7 @@ export const counting: readonly Case<Subject>[] = [
     {
       theirs: [500],
       ours: [200],
-      because: '`defaultLimit` counts, and `onFault` or the log is told.',
+      because: '`defaultLimit` counts, and `onFault` or the log gets the error.',
     },
     async (on) => {
       const limit = () => Promise.reject(new Error('no database'));
@@ -272,7 +272,8 @@ export const counting: readonly Case<Subject>[] = [
     {
       theirs: [200, 200],
       ours: [200, 429],
-      because: 'Anybody could choose an address, so nobody is believed, and the log is told.',
+      because:
+        'Any client could choose its address, so no proxy is believed, and the log gets a line.',
     },
     async (on) => {
       const believing = (req: Request, _res: Response, next: NextFunction) => {

@@ -162,7 +162,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: [404, 404],
       ours: [404, 429],
-      because: 'Who looks for what is not there is limited too.',
+      because: 'Requests for unknown paths are limited too.',
     },
     async (on) => {
       const missing = { path: '/missing' };
@@ -182,7 +182,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: '60',
       ours: 'the time by the clock',
-      because: 'It is in seconds since 1970, as most of those who send it do.',
+      because: 'It is in seconds since 1970, as most servers send it.',
     },
     async (on) => {
       const { headers } = await ask(await on.serve({ options: one }));
@@ -227,7 +227,7 @@ const cases: readonly Case<Subject>[] = [
     },
   ),
   differs(
-    'answers 403 with `ban` to who goes on after so many refusals',
+    'answers 403 with `ban` to clients that go on after so many refusals',
     {
       theirs: [200, 429, 403],
       ours: [200, 429, 429],
@@ -266,7 +266,7 @@ const cases: readonly Case<Subject>[] = [
       theirs: 500,
       ours: 503,
       because:
-        "So it is with `onStoreError: 'deny'`. The default, `'local'`, goes on counting in this process.",
+        "`onStoreError: 'deny'` answers 503. The default, `'local'`, goes on counting in this process.",
     },
     async (on) => (await ask(await on.serve({ options: one, broken: true }))).status,
   ),

@@ -35,7 +35,7 @@ const cases: readonly Case<Subject>[] = [
     return statuses(await serveWith(on, { keyGenerator: later }), [{}, {}, other]);
   }),
   differs(
-    'counts all together for whom `keyGenerator` answers nothing',
+    'counts all requests together for which `keyGenerator` returns nothing',
     {
       theirs: [200, 429],
       ours: [200, 200],

@@ -115,7 +115,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: ['59', 429],
       ours: ['60', 200],
-      because: 'A client that waits as long as it is told gets in.',
+      because: 'A client that waits for `Retry-After` gets in.',
     },
     async (on) => {
       const service = await on.serve(one);

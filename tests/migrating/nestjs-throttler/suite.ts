@@ -181,7 +181,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: ['2', '1', '10'],
       ours: ['2', '1', 'the time by the clock'],
-      because: 'It is in seconds since 1970, as most of those who send it do.',
+      because: 'It is in seconds since 1970, as most servers send it.',
     },
     async (on) => {
       const { headers } = await ask(await on.serve({ options: [two] }), LIST);

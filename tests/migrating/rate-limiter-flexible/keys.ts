@@ -92,7 +92,7 @@ export const keys: readonly Case<Subject>[] = [
     {
       theirs: [true, false, false],
       ours: [true, false, true],
-      because: 'A refusal takes nothing.',
+      because: 'A refused request uses up nothing.',
     },
     (on) => consume(on.limiter(five), [4, 3, 1]),
   ),
@@ -101,7 +101,7 @@ export const keys: readonly Case<Subject>[] = [
     {
       theirs: [1, 2, 3],
       ours: [1, 1, 1],
-      because: 'A refusal takes nothing, so it is not among what is used.',
+      because: 'A refused request uses up nothing, so `used` does not contain it.',
     },
     async (on) => {
       const limiter = on.limiter({ points: 1, duration: 10 });
@@ -115,7 +115,7 @@ export const keys: readonly Case<Subject>[] = [
     {
       theirs: [false, 10_000, false],
       ours: [false, Number.POSITIVE_INFINITY, true],
-      because: 'No wait helps (`reason: never`), and a refusal takes nothing.',
+      because: 'No wait helps (`reason: never`), and a refused request uses up nothing.',
     },
     async (on) => {
       const limiter = on.limiter(five);

@@ -88,9 +88,11 @@ export class Tally implements Observer {
     this.overflowedBefore += (oldest as Overflowing).overflowed;
   }
 
-  onDecision({ limiter, outcome, reason, priority = '' }: DecisionEvent): void {
-    const known = this.counts.get(limiter)?.get(outcome)?.get(reason)?.get(priority);
-    const count = known ?? this.newCount(limiter, outcome, reason, priority);
+  onDecision({ limiter, outcome, allowed, reason, priority = '' }: DecisionEvent): void {
+    // In shadow a request passes though the store fails: with a reason it would be counted as refused.
+    const why = outcome === 'error' && allowed ? null : reason;
+    const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority);
+    const count = known ?? this.newCount(limiter, outcome, why, priority);
     count.value += 1;
   }
 
