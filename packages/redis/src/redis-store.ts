@@ -199,7 +199,7 @@ export class Redis implements RedisStore {
 
   private ask(
     steps: readonly Step[],
-    redisKeys: readonly string[],
+    redisKeys: string[],
     slot: number,
     deadlineUs: number,
     isApart: boolean,
@@ -211,7 +211,7 @@ export class Redis implements RedisStore {
 
   private askCluster(
     steps: readonly Step[],
-    redisKeys: readonly string[],
+    redisKeys: string[],
     deadlineUs: number,
     isApart: boolean,
   ): Promise<readonly Answer[]> {

@@ -1,14 +1,14 @@
 /** Sends one script call for any number of groups. Each group gets its own answers, or its own error. */
 
-import type { Answer, Clock } from '@spillway/core';
+import type { Clock } from '@spillway/core';
 import { isEnd, systemClock } from '@spillway/core/store';
-import { LATE, readReply } from '../codec/answers.js';
+import { LATE, type Result, readReply } from '../codec/answers.js';
 import type { Script } from '../codec/script.js';
 import { Encoder } from '../codec/wire.js';
 import { tooLate, unsent } from '../failures.js';
 import { failAll, type Group } from './group.js';
 import type { ServerTime } from './server-time.js';
-import type { Transport } from './transport.js';
+import type { ScriptCall, Transport } from './transport.js';
 
 export class GroupCalls {
   private readonly transport: Transport;
@@ -36,7 +36,7 @@ export class GroupCalls {
     const { transport, again } = this;
     if (transport.isReady) {
       const call = inTime(groups);
-      if (call.length > 0) void this.send(call);
+      if (call.length > 0) this.send(call, false);
       return;
     }
     for (const group of groups) {
@@ -44,57 +44,112 @@ export class GroupCalls {
     }
   }
 
-  /** Every result, also an error, ends the promises of the groups. */
-  private async send(groups: readonly Group[], isRetry = false): Promise<void> {
+  private send(groups: readonly Group[], isRetry: boolean): void {
     const { transport, testClock } = this;
-    const deadlineUs = lastDeadlineUs(groups);
     try {
       // The groups of one call have the same slot.
-      const slot = groups[0]?.slot ?? 0;
-      const clock = transport.clockOf(slot);
+      const node = transport.nodeOf((groups[0] as Group).slot);
+      const clock = transport.clockOf(node);
       if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
+      const deadlineUs = lastDeadlineUs(groups);
       const args = [`${clock.at(deadlineUs)}`];
       this.encoder.encode(groups, args);
       if (testClock) args.push(`${testClock.nowUs()}`);
-      const call = { script: this.script, keys: keysOf(groups), args };
-      const late = this.deliver(groups, await transport.send(call, slot), clock);
-      if (late.length === 0) return;
-      // Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set;
-      // we have just learned its new time, so the group is sent again.
-      const isInTime = systemClock.nowUs() < deadlineUs;
-      if (isInTime && !isRetry && !late[0]?.isApart) void this.send(late, true);
-      else failAll(late, tooLate());
+      const again = isRetry ? undefined : this.retry;
+      const learner = testClock ? undefined : clock;
+      transport.send(new GroupCall(this.script, groups, args, deadlineUs, learner, again), node);
     } catch (error) {
       failAll(groups, unsent(error));
     }
   }
 
-  /** Ends the promises of the groups that were decided, and returns the others: they came too late. */
-  private deliver(groups: readonly Group[], reply: unknown, clock: ServerTime): readonly Group[] {
+  private readonly retry = (groups: readonly Group[]): void => this.send(groups, true);
+}
+
+/** One call on its way. Every result, also an error, ends the promises of its groups. */
+class GroupCall implements ScriptCall {
+  readonly script: Script;
+  readonly keys: string[];
+  readonly args: string[];
+  private readonly groups: readonly Group[];
+  private readonly deadlineUs: number;
+  private readonly clock: ServerTime | undefined;
+  private readonly again: ((groups: readonly Group[]) => void) | undefined;
+
+  /**
+   * @param clock learns the server's time
+   * @param again sends groups once more
+   */
+  constructor(
+    script: Script,
+    groups: readonly Group[],
+    args: string[],
+    deadlineUs: number,
+    clock: ServerTime | undefined,
+    again: ((groups: readonly Group[]) => void) | undefined,
+  ) {
+    this.script = script;
+    this.groups = groups;
+    this.keys = keysOf(groups);
+    this.args = args;
+    this.deadlineUs = deadlineUs;
+    this.clock = clock;
+    this.again = again;
+  }
+
+  take(reply: unknown): void {
+    try {
+      this.deliver(reply);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  fail(error: unknown): void {
+    failAll(this.groups, unsent(error));
+  }
+
+  private deliver(reply: unknown): void {
+    const { groups, clock } = this;
     const receivedUs = systemClock.nowUs();
     // Throws if the reply is not one of the script's, before anything is learned from it.
     const { nowUs, results } = readReply(reply, groups);
-    if (!this.testClock) clock.learn(nowUs, receivedUs);
+    clock?.learn(nowUs, receivedUs);
     const late: Group[] = [];
-    for (const [i, group] of groups.entries()) {
-      const result = results[i];
+    for (let i = 0; i < groups.length; i += 1) {
+      const group = groups[i] as Group;
+      const result = results[i] as Result;
       if (result === LATE) late.push(group);
       else if (result instanceof Error) group.reject(result);
-      else group.resolve(result as readonly Answer[]);
+      else group.resolve(result);
     }
-    return late;
+    if (late.length > 0) this.afterLate(late, receivedUs);
+  }
+
+  /**
+   * Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set; we
+   * have just learned its new time, so the groups are sent again.
+   */
+  private afterLate(late: readonly Group[], receivedUs: number): void {
+    const isInTime = receivedUs < this.deadlineUs;
+    if (isInTime && this.again && !late[0]?.isApart) this.again(late);
+    else failAll(late, tooLate());
   }
 }
 
 /** The groups that somebody still waits for. The others are rejected. */
 function inTime(groups: readonly Group[]): readonly Group[] {
-  if (groups.every(({ deadlineUs }) => deadlineUs === Infinity)) return groups;
+  if (groups.every(hasNoDeadline)) return groups;
   const nowUs = systemClock.nowUs();
   return groups.filter((group) => {
     if (group.deadlineUs > nowUs) return true;
     group.reject(tooLate());
     return false;
   });
+}
+
+function hasNoDeadline({ deadlineUs }: Group): boolean {
+  return deadlineUs === Infinity;
 }
 
 /**
@@ -114,6 +169,7 @@ function isWelcomeLate({ steps }: Group): boolean {
 }
 
 function keysOf(groups: readonly Group[]): string[] {
+  if (groups.length === 1) return (groups[0] as Group).redisKeys;
   const keys: string[] = [];
   for (const { redisKeys } of groups) for (const key of redisKeys) keys.push(key);
   return keys;
