@@ -17,6 +17,7 @@ export class GroupCalls {
   /** Set in tests: the script then uses this time. */
   private readonly testClock: Clock | undefined;
   private readonly encoder = new Encoder();
+  private underWay = 0;
 
   /** @param again takes a group that has waited for the client: it may go with others that have */
   constructor(
@@ -29,6 +30,11 @@ export class GroupCalls {
     this.script = script;
     this.again = again;
     this.testClock = testClock;
+  }
+
+  /** Whether every call that was sent has ended. */
+  get isIdle(): boolean {
+    return this.underWay === 0;
   }
 
   /** Sends groups of one slot, or lets them wait for the client, each until its own deadline. Never throws. */
@@ -55,15 +61,24 @@ export class GroupCalls {
       const args = [`${clock.at(deadlineUs)}`];
       this.encoder.encode(groups, args);
       if (testClock) args.push(`${testClock.nowUs()}`);
-      const again = isRetry ? undefined : this.retry;
-      const learner = testClock ? undefined : clock;
-      transport.send(new GroupCall(this.script, groups, args, deadlineUs, learner, again), node);
+      const call = new GroupCall(this, this.script, groups, args, deadlineUs, isRetry);
+      if (!testClock) call.clock = clock;
+      this.underWay += 1;
+      transport.send(call, node);
     } catch (error) {
       failAll(groups, unsent(error));
     }
   }
 
-  private readonly retry = (groups: readonly Group[]): void => this.send(groups, true);
+  /** A call has ended. */
+  ended(): void {
+    this.underWay -= 1;
+  }
+
+  /** Sends once more groups that came too late by the server's clock, which has been learned meanwhile. */
+  retry(groups: readonly Group[]): void {
+    this.send(groups, true);
+  }
 }
 
 /** One call on its way. Every result, also an error, ends the promises of its groups. */
@@ -71,41 +86,41 @@ class GroupCall implements ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];
+  /** Learns the server's time. */
+  clock: ServerTime | undefined;
+  private readonly calls: GroupCalls;
   private readonly groups: readonly Group[];
   private readonly deadlineUs: number;
-  private readonly clock: ServerTime | undefined;
-  private readonly again: ((groups: readonly Group[]) => void) | undefined;
+  private readonly isRetry: boolean;
 
-  /**
-   * @param clock learns the server's time
-   * @param again sends groups once more
-   */
   constructor(
+    calls: GroupCalls,
     script: Script,
     groups: readonly Group[],
     args: string[],
     deadlineUs: number,
-    clock: ServerTime | undefined,
-    again: ((groups: readonly Group[]) => void) | undefined,
+    isRetry: boolean,
   ) {
+    this.calls = calls;
     this.script = script;
     this.groups = groups;
     this.keys = keysOf(groups);
     this.args = args;
     this.deadlineUs = deadlineUs;
-    this.clock = clock;
-    this.again = again;
+    this.isRetry = isRetry;
   }
 
   take(reply: unknown): void {
+    this.calls.ended();
     try {
       this.deliver(reply);
     } catch (error) {
-      this.fail(error);
+      failAll(this.groups, unsent(error));
     }
   }
 
   fail(error: unknown): void {
+    this.calls.ended();
     failAll(this.groups, unsent(error));
   }
 
@@ -132,7 +147,7 @@ class GroupCall implements ScriptCall {
    */
   private afterLate(late: readonly Group[], receivedUs: number): void {
     const isInTime = receivedUs < this.deadlineUs;
-    if (isInTime && this.again && !late[0]?.isApart) this.again(late);
+    if (isInTime && !this.isRetry && !late[0]?.isApart) this.calls.retry(late);
     else failAll(late, tooLate());
   }
 }
