@@ -10,8 +10,10 @@ import { contenders } from './contenders.js';
 
 const RATES = [2_000, 10_000, 30_000];
 const NAMES = ['one', 'gcra', 'apply', 'single'];
-const ROUNDS = 9;
-const TURN_MS = 400;
+const ROUNDS = 25;
+const TURN_MS = 150;
+const WARM_MS = 2_000;
+const WARM_RATE = 10_000;
 const CLIENT_CORE = 0;
 const SERVER_CORE = 1;
 
@@ -54,12 +56,12 @@ async function measure(port, say) {
     });
     ports[name] = await children[name].call('listen');
   }
-  const turn = async (name, rate) => {
+  const turn = async (name, rate, ms = TURN_MS) => {
     await children[name].call('begin');
-    await source.call('send', ports[name], rate, TURN_MS);
+    await source.call('send', ports[name], rate, ms);
     return children[name].call('end');
   };
-  for (const name of NAMES) await turn(name, 20_000); // to warm up
+  for (const name of NAMES) await turn(name, WARM_RATE, WARM_MS);
   const parts = [];
   for (const rate of RATES) {
     say(`Redis over a network, ${rate} random arrivals a second`);

@@ -13,6 +13,7 @@ const IN_FLIGHT = [1, 100];
 const MASTERS = 3;
 const ROUNDS = 9;
 const TURN_MS = 120;
+const WARM_MS = 500;
 const CLIENT_CORE = 0;
 const SERVER_CORE = 1;
 
@@ -48,7 +49,7 @@ async function measure(portsOf, say) {
       const args = [name, ...ports.map(String)];
       const child = startChild(import.meta.url, './worker.js', { args, core: CLIENT_CORE });
       children[`${name} ${size}`] = child;
-      await child.call('turn', 100, 2 * TURN_MS); // to warm up
+      for (const inFlight of IN_FLIGHT) await child.call('turn', inFlight, WARM_MS);
     }
   }
   const parts = [];
