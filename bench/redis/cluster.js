@@ -27,19 +27,28 @@ const FIELDS = ['rate', 'p50Us', 'clientUs', 'serverUs'];
 
 function tableOf(inFlight, results) {
   const pick = (name, field) => results.get(name).map((turn) => turn[field]);
+  const row = (title, name, size) => [
+    title,
+    ...FIELDS.flatMap((field) => {
+      const own = pick(`${name} ${size}`, field);
+      return [spread(own), ratio(own, pick(`${name} 1`, field)).toFixed(2)];
+    }),
+  ];
   const rows = Object.entries(TITLES).flatMap(([name, title]) => [
-    [`${title}: one server`, ...FIELDS.flatMap((field) => [spread(pick(`${name} 1`, field)), ''])],
-    [
-      'the same: three masters',
-      ...FIELDS.flatMap((field) => {
-        const own = pick(`${name} ${MASTERS}`, field);
-        return [spread(own), ratio(own, pick(`${name} 1`, field)).toFixed(2)];
-      }),
-    ],
+    row(`${title}: one server`, name, 1),
+    row('the same: three masters', name, MASTERS),
   ]);
   const share = '÷ one server';
   const head = ['decisions/s', share, 'p50 µs', share, 'client CPU µs', share];
-  return table([`${inFlight} in flight`, ...head, 'server CPU µs, all masters', share], rows);
+  return table(
+    [
+      `One server and a Cluster, ${inFlight} in flight`,
+      ...head,
+      'server CPU µs, all masters',
+      share,
+    ],
+    rows,
+  );
 }
 
 async function measure(portsOf, say) {
