@@ -2,7 +2,6 @@
 
 import type { Step } from '@spillway/core';
 import { branchesOf, sameRule } from '@spillway/core/store';
-import { encodeTake } from '../algorithms/bucket/codec.js';
 import { OPS, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 
@@ -53,17 +52,20 @@ function makeShape(steps: readonly Step[]): Shape {
   const words = [`${steps.length}`];
   const branches = branchesOf(steps);
   for (const step of steps) encodeStep(step, placeOf(step, branches), words);
-  return { steps, words, alone: takeAlone(steps), isNamed: steps.some(isNamed) };
+  return { steps, words, alone: takeAlone(steps, words), isNamed: steps.some(isNamed) };
 }
 
-/** The words of a group that is one take of one bucket. In shadow or not is the same, as it can refuse only itself. */
-function takeAlone(steps: readonly Step[]): readonly string[] | undefined {
+/**
+ * Of a group that is one take of one bucket only the numbers, as takes.lua reads them: those of fractions only where
+ * there are any. In shadow or not is the same, as it can refuse only itself.
+ */
+function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
-  if (steps.length > 1 || step.rule.machine !== 'bucket') return undefined;
+  const { rule } = step;
+  if (steps.length > 1 || rule.machine !== 'bucket') return undefined;
   if (step.op !== 'take' || onlyLooks(step)) return undefined;
-  const words: string[] = [];
-  encodeTake(step.rule, step.cost, words);
-  return words;
+  const numbers = words.slice(3);
+  return rule.den > 1 ? numbers : numbers.slice(0, 2);
 }
 
 /** Whether two groups differ only in limiters, keys and ids. */

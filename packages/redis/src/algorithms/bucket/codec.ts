@@ -8,13 +8,6 @@ import lua from './bucket.lua';
 /** More than any bucket holds: a larger number would give nothing more back. */
 const MOST_REFILL_US = 2 ** 52;
 
-/** Appends the numbers of a take as takes.lua reads them: those of fractions only where there are any. */
-export function encodeTake(rule: BucketRule, cost: number, args: string[]): void {
-  const refill = refillTime(rule, cost);
-  args.push(`${refill.us}`, `${rule.tolUs}`);
-  if (rule.den > 1) args.push(`${rule.den}`, `${refill.num}`, `${rule.tolNum}`);
-}
-
 export const bucket: Codec<BucketRule> = {
   letter: 'g',
   lua: [lua],
