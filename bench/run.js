@@ -8,6 +8,8 @@ import { memoryCpu } from './memory/cpu.js';
 import { memoryHeap } from './memory/heap.js';
 import { onceTables } from './once/tables.js';
 import { overloadTables } from './overload/tables.js';
+import { arrivalTables } from './redis/arrivals.js';
+import { clusterTables } from './redis/cluster.js';
 import { redisTables } from './redis/tables.js';
 import { refusalTables } from './refusals/tables.js';
 import { render, writeReport } from './report.js';
@@ -18,6 +20,8 @@ const TABLES = {
   time: { title: 'In memory: time', run: memoryCpu },
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
+  cluster: { title: 'In Redis, on a Cluster', run: clusterTables },
+  arrivals: { title: 'In Redis, over a network', run: arrivalTables },
   refusals: { title: 'Refused again', run: refusalTables },
   shaper: { title: 'Shapers', run: shaperTables },
   once: { title: 'Idempotency keys', run: onceTables },

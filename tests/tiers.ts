@@ -74,6 +74,7 @@ const USUAL = [
   'packages/redis/test/failures.test.ts',
   'packages/redis/test/log-cost.test.ts',
   'packages/redis/test/log.test.ts',
+  'packages/redis/test/numbers.test.ts',
   'packages/redis/test/other-server.test.ts',
   'packages/redis/test/prefix.test.ts',
   'packages/redis/test/redis-store.test.ts',

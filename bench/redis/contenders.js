@@ -1,4 +1,4 @@
-/** What decides in Redis: each entry makes a function from key to a promise, on one ioredis connection. */
+/** What decides in Redis: each entry makes a function from key to a promise, on one client of ioredis. */
 
 import { readFileSync } from 'node:fs';
 import { createLimiter } from '@spillway/core';
@@ -14,16 +14,24 @@ const UNIT_US = WINDOW_US / LIMIT;
 const DAY_MS = 86_400_000;
 const THREE = ['second', 'minute', 'day'];
 
+/** The servers of a client: one, or the masters of a Cluster. */
+export function mastersOf(client) {
+  return client.isCluster ? client.nodes('master') : [client];
+}
+
+/** The SHA-1 by which all of them know a script. */
+async function load(client, text) {
+  const shas = await Promise.all(mastersOf(client).map((master) => master.script('LOAD', text)));
+  return shas[0];
+}
+
 async function returnOne(client) {
-  const sha = await client.script('LOAD', 'return 1');
+  const sha = await load(client, 'return 1');
   return (key) => client.evalsha(sha, 1, `one:${key}`);
 }
 
 async function gcra(client) {
-  const sha = await client.script(
-    'LOAD',
-    readFileSync(new URL('gcra.lua', import.meta.url), 'utf8'),
-  );
+  const sha = await load(client, readFileSync(new URL('gcra.lua', import.meta.url), 'utf8'));
   return (key, limiter = 'tat') => {
     return client.evalsha(sha, 1, `${limiter}:${key}`, Date.now() * 1000, UNIT_US, WINDOW_US);
   };

@@ -14,29 +14,41 @@ import { logRateTables } from './log-rate.js';
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 5;
 const TURN_MS = 120;
+const WARM_MS = 1_000;
 const CLIENT_CORE = 0;
 const SERVER_CORE = 1;
 
-/** What the first Spillway row is held to, by decisions in flight. */
+/** What Spillway is held to, by decisions in flight and contender. */
 const TARGETS = {
-  1: { p50Us: ['Redis, 1 in flight: p50 ÷ bare script', '<=', 1.1] },
+  1: {
+    apply: { p50Us: ['Redis, 1 in flight: p50 ÷ bare script', '<=', 1.1] },
+    single: { p50Us: ['Redis, `coalesce: false`, 1 in flight: p50 ÷ bare script', '<=', 1.05] },
+  },
+  10: {
+    single: { p50Us: ['Redis, `coalesce: false`, 10 in flight: p50 ÷ bare script', '<=', 1.15] },
+  },
   100: {
-    rate: ['Redis, 100 in flight: decisions/s ÷ `return 1`', '>=', 1],
-    clientUs: ['Redis, 100 in flight: client CPU ÷ bare script', '<=', 0.4],
-    serverUs: ['Redis, 100 in flight: server CPU ÷ bare script', '<=', 0.6],
+    apply: {
+      rate: ['Redis, 100 in flight: decisions/s ÷ `return 1`', '>=', 1],
+      clientUs: ['Redis, 100 in flight: client CPU ÷ bare script', '<=', 0.4],
+      serverUs: ['Redis, 100 in flight: server CPU ÷ bare script', '<=', 0.6],
+    },
+    single: {
+      clientUs: ['Redis, `coalesce: false`, 100 in flight: client CPU ÷ bare script', '<=', 1.1],
+      serverUs: ['Redis, `coalesce: false`, 100 in flight: server CPU ÷ bare script', '<=', 1.1],
+    },
   },
 };
 
 /** The ratios are to the yardstick; of the rate, to the emptiest script there is. */
-function tableOf(title, entries, results, { yard, empty, subject, targets = {} }) {
+function tableOf(title, entries, results, { yard, empty, targets = {} }) {
   const pick = (name, field) => results.get(name).map((turn) => turn[field]);
   const rows = Object.entries(entries).map(([name, entry]) => [
     entry.title,
     ...['rate', 'p50Us', 'clientUs', 'serverUs'].flatMap((field) => {
       const base = field === 'rate' ? empty : yard;
       const share = ratio(pick(name, field), pick(base, field));
-      const target = name === subject ? targets[field] : undefined;
-      return [spread(pick(name, field)), judged(share, target)];
+      return [spread(pick(name, field)), judged(share, targets[name]?.[field])];
     }),
   ]);
   const share = yard === empty ? '÷ first row' : '÷ bare script';
@@ -57,12 +69,16 @@ async function measure(port, say) {
     children[name] = startChild(import.meta.url, './worker.js', { args, core: CLIENT_CORE });
     bytes[name] = await children[name].call('bytes');
   }
-  for (const name of Object.keys(all)) await children[name].call('turn', 100, 2 * TURN_MS); // to warm up
+  // Code is compiled as it is called: what shares calls makes few of them with many in flight.
+  for (const name of Object.keys(all)) {
+    await children[name].call('turn', 100, 2 * TURN_MS);
+    await children[name].call('turn', 1, WARM_MS);
+  }
   const parts = [];
   for (const inFlight of IN_FLIGHT) {
     say(`Redis, ${inFlight} in flight`);
     const results = await turns(children, Object.keys(contenders), inFlight);
-    const roles = { yard: 'gcra', empty: 'one', subject: 'apply', targets: TARGETS[inFlight] };
+    const roles = { yard: 'gcra', empty: 'one', targets: TARGETS[inFlight] };
     parts.push(tableOf(`${inFlight} in flight`, contenders, results, roles));
   }
   parts.push('Three limits on one request; a decision is all three:');

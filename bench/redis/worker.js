@@ -1,29 +1,36 @@
-/** One contender on one connection: a closed loop of so many decisions in flight, and what it cost both sides. */
+/**
+ * One contender on one connection, or one to each of a Cluster whose ports are given: a closed loop of so many decisions
+ * in flight, and what it cost both sides.
+ */
 
-import { Redis } from 'ioredis';
+import { once } from 'node:events';
+import { Cluster, Redis } from 'ioredis';
 import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
 import { makeKeys, shuffled } from '../harness/keys.js';
 import { median } from '../harness/stats.js';
 import { reservesInRedis } from '../shaper/reserves.js';
-import { contenders, threefold } from './contenders.js';
+import { contenders, mastersOf, threefold } from './contenders.js';
 
-const [name, port] = process.argv.slice(2);
-const client = new Redis({ host: '127.0.0.1', port: Number(port) });
+const [name, ...ports] = process.argv.slice(2);
+const nodes = ports.map((port) => ({ host: '127.0.0.1', port: Number(port) }));
+const client = nodes.length > 1 ? new Cluster(nodes) : new Redis(nodes[0]);
+await once(client, 'ready');
 const decide = await { ...contenders, ...threefold, ...reservesInRedis }[name].make(client);
 const keys = makeKeys(10_000);
 const sequence = shuffled(keys, keys.length);
 let next = 0;
 
-async function info(section, ...fields) {
-  const text = await client.info(section);
+async function info(master, section, ...fields) {
+  const text = await master.info(section);
   return fields.map((field) => Number(text.match(new RegExp(`${field}:(\\S+)`))[1]));
 }
 
-/** Processor time of the server, user and system. */
+/** Processor time of the server, user and system; of a Cluster that of all masters. */
 async function serverUs() {
-  const [user, system] = await info('cpu', 'used_cpu_user', 'used_cpu_sys');
-  return (user + system) * 1e6;
+  const fields = ['used_cpu_user', 'used_cpu_sys'];
+  const all = await Promise.all(mastersOf(client).map((one) => info(one, 'cpu', ...fields)));
+  return all.flat().reduce((sum, seconds) => sum + seconds, 0) * 1e6;
 }
 
 async function loop(until, latencies, sampleMask) {
@@ -70,7 +77,7 @@ async function askAll() {
 
 /** What the server holds beside the buffers of its clients. */
 async function held() {
-  const [used, clients] = await info('memory', 'used_memory', 'mem_clients_normal');
+  const [used, clients] = await info(client, 'memory', 'used_memory', 'mem_clients_normal');
   return used - clients;
 }
 

@@ -14,7 +14,12 @@ interface Host {
 export function afterThisTurn(run: () => void): void {
   const { setImmediate } = globalThis as unknown as Host;
   if (setImmediate) setImmediate(run);
-  else void Promise.resolve().then(run);
+  else afterThisTask(run);
+}
+
+/** Runs `run` as soon as what runs now, and all that waits for promises that have ended, have returned. */
+export function afterThisTask(run: () => void): void {
+  void Promise.resolve().then(run);
 }
 
 /** Runs `run` after `ms` milliseconds. Returns a function that cancels it. */

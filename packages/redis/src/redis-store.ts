@@ -148,7 +148,12 @@ export class Redis implements RedisStore {
     const again = (group: Group) => this.batches.ask(group);
     this.values = new RedisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
-    this.batches = new Batches((groups) => calls.pass(groups), maxSteps, coalesce);
+    this.batches = new Batches(
+      (groups) => calls.pass(groups),
+      () => calls.isIdle,
+      maxSteps,
+      coalesce,
+    );
   }
 
   register(limiter: string, rule: Rule): void {
@@ -199,7 +204,7 @@ export class Redis implements RedisStore {
 
   private ask(
     steps: readonly Step[],
-    redisKeys: readonly string[],
+    redisKeys: string[],
     slot: number,
     deadlineUs: number,
     isApart: boolean,
@@ -211,7 +216,7 @@ export class Redis implements RedisStore {
 
   private askCluster(
     steps: readonly Step[],
-    redisKeys: readonly string[],
+    redisKeys: string[],
     deadlineUs: number,
     isApart: boolean,
   ): Promise<readonly Answer[]> {

@@ -5,9 +5,10 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { describe, inject, onTestFinished } from 'vitest';
-import { until } from './index.js';
+import { joinCluster } from './redis-cluster.js';
 import { freePort, startRedis } from './redis-process.js';
 
+export { assignSlots } from './redis-cluster.js';
 export { freePort } from './redis-process.js';
 
 /** The server that all tests share; null where there is none. */
@@ -109,18 +110,6 @@ export function startServer(port?: number, ...args: string[]): Promise<RedisServ
   return RedisServer.start(port, args);
 }
 
-const SLOTS = 16_384;
-
-/** Shares all slots among masters of a cluster, in their order. One by one: Redis 6.2 knows no ranges of slots. */
-export async function assignSlots(masters: readonly Redis[]): Promise<void> {
-  for (const [i, master] of masters.entries()) {
-    const from = Math.ceil((i * SLOTS) / masters.length);
-    const to = Math.ceil(((i + 1) * SLOTS) / masters.length);
-    const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
-    await master.cluster('ADDSLOTS', ...slots);
-  }
-}
-
 /** A cluster of three masters, each with a third of the slots. Whoever starts it kills the servers. */
 export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: Redis[] }> {
   const servers: RedisServer[] = [];
@@ -128,16 +117,6 @@ export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: R
     servers.push(await startServer(undefined, '--cluster-enabled', 'yes'));
   }
   const nodes = servers.map(({ port }) => new Redis(port));
-  await assignSlots(nodes);
-  for (const node of nodes) {
-    for (const { port } of servers) await node.cluster('MEET', '127.0.0.1', port);
-  }
-  for (const node of nodes) {
-    const isReady = async () => {
-      const info = await node.cluster('INFO');
-      return /cluster_state:ok/.test(info) && /cluster_known_nodes:3/.test(info);
-    };
-    await until(isReady, 30_000, 50);
-  }
+  await joinCluster(nodes);
   return { servers, nodes };
 }

@@ -1,16 +1,24 @@
 /** Puts all groups of one turn of the event loop into as few script calls as possible. */
 
-import { afterThisTurn } from '../host.js';
+import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
 export class Batches {
   private readonly pass: (groups: readonly Group[]) => void;
   private readonly maxSteps: number;
   private readonly coalesce: boolean;
+  private readonly isIdle: () => boolean;
   private groups: Group[] = [];
 
-  constructor(pass: (groups: readonly Group[]) => void, maxSteps: number, coalesce: boolean) {
+  /** @param isIdle whether no call is on its way */
+  constructor(
+    pass: (groups: readonly Group[]) => void,
+    isIdle: () => boolean,
+    maxSteps: number,
+    coalesce: boolean,
+  ) {
     this.pass = pass;
+    this.isIdle = isIdle;
     this.maxSteps = maxSteps;
     this.coalesce = coalesce;
   }
@@ -21,7 +29,10 @@ export class Batches {
       return;
     }
     this.groups.push(group);
-    if (this.groups.length === 1) afterThisTurn(this.flush);
+    if (this.groups.length > 1) return;
+    // Where requests come one by one, the rest of the turn is only a delay. Where many come, a call is on its way.
+    if (this.isIdle()) afterThisTask(this.flush);
+    else afterThisTurn(this.flush);
   }
 
   private readonly flush = (): void => {

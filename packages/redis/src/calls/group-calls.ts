@@ -1,14 +1,14 @@
 /** Sends one script call for any number of groups. Each group gets its own answers, or its own error. */
 
-import type { Answer, Clock } from '@spillway/core';
+import type { Clock } from '@spillway/core';
 import { isEnd, systemClock } from '@spillway/core/store';
-import { LATE, readReply } from '../codec/answers.js';
+import { LATE, type Result, readReply } from '../codec/answers.js';
 import type { Script } from '../codec/script.js';
 import { Encoder } from '../codec/wire.js';
 import { tooLate, unsent } from '../failures.js';
 import { failAll, type Group } from './group.js';
 import type { ServerTime } from './server-time.js';
-import type { Transport } from './transport.js';
+import type { ScriptCall, Transport } from './transport.js';
 
 export class GroupCalls {
   private readonly transport: Transport;
@@ -17,6 +17,7 @@ export class GroupCalls {
   /** Set in tests: the script then uses this time. */
   private readonly testClock: Clock | undefined;
   private readonly encoder = new Encoder();
+  private underWay = 0;
 
   /** @param again takes a group that has waited for the client: it may go with others that have */
   constructor(
@@ -31,12 +32,17 @@ export class GroupCalls {
     this.testClock = testClock;
   }
 
+  /** Whether every call that was sent has ended. */
+  get isIdle(): boolean {
+    return this.underWay === 0;
+  }
+
   /** Sends groups of one slot, or lets them wait for the client, each until its own deadline. Never throws. */
   pass(groups: readonly Group[]): void {
     const { transport, again } = this;
     if (transport.isReady) {
       const call = inTime(groups);
-      if (call.length > 0) void this.send(call);
+      if (call.length > 0) this.send(call, false);
       return;
     }
     for (const group of groups) {
@@ -44,57 +50,121 @@ export class GroupCalls {
     }
   }
 
-  /** Every result, also an error, ends the promises of the groups. */
-  private async send(groups: readonly Group[], isRetry = false): Promise<void> {
+  private send(groups: readonly Group[], isRetry: boolean): void {
     const { transport, testClock } = this;
-    const deadlineUs = lastDeadlineUs(groups);
     try {
       // The groups of one call have the same slot.
-      const slot = groups[0]?.slot ?? 0;
-      const clock = transport.clockOf(slot);
+      const node = transport.nodeOf((groups[0] as Group).slot);
+      const clock = transport.clockOf(node);
       if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
+      const deadlineUs = lastDeadlineUs(groups);
       const args = [`${clock.at(deadlineUs)}`];
       this.encoder.encode(groups, args);
       if (testClock) args.push(`${testClock.nowUs()}`);
-      const call = { script: this.script, keys: keysOf(groups), args };
-      const late = this.deliver(groups, await transport.send(call, slot), clock);
-      if (late.length === 0) return;
-      // Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set;
-      // we have just learned its new time, so the group is sent again.
-      const isInTime = systemClock.nowUs() < deadlineUs;
-      if (isInTime && !isRetry && !late[0]?.isApart) void this.send(late, true);
-      else failAll(late, tooLate());
+      const call = new GroupCall(this, this.script, groups, args, deadlineUs, isRetry);
+      if (!testClock) call.clock = clock;
+      this.underWay += 1;
+      transport.send(call, node);
     } catch (error) {
       failAll(groups, unsent(error));
     }
   }
 
-  /** Ends the promises of the groups that were decided, and returns the others: they came too late. */
-  private deliver(groups: readonly Group[], reply: unknown, clock: ServerTime): readonly Group[] {
+  /** A call has ended. */
+  ended(): void {
+    this.underWay -= 1;
+  }
+
+  /** Sends once more groups that came too late by the server's clock, which has been learned meanwhile. */
+  retry(groups: readonly Group[]): void {
+    this.send(groups, true);
+  }
+}
+
+/** One call on its way. Every result, also an error, ends the promises of its groups. */
+class GroupCall implements ScriptCall {
+  readonly script: Script;
+  readonly keys: string[];
+  readonly args: string[];
+  /** Learns the server's time. */
+  clock: ServerTime | undefined;
+  private readonly calls: GroupCalls;
+  private readonly groups: readonly Group[];
+  private readonly deadlineUs: number;
+  private readonly isRetry: boolean;
+
+  constructor(
+    calls: GroupCalls,
+    script: Script,
+    groups: readonly Group[],
+    args: string[],
+    deadlineUs: number,
+    isRetry: boolean,
+  ) {
+    this.calls = calls;
+    this.script = script;
+    this.groups = groups;
+    this.keys = keysOf(groups);
+    this.args = args;
+    this.deadlineUs = deadlineUs;
+    this.isRetry = isRetry;
+  }
+
+  take(reply: unknown): void {
+    this.calls.ended();
+    try {
+      this.deliver(reply);
+    } catch (error) {
+      failAll(this.groups, unsent(error));
+    }
+  }
+
+  fail(error: unknown): void {
+    this.calls.ended();
+    failAll(this.groups, unsent(error));
+  }
+
+  private deliver(reply: unknown): void {
+    const { groups, clock } = this;
     const receivedUs = systemClock.nowUs();
     // Throws if the reply is not one of the script's, before anything is learned from it.
     const { nowUs, results } = readReply(reply, groups);
-    if (!this.testClock) clock.learn(nowUs, receivedUs);
+    clock?.learn(nowUs, receivedUs);
     const late: Group[] = [];
-    for (const [i, group] of groups.entries()) {
-      const result = results[i];
+    for (let i = 0; i < groups.length; i += 1) {
+      const group = groups[i] as Group;
+      const result = results[i] as Result;
       if (result === LATE) late.push(group);
       else if (result instanceof Error) group.reject(result);
-      else group.resolve(result as readonly Answer[]);
+      else group.resolve(result);
     }
-    return late;
+    if (late.length > 0) this.afterLate(late, receivedUs);
+  }
+
+  /**
+   * Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set; we
+   * have just learned its new time, so the groups are sent again.
+   */
+  private afterLate(late: readonly Group[], receivedUs: number): void {
+    const isInTime = receivedUs < this.deadlineUs;
+    if (isInTime && !this.isRetry && !late[0]?.isApart) this.calls.retry(late);
+    else failAll(late, tooLate());
   }
 }
 
 /** The groups that somebody still waits for. The others are rejected. */
 function inTime(groups: readonly Group[]): readonly Group[] {
-  if (groups.every(({ deadlineUs }) => deadlineUs === Infinity)) return groups;
+  if (groups.every(hasNoDeadline)) return groups;
   const nowUs = systemClock.nowUs();
   return groups.filter((group) => {
     if (group.deadlineUs > nowUs) return true;
     group.reject(tooLate());
     return false;
   });
+}
+
+function hasNoDeadline({ deadlineUs }: Group): boolean {
+  return deadlineUs === Infinity;
 }
 
 /**
@@ -114,6 +184,7 @@ function isWelcomeLate({ steps }: Group): boolean {
 }
 
 function keysOf(groups: readonly Group[]): string[] {
+  if (groups.length === 1) return (groups[0] as Group).redisKeys;
   const keys: string[] = [];
   for (const { redisKeys } of groups) for (const key of redisKeys) keys.push(key);
   return keys;

@@ -6,7 +6,7 @@ import type { Answer, Step } from '@spillway/core';
 export interface Group {
   readonly steps: readonly Step[];
   /** The Redis key of each step. */
-  readonly redisKeys: readonly string[];
+  readonly redisKeys: string[];
   /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
   /** By the process's clock; Infinity if there is none. */

@@ -20,11 +20,17 @@ import { ReadyQueue } from './ready-queue.js';
 import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
-/** One script with what it is given. All keys have one hash slot. */
-interface ScriptCall {
+/**
+ * One script with what it is given, and who gets the reply. All keys have one hash slot. There are functions instead of
+ * a promise because a promise for each call takes as long as reading its reply.
+ */
+export interface ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];
+  /** Must not throw. */
+  take(reply: unknown): void;
+  fail(error: unknown): void;
 }
 
 export class Transport {
@@ -57,9 +63,14 @@ export class Transport {
     return this.queue.wait(deadlineUs);
   }
 
-  /** The clock of the server that has a hash slot: deadlines are sent as instants on it. */
-  clockOf(slot: number): ServerTime {
-    return this.serverTimes.of(this.nodeOf(slot));
+  /** The node that has a hash slot; `''` where there is only one server, or the client cannot tell. */
+  nodeOf(slot: number): string {
+    return this.client.nodeOf?.(slot) ?? '';
+  }
+
+  /** The clock of a node: deadlines are sent as instants on it. */
+  clockOf(node: string): ServerTime {
+    return this.serverTimes.of(node);
   }
 
   /**
@@ -77,37 +88,39 @@ export class Transport {
     while (!this.isReady) await this.ready(deadlineUs);
     if (systemClock.nowUs() >= deadlineUs) throw tooLate();
     const slot = this.client.isCluster ? slotOf(keys[0] ?? '') : 0;
-    return inTime(this.send({ script, keys, args }, slot), deadlineUs);
+    const reply = new Promise((take, fail) => {
+      this.send({ script, keys, args, take, fail }, this.nodeOf(slot));
+    });
+    return inTime(reply, deadlineUs);
   }
 
   /**
-   * Sends now, to the node that has the slot, whatever the client's state. Never throws; rejects as {@link run} does,
-   * but knows no deadline.
+   * Sends now, to the node that has the keys, whatever the client's state. Ends the call as {@link run} does, but knows
+   * no deadline.
    */
-  send(call: ScriptCall, slot: number): Promise<unknown> {
+  send(call: ScriptCall, node: string): void {
     if (this.wasAway) this.cameBack();
-    const node = this.nodeOf(slot);
     let sent: Promise<unknown>;
     try {
       sent = this.client.evalsha(call.script.sha, call.keys, call.args);
     } catch (error) {
-      return Promise.reject(unsent(error));
+      call.fail(unsent(error));
+      return;
     }
-    const reply = sent.then(
-      (value) => {
+    const advice = this.silence?.sent(node);
+    if (advice) call.fail(advice);
+    // What comes after the advice only tells that the node is alive.
+    this.follow(sent, node, advice ? { ...call, take: ignore, fail: ignore } : call);
+  }
+
+  private follow(sent: Promise<unknown>, node: string, call: ScriptCall): void {
+    sent.then(
+      (reply) => {
         this.silence?.answered(node);
-        return value;
+        call.take(reply);
       },
       (error) => this.afterError(error, call, node),
     );
-    const advice = this.silence?.sent(node);
-    if (!advice) return reply;
-    reply.catch(() => {});
-    return Promise.reject(advice);
-  }
-
-  private nodeOf(slot: number): string {
-    return this.client.nodeOf?.(slot) ?? '';
   }
 
   /** The client may be connected to another server now, with another clock. */
@@ -117,15 +130,18 @@ export class Transport {
   }
 
   /** A new server, a new master or SCRIPT FLUSH: only after such an error is a call sent again. Nothing was run. */
-  private async afterError(error: unknown, call: ScriptCall, node: string): Promise<unknown> {
+  private async afterError(error: unknown, call: ScriptCall, node: string): Promise<void> {
+    let reply: unknown;
     try {
       if (!isUnknownScript(error)) throw error;
-      return await this.teach(call, node);
+      reply = await this.teach(call, node);
     } catch (failure) {
-      throw failedCall(failure);
+      call.fail(failedCall(failure));
+      return;
     } finally {
       this.silence?.answered(node);
     }
+    call.take(reply);
   }
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE` */
@@ -160,6 +176,8 @@ export class Transport {
     }
   }
 }
+
+function ignore(): void {}
 
 function inTime<Value>(call: Promise<Value>, deadlineUs: number): Promise<Value> {
   if (deadlineUs === Infinity) return call;

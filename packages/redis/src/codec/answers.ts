@@ -10,7 +10,7 @@ import { onlyLooks } from './wire.js';
 export const LATE = 'late';
 
 /** The result of one group: its answers, its error, or that it came too late. */
-type Result = readonly Answer[] | SpillwayError | typeof LATE;
+export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 /** The whole reply. */
 interface Reply {
@@ -48,7 +48,8 @@ class ReplyReader implements ReplyWords {
   }
 
   read(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
-    const results = groups.map(({ steps }) => this.next(steps));
+    const results: Result[] = [];
+    for (const { steps } of groups) results.push(this.next(steps));
     if (this.at !== this.reply.length) throw noReply();
     return { nowUs: this.nowUs, results };
   }
@@ -59,8 +60,8 @@ class ReplyReader implements ReplyWords {
       this.at += 1;
       return first === '!late' ? LATE : failedGroup(first.slice(1));
     }
-    const answers: Answer[] = new Array(steps.length);
-    for (let i = 0; i < steps.length; i += 1) answers[i] = this.answer(steps[i] as Step);
+    const answers: Answer[] = [];
+    for (const step of steps) answers.push(this.answer(step));
     return answers;
   }
 
@@ -91,12 +92,13 @@ class ReplyReader implements ReplyWords {
   number(): number {
     const word = this.reply[this.at];
     this.at += 1;
-    const isNumber =
-      typeof word === 'number' ||
-      typeof word === 'bigint' ||
-      (typeof word === 'string' && INTEGER.test(word));
-    const value = isNumber ? Number(word) : Number.NaN;
+    const value = typeof word === 'number' ? word : numberIn(word);
     if (!Number.isSafeInteger(value)) throw noReply();
     return value;
   }
+}
+
+function numberIn(word: unknown): number {
+  const isNumber = typeof word === 'bigint' || (typeof word === 'string' && INTEGER.test(word));
+  return isNumber ? Number(word) : Number.NaN;
 }

@@ -8,33 +8,64 @@ import { codecOf } from '../algorithms/codecs.js';
 /** Writes the arguments that follow the keys. */
 export class Encoder {
   // Most calls have the same steps as the call before, with other keys.
-  private lastShape: readonly Step[] = [];
-  private lastWords: readonly string[] = [];
+  private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false };
 
   /** Appends the arguments for `groups` to `args`. */
-  encode(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
+  encode(groups: readonly Asked[], args: string[]): void {
     let from = 0;
     while (from < groups.length) {
-      const shape = (groups[from] as { steps: readonly Step[] }).steps;
+      const shape = this.shapeOf((groups[from] as Asked).steps);
       let to = from + 1;
-      while (to < groups.length && sameShape(shape, groups[to]?.steps ?? [])) to += 1;
+      while (to < groups.length && sameShape(shape.steps, (groups[to] as Asked).steps)) to += 1;
+      if (shape.alone && to - from === groups.length) {
+        for (const word of shape.alone) args.push(word);
+        return;
+      }
       args.push(`${to - from}`);
-      for (const word of this.wordsOf(shape)) args.push(word);
-      if (shape.some(isNamed)) encodeIds(groups.slice(from, to), args);
+      for (const word of shape.words) args.push(word);
+      if (shape.isNamed) encodeIds(groups.slice(from, to), args);
       from = to;
     }
   }
 
-  private wordsOf(shape: readonly Step[]): readonly string[] {
-    if (!sameShape(shape, this.lastShape)) {
-      const words = [`${shape.length}`];
-      const branches = branchesOf(shape);
-      for (const step of shape) encodeStep(step, placeOf(step, branches), words);
-      this.lastShape = shape;
-      this.lastWords = words;
-    }
-    return this.lastWords;
+  private shapeOf(steps: readonly Step[]): Shape {
+    if (!sameShape(steps, this.last.steps)) this.last = makeShape(steps);
+    return this.last;
   }
+}
+
+/** A group, as far as it is written. */
+interface Asked {
+  readonly steps: readonly Step[];
+}
+
+/** What groups that differ only in limiters, keys and ids have in common. */
+interface Shape {
+  readonly steps: readonly Step[];
+  readonly words: readonly string[];
+  /** What is written in their place if the call has no others, where the script knows a shorter form. */
+  readonly alone: readonly string[] | undefined;
+  readonly isNamed: boolean;
+}
+
+function makeShape(steps: readonly Step[]): Shape {
+  const words = [`${steps.length}`];
+  const branches = branchesOf(steps);
+  for (const step of steps) encodeStep(step, placeOf(step, branches), words);
+  return { steps, words, alone: takeAlone(steps, words), isNamed: steps.some(isNamed) };
+}
+
+/**
+ * Of a group that is one take of one bucket only the numbers, as takes.lua reads them: those of fractions only where
+ * there are any. In shadow or not is the same, as it can refuse only itself.
+ */
+function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
+  const [step] = steps as readonly [Step];
+  const { rule } = step;
+  if (steps.length > 1 || rule.machine !== 'bucket') return undefined;
+  if (step.op !== 'take' || onlyLooks(step)) return undefined;
+  const numbers = words.slice(3);
+  return rule.den > 1 ? numbers : numbers.slice(0, 2);
 }
 
 /** Whether two groups differ only in limiters, keys and ids. */

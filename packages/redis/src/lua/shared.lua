@@ -1,9 +1,11 @@
 -- What the algorithms use beside head.lua. Stands behind bucket/takes.lua and queue/takes.lua, which often return
 -- before it is needed.
 --
--- Takes: `arg_index`.
--- Gives: `floor`, `max`, `min`, the numbers of the operations, `number` (reads the next argument).
+-- Takes: `format`, `arg_index`, `tick`, `spare`.
+-- Gives: `call`, `match`, `floor`, `max`, `min`, the numbers of the operations, `number` (reads the next argument),
+-- `lifetime` (microseconds to the milliseconds of PX, as a text).
 
+local call, match = redis.call, string.match
 local floor, max, min = math.floor, math.max, math.min
 
 -- Operations, as numbered in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its
@@ -13,4 +15,8 @@ local TAKE, SHADOW, RECORD, PUT, RESET, HOLD, DONE, NO_PUT = 1, 2, 3, 5, 6, 7, 8
 local function number()
   arg_index = arg_index + 1
   return tonumber(ARGV[arg_index])
+end
+
+local function lifetime(us)
+  return format('%d', us / tick + spare)
 end

@@ -1,7 +1,7 @@
 -- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/step.ts does the
 -- same).
 --
--- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number` and the
+-- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Gives: `bucket`.
 --
 -- A bucket is charged in four places, which must do the same. If you change one, change all four: this file, takes.lua,
@@ -72,7 +72,7 @@ local function bucket()
     if us < now or (us == now and num == 0) then
       call('DEL', key)
     elseif num == 0 then
-      call('SET', key, us, 'PX', lifetime(us - now))
+      call('SET', key, format('%d', us), 'PX', lifetime(us - now))
     else
       call('SET', key, format('%d:%d', us, num), 'PX', lifetime(us - now))
     end

@@ -2,35 +2,41 @@
 -- making the functions of bucket.lua takes as long as a decision. Stops at the first group of another kind: main.lua
 -- decides that one and all after it. A group of one step has no branches in its call, so each operation is one digit.
 --
--- Takes: `now`, `lifetime`, `match`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`.
--- Gives nothing; returns the reply if all groups are done.
+-- A call that is one run of such groups has as arguments only its deadline, `inc` and `tol`, and if its numbers are
+-- fractions `den`, `inc_num` and `tol_num`. Any other call has eight arguments and more.
+--
+-- Takes: `now`, `tick`, `spare`, `try`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`,
+-- `is_late`. Gives nothing; returns the reply if all groups are done.
 --
 -- A bucket is charged in four places, which must do the same. If you change one, change all four: this file,
 -- bucket.lua, packages/core/src/algorithms/bucket/step.ts, and takeWhole in
 -- packages/core/src/algorithms/bucket/shelf.ts.
 
-local try = redis.pcall
-while not is_late and keys_done < #KEYS
-    and ARGV[arg_index + 2] == '1' and ARGV[arg_index + 3] == 'g' and ARGV[arg_index + 4] < '3' do
-  local groups = tonumber(ARGV[arg_index + 1])
-  local inc, tol, den = tonumber(ARGV[arg_index + 5]), tonumber(ARGV[arg_index + 6]), tonumber(ARGV[arg_index + 7])
+local is_short = #ARGV < 8
+while keys_done < #KEYS and (is_short
+    or (ARGV[arg_index + 2] == '1' and ARGV[arg_index + 3] == 'g' and ARGV[arg_index + 4] < '3')) do
+  local groups = #KEYS
+  if not is_short then
+    groups, arg_index = ARGV[arg_index + 1] + 0, arg_index + 4
+  end
+  local inc, tol, den = ARGV[arg_index + 1] + 0, ARGV[arg_index + 2] + 0, (ARGV[arg_index + 3] or 1) + 0
   local inc_num, tol_num = 0, 0
-  arg_index = arg_index + 7
+  arg_index = arg_index + 3
   if den > 1 then
-    inc_num, tol_num = tonumber(ARGV[arg_index + 1]), tonumber(ARGV[arg_index + 2])
+    inc_num, tol_num = ARGV[arg_index + 1] + 0, ARGV[arg_index + 2] + 0
     arg_index = arg_index + 2
   end
   local latest = now + tol -- where an empty bucket stands
 
   for i = keys_done + 1, keys_done + groups do
     local key = KEYS[i]
-    local text = try('GET', key)
-    local us, num, write, fault = now, 0, false, nil
+    local text = not is_late and try('GET', key)
+    local us, num, write, fault = now, 0, false, is_late and 'late'
     if text then
       us = tonumber(text)
       -- Looks closer only if the number is in the past or not an integer: tonumber also accepts '0x1' and '1e3'.
       if not us or us < now or us % 1 ~= 0 then
-        local whole, part = match(text.err and '' or text, '^(%d+):?(%d*)$')
+        local whole, part = string.match(text.err and '' or text, '^(%d+):?(%d*)$')
         if not whole then
           fault, us = text.err or CORRUPT, now
         else
@@ -54,8 +60,8 @@ while not is_late and keys_done < #KEYS
       us, num, write = next_us, next_num, true
     end
     if write and not fault then
-      local value = num == 0 and us or format('%d:%d', us, num)
-      fault = try('SET', key, value, 'PX', lifetime(us - now)).err
+      local value = num == 0 and format('%d', us) or format('%d:%d', us, num)
+      fault = try('SET', key, value, 'PX', format('%d', (us - now) / tick + spare)).err
     end
 
     reply_size = reply_size + 1

@@ -1,6 +1,6 @@
 -- Claims (see docs/algorithms.md; packages/core/src/algorithms/claims/step.ts does the same).
 --
--- Takes: `now`, `lifetime`, `call`, `format`, `match`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number` and the
+-- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Gives: `claims`.
 --
 -- Stored, format 1: a string, the end in microseconds, then `r` if it runs or `d` if it is done, the owner (16

@@ -1,6 +1,6 @@
 -- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases/step.ts does the same).
 --
--- Takes: `now`, `lifetime`, `call`, `format`, `reply`, `reply_size` (head.lua); `number` and the operations
+-- Takes: `now`, `format`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number` and the operations
 -- (shared.lua).
 -- Gives: `leases`.
 --
@@ -80,9 +80,9 @@ local function leases()
       step.held, step.ordinary = step.held + 1, step.ordinary + 1
     end
     -- Twice the length of a lease, so that most leases do not set it again.
-    local ms = lifetime(step.length)
+    local ms = tonumber(lifetime(step.length))
     if call('PTTL', key) < ms then
-      call('PEXPIRE', key, 2 * ms)
+      call('PEXPIRE', key, format('%d', 2 * ms))
     end
   end
 

@@ -1,7 +1,7 @@
 -- Gives back units of a sliding window log. log.lua makes these functions only when a step needs them, because making
 -- them takes as long as reading a log.
 --
--- Takes: `now`, `call` (head.lua); `min` (shared.lua); the other functions come from log.lua as arguments. Gives:
+-- Takes: `now` (head.lua); `call`, `min` (shared.lua); the other functions come from log.lua as arguments. Gives:
 -- `log_put`.
 
 local function log_put(decode, encode, element, index_of, head_of, begin, write, CHUNK)

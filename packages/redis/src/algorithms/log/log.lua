@@ -1,7 +1,7 @@
 -- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log/step.ts does the same; docs/adr/0012
 -- says why it is stored so).
 --
--- Takes: `now`, `lifetime`, `call`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`, `min` and the
+-- Takes: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number`, `max`, `min` and the
 -- operations (shared.lua); `log_put` (log-put.lua). Gives: `log`.
 --
 -- Stored, format 1: a list of texts that contain records of 11 bytes, one for each entry: its instant (7 bytes) and a

@@ -1,6 +1,6 @@
 -- The bucket that waits (see docs/algorithms.md; packages/core/src/algorithms/queue/step.ts does the same).
 --
--- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `max`,
+-- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
 -- `min` and the operations (shared.lua). Gives: `queue`.
 --
 -- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this

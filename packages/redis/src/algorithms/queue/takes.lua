@@ -2,8 +2,8 @@
 -- does for buckets. Leaves to main.lua, which goes on from there, the first group of another kind and the first bucket
 -- whose state must be changed before it is judged: by the clock, by a pause, or for a rule of another denominator.
 --
--- Takes: `now`, `lifetime`, `match`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua);
--- `try` (bucket/takes.lua). Gives nothing; returns the reply if all groups are done.
+-- Takes: `now`, `tick`, `spare`, `try`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`
+-- (head.lua). Gives nothing; returns the reply if all groups are done.
 --
 -- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
 -- file, queue.lua, which tells what is stored, and packages/core/src/algorithms/queue/step.ts.
@@ -45,7 +45,7 @@ while is_plain and not is_late and keys_done < #KEYS
         pause = #till == 16 and sub(tail, 1, pause_at - 1) == own_pause and tonumber(till) or nil
         if not pause then
           local ahead, part
-          ahead, till, part, over = match(tail, '^:(%d+):?(%d*):?(%d*):?(%d*)$')
+          ahead, till, part, over = string.match(tail, '^:(%d+):?(%d*):?(%d*):?(%d*)$')
           span, pause, num = tonumber(ahead) or 0, tonumber(till) or 0, tonumber(part) or 0
         end
         is_plain = us > now and us < (pause > now and pause or now) + span and us % 1 == 0 and pause % 1 == 0
@@ -68,7 +68,7 @@ while is_plain and not is_late and keys_done < #KEYS
             or (pause > 0 and format(':%d:%d', span, pause) or format(':%d', span))
         end
         us, num = next_us, next_num
-        fault = try('SET', key, format('%d', us) .. tail, 'PX', lifetime(us - now)).err
+        fault = try('SET', key, format('%d', us) .. tail, 'PX', format('%d', (us - now) / tick + spare)).err
       end
       reply_size = reply_size + 1
       if fault then

@@ -1,7 +1,7 @@
 -- Window counters, fixed, anchored and sliding (see docs/algorithms.md; packages/core/src/algorithms/window/step.ts
 -- does the same).
 --
--- Takes: `now`, `lifetime`, `call`, `match`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `number`, `floor`,
+-- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `floor`,
 -- `max`, `min` and the operations (shared.lua). Gives: `window`.
 --
 -- Stored, format 1: a string `start:current:previous`. The name of the key contains the length of the window.

@@ -1,0 +1,85 @@
+/** Decisions for requests that come at random, over a network: how long each waits, by how many come a second. */
+
+import { startChild } from '../harness/child.js';
+import { findRedis, startRedis } from '../harness/redis-server.js';
+import { inRounds } from '../harness/rounds.js';
+import { ratio, spread } from '../harness/stats.js';
+import { table } from '../harness/table.js';
+import { judged } from '../harness/targets.js';
+import { contenders } from './contenders.js';
+
+const RATES = [2_000, 10_000, 30_000];
+const NAMES = ['one', 'gcra', 'apply', 'single'];
+const ROUNDS = 25;
+const TURN_MS = 150;
+const WARM_MS = 2_000;
+const WARM_RATE = 10_000;
+const CLIENT_CORE = 0;
+const SERVER_CORE = 1;
+
+const target = (name, rate, field) => {
+  if (name !== 'apply' && name !== 'single') return undefined;
+  const who = name === 'apply' ? 'coalesced' : '`coalesce: false`';
+  const what = field === 'p50Us' ? 'p50' : 'p99';
+  const many = rate.toLocaleString('en');
+  return [
+    `Redis over 0.5 ms, ${many} random arrivals/s, ${who}: ${what} ÷ bare script`,
+    '<=',
+    1.05,
+  ];
+};
+
+function tableOf(rate, results) {
+  const pick = (name, field) => results.get(name).map((turn) => turn[field]);
+  const rows = NAMES.map((name) => [
+    contenders[name].title,
+    ...['p50Us', 'p99Us', 'clientUs'].flatMap((field) => {
+      const share = ratio(pick(name, field), pick('gcra', field));
+      const held = field === 'clientUs' ? undefined : target(name, rate, field);
+      return [spread(pick(name, field)), judged(share, held)];
+    }),
+  ]);
+  const share = '÷ bare script';
+  const head = ['p50 µs', share, 'p99 µs', share, 'client CPU µs', share];
+  return table([`${rate.toLocaleString('en')} arrivals/s`, ...head], rows);
+}
+
+async function measure(port, say) {
+  const source = startChild(import.meta.url, './arrivals-source.js');
+  const children = {};
+  const ports = {};
+  for (const name of NAMES) {
+    const args = [name, `${port}`];
+    children[name] = startChild(import.meta.url, './arrivals-worker.js', {
+      args,
+      core: CLIENT_CORE,
+    });
+    ports[name] = await children[name].call('listen');
+  }
+  const turn = async (name, rate, ms = TURN_MS) => {
+    await children[name].call('begin');
+    await source.call('send', ports[name], rate, ms);
+    return children[name].call('end');
+  };
+  for (const name of NAMES) await turn(name, WARM_RATE, WARM_MS);
+  const parts = [];
+  for (const rate of RATES) {
+    say(`Redis over a network, ${rate} random arrivals a second`);
+    parts.push(tableOf(rate, await inRounds(ROUNDS, NAMES, (name) => turn(name, rate))));
+  }
+  for (const child of [source, ...Object.values(children)]) child.end();
+  return parts.join('\n\n');
+}
+
+export async function arrivalTables(say) {
+  const program = findRedis();
+  if (!program) return '**Not measured: no redis-server or valkey-server was found.**';
+  const server = await startRedis(program, SERVER_CORE);
+  const network = startChild(import.meta.url, './delay.js');
+  try {
+    return await measure(await network.call('proxy', server.port), say);
+  } finally {
+    network.end();
+    server.stop();
+  }
+}

@@ -1,0 +1,105 @@
+/** When decisions are sent, and which share a call. */
+
+import { describe, expect, it } from 'vitest';
+import { type RedisClient, redisStore } from '../src/index.js';
+import { take } from './steps.js';
+
+/** A client that is ready; the test answers its calls. */
+class Waiting implements RedisClient {
+  readonly state = 'ready';
+  /** The keys of each call. */
+  readonly calls: string[][] = [];
+  private readonly open: { answer: () => void; lose: () => void }[] = [];
+
+  evalsha(_sha: string, keys: string[]): Promise<unknown> {
+    this.calls.push(keys.map((key) => /{(.*?)}/.exec(key)?.[1] ?? key));
+    return new Promise((resolve, reject) => {
+      const answer = () => resolve([1_000_000, ...keys.flatMap(() => [3, 0])]);
+      this.open.push({ answer, lose: () => reject(new Error('Connection is closed.')) });
+    });
+  }
+
+  eval(): Promise<unknown> {
+    return expect.unreachable();
+  }
+
+  /** Answers all calls; returns when whoever waits has heard it. */
+  async answer(): Promise<void> {
+    for (const { answer } of this.open.splice(0)) answer();
+    await turn();
+  }
+
+  async lose(): Promise<void> {
+    for (const { lose } of this.open.splice(0)) lose();
+    await turn();
+  }
+
+  onceChanged = () => () => undefined;
+}
+
+const turn = () => new Promise(setImmediate);
+
+function open() {
+  const client = new Waiting();
+  const store = redisStore(client);
+  const asked: Promise<unknown>[] = [];
+  const ask = (...keys: string[]) => {
+    for (const key of keys) asked.push(store.apply([take(key)]).catch(({ code }) => code));
+  };
+  return { client, ask, asked };
+}
+
+describe('a decision', () => {
+  it('is sent before the turn ends if no call is on its way, with all that is asked beside it', async () => {
+    const { client, ask } = open();
+    ask('ada', 'bob');
+    queueMicrotask(() => ask('eve'));
+    expect(client.calls).toEqual([]);
+    for (let task = 0; task < 3; task += 1) await Promise.resolve();
+    expect(client.calls).toEqual([['ada', 'bob']]);
+    await turn();
+    expect(client.calls).toEqual([['ada', 'bob'], ['eve']]);
+  });
+
+  it('waits for the end of the turn while a call is on its way, and shares one with the others', async () => {
+    const { client, ask } = open();
+    ask('ada');
+    await turn();
+    ask('bob');
+    await Promise.resolve().then(() => ask('eve'));
+    for (let task = 0; task < 10; task += 1) await Promise.resolve();
+    expect(client.calls).toEqual([['ada']]);
+    await turn();
+    expect(client.calls).toEqual([['ada'], ['bob', 'eve']]);
+  });
+
+  it.each(['answer', 'lose'] as const)(
+    'waits no longer after an %s of the last call',
+    async (end) => {
+      const { client, ask, asked } = open();
+      ask('ada');
+      await turn();
+      ask('bob');
+      await turn();
+      await client[end]();
+      ask('eve');
+      for (let task = 0; task < 3; task += 1) await Promise.resolve();
+      expect(client.calls).toEqual([['ada'], ['bob'], ['eve']]);
+      await client.answer();
+      expect(await Promise.all(asked)).toHaveLength(3);
+    },
+  );
+
+  it('shares a call with those that the same reply has let be asked', async () => {
+    const { client, ask, asked } = open();
+    const keys = Array.from({ length: 100 }, (_, i) => `key ${i}`);
+    ask(...keys);
+    await turn();
+    // As loops do that ask again after each answer, each some promises later.
+    for (const [i, one] of [...asked].entries()) {
+      void one.then(() => undefined).then(() => ask(`again ${i}`));
+    }
+    await client.answer();
+    expect(client.calls.map(({ length }) => length)).toEqual([100, 100]);
+  });
+});
