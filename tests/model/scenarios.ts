@@ -22,10 +22,18 @@ export const SEEDS: readonly number[] = [101, 102, 103];
 const USUAL = 0.6 * CAPACITY;
 /** Requests a second that keep the loop busy for 3 % of the time. */
 const IDLE = 10;
+/** The wait that counts as 1, as the Node signal has it. */
+const MARK_MS = 20;
 const FAST = { meanMs: 20 };
 
 export const SCENARIOS = {
   twice: { seconds: 120, rate: () => 2 * CAPACITY, dependency: FAST },
+  'twice on new connections': {
+    seconds: 120,
+    rate: () => 2 * CAPACITY,
+    dependency: FAST,
+    reconnects: true,
+  },
   slightly: { seconds: 120, rate: () => 1.2 * CAPACITY, dependency: FAST },
   'slow dependency': { seconds: 120, rate: () => USUAL, dependency: { meanMs: 400 } },
   'saturated dependency': {
@@ -183,7 +191,7 @@ function waitOf(loop: EventLoop): Signal {
   return {
     name: 'wait',
     read: () => ({
-      value: meter.waitMs(loop.nowMs, loop.times()) / 20,
+      value: meter.value(loop.nowMs, loop.times(), MARK_MS),
       ageMs: 0,
       spanMs: meter.coveredMs(loop.nowMs),
     }),

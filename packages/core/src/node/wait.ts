@@ -41,7 +41,7 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
-  const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
+  const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);
 }
@@ -69,7 +69,7 @@ class WaitSignal implements TimedSignal {
     if (!this.ticker.running()) return undefined;
     const nowMs = monotonicMs();
     return {
-      value: this.meter.waitMs(nowMs, loopTimes()) / this.targetMs,
+      value: this.meter.value(nowMs, loopTimes(), this.targetMs),
       ageMs: 0,
       spanMs: this.meter.coveredMs(nowMs),
     };

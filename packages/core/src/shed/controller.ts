@@ -9,9 +9,9 @@ import type { Reading } from './signal.js';
 /** How often the fraction is calculated. */
 export const TICK_US = 100_000;
 /** How much the integral grows per tick and unit of error. */
-const INTEGRAL_GAIN = 0.02;
+const INTEGRAL_GAIN = 0.01;
 /** How much the fraction grows per unit of the present error. */
-const PROPORTIONAL_GAIN = 0.15;
+const PROPORTIONAL_GAIN = 0.25;
 /** The largest fraction: some requests must pass, or the controller cannot see whether the load has ended. */
 const MAX_FRACTION = 0.97;
 /**
