@@ -24,6 +24,13 @@ const ACCEPT_MS = 0.05;
 /** Starts, and says how long it keeps the loop busy; `after` happens when it is done. */
 export type Task = () => { readonly busyMs: number; readonly after?: () => void };
 
+interface Times {
+  readonly active: number;
+  readonly idle: number;
+  readonly cpu: number;
+  readonly accepted: number;
+}
+
 /** Time is virtual: a run takes as long as its events take to compute. */
 export class EventLoop implements Clock {
   nowMs = 0;
@@ -38,6 +45,7 @@ export class EventLoop implements Clock {
   /** Where the tasks end that were ready when the present turn of the loop began. */
   private turnEnd = 0;
   private readonly connecting: Task[] = [];
+  private accepted = 0;
   private running = false;
   private readonly processor: Processor;
 
@@ -49,9 +57,10 @@ export class EventLoop implements Clock {
     return Math.round(this.nowMs * 1000);
   }
 
-  /** What Node's `performance.eventLoopUtilization` counts. */
-  times(): { readonly active: number; readonly idle: number; readonly cpu: number } {
-    return { active: this.busyMs, idle: this.nowMs - this.busyMs, cpu: this.workedMs };
+  /** What the host of the Node signals counts. */
+  times(): Times {
+    const { busyMs, workedMs, accepted } = this;
+    return { active: busyMs, idle: this.nowMs - busyMs, cpu: workedMs, accepted };
   }
 
   /** Calls back at a time, without using the loop: what the world outside does. */
@@ -120,7 +129,10 @@ export class EventLoop implements Clock {
   /** Begins a turn: what is ready, and one new connection, whose request is read in the turn after. */
   private begin(): void {
     const first = this.connecting.shift();
-    if (first) this.ready.push(() => ({ busyMs: ACCEPT_MS, after: () => this.enqueue(first) }));
+    if (first) {
+      this.accepted += 1;
+      this.ready.push(() => ({ busyMs: ACCEPT_MS, after: () => this.enqueue(first) }));
+    }
     this.turnEnd = this.ready.length;
   }
 

@@ -23,7 +23,7 @@ const USUAL = 0.6 * CAPACITY;
 /** Requests a second that keep the loop busy for 3 % of the time. */
 const IDLE = 10;
 /** The wait that counts as 1, as the Node signal has it. */
-const MARK_MS = 20;
+const MARK_MS = 40;
 const FAST = { meanMs: 20 };
 
 export const SCENARIOS = {
@@ -163,8 +163,9 @@ function shedderOn(
 ): WorkerShedder {
   return workerShedder({
     name: 'model',
-    ladder: loops === 'brake' ? false : { signal: utilizationOf(loop) },
-    brake: loops === 'ladder' ? false : { signal: waitOf(loop) },
+    signal: { ...utilizationOf(loop), wait: waitOf(loop) },
+    ...(loops === 'brake' && { ladder: false }),
+    ...(loops === 'ladder' && { brake: false }),
     priority: (request) => request.path,
     clock: loop,
     random,
@@ -183,7 +184,7 @@ function waitOf(loop: EventLoop): Signal {
   loop.every(20, 0.01, () => {
     meter.fired(loop.nowMs, loop.times());
     loop.enqueue(() => {
-      meter.turned(loop.nowMs);
+      meter.turned(loop.nowMs, loop.times());
       return { busyMs: 0 };
     });
     for (const listener of listeners) listener();

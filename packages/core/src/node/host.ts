@@ -6,6 +6,8 @@ export interface LoopTimes {
   readonly active: number;
   /** Processor time, where the host counts it. */
   readonly cpu?: number | undefined;
+  /** Connections that were accepted so far, where the host tells. */
+  readonly accepted?: number | undefined;
 }
 
 /** In microseconds. */
@@ -14,7 +16,13 @@ interface CpuTimes {
   readonly system: number;
 }
 
+interface Channels {
+  subscribe(name: string, listener: () => void): void;
+  unsubscribe(name: string, listener: () => void): void;
+}
+
 interface Process {
+  getBuiltinModule?(name: string): unknown;
   threadCpuUsage?(): CpuTimes;
   cpuUsage?(): CpuTimes;
 }
@@ -34,7 +42,26 @@ export function monotonicMs(): number {
 /** How long the event loop was idle and active so far; undefined on a host that does not count it. */
 export function loopTimes(): LoopTimes | undefined {
   const times = performance.eventLoopUtilization?.();
-  return times && { idle: times.idle, active: times.active, cpu: processorMs() };
+  return times && { idle: times.idle, active: times.active, cpu: processorMs(), accepted };
+}
+
+/** Connections that this thread accepted while somebody counted them. */
+let accepted = 0;
+let counting = 0;
+const countOne = (): void => {
+  accepted += 1;
+};
+
+/** Counts the connections that are accepted, where the host tells of them; returns how to stop. */
+export function countConnections(): () => void {
+  const { process } = globalThis as { process?: Process };
+  const channels = process?.getBuiltinModule?.('node:diagnostics_channel') as Channels | undefined;
+  if (counting === 0) channels?.subscribe('net.server.socket', countOne);
+  counting += 1;
+  return () => {
+    counting -= 1;
+    if (counting === 0) channels?.unsubscribe('net.server.socket', countOne);
+  };
 }
 
 /** Processor time of this thread or, before Node 23.9, of all threads of the process. */

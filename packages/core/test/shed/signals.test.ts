@@ -137,7 +137,7 @@ describe('the wait of a loop', () => {
       active += part * spanMs;
       idle += (1 - part) * spanMs;
       meter.fired(nowMs, { active, idle });
-      meter.turned(nowMs);
+      meter.turned(nowMs, { active, idle });
     }
     return { nowMs, active, idle };
   }
@@ -151,29 +151,29 @@ describe('the wait of a loop', () => {
   it('is 0 while the loop is busy for less than half of the time, however late it is', () => {
     const meter = new WaitMeter(20, 0, start);
     const end = play(meter, start, 5000, 80, 0.45);
-    expect(meter.waitMs(end.nowMs, end)).toBe(0);
+    expect(meter.value(end.nowMs, end, 1)).toBe(0);
     expect(meter.coveredMs(end.nowMs)).toBe(100);
   });
 
   it('counts in full from half on', () => {
     const meter = new WaitMeter(20, 0, start);
     const end = play(meter, start, 5000, 80, 0.55);
-    expect(meter.waitMs(end.nowMs, end)).toBeCloseTo(80, 3);
+    expect(meter.value(end.nowMs, end, 1)).toBeCloseTo(80, 3);
   });
 
   it('of an idle loop that becomes overloaded counts after 350 ms', () => {
     const meter = new WaitMeter(20, 0, start);
     const idle = play(meter, start, 2000, 0, 0);
     const early = play(meter, idle, 320, 20, 1);
-    expect(meter.waitMs(early.nowMs, early)).toBe(0);
+    expect(meter.value(early.nowMs, early, 1)).toBe(0);
     const late = play(meter, early, 40, 20, 1);
-    expect(meter.waitMs(late.nowMs, late)).toBeGreaterThan(15);
+    expect(meter.value(late.nowMs, late, 1)).toBeGreaterThan(15);
   });
 
   it('sees the turn that is not over, as overload if it lasts', () => {
     const meter = new WaitMeter(20, 0, start);
     const { nowMs, active, idle } = play(meter, start, 2000, 0, 0);
-    const after = (ms: number) => meter.waitMs(nowMs + ms, { active: active + ms, idle });
+    const after = (ms: number) => meter.value(nowMs + ms, { active: active + ms, idle }, 1);
     expect(after(300)).toBe(0);
     expect(after(400)).toBe(380);
   });
@@ -181,6 +181,6 @@ describe('the wait of a loop', () => {
   it('counts in full as long as the host has counted nothing', () => {
     const meter = new WaitMeter(20, 0, { active: 0, idle: 0 });
     meter.fired(50, { active: 0, idle: 0 });
-    expect(meter.waitMs(50, { active: 0, idle: 0 })).toBeGreaterThan(10);
+    expect(meter.value(50, { active: 0, idle: 0 }, 1)).toBeGreaterThan(10);
   });
 });
