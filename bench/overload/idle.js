@@ -32,7 +32,10 @@ function sharedLimit(pid, part) {
 }
 
 async function run(situate) {
-  const server = startChild(import.meta.url, './server.js', { args: ['both'], core: SERVER_CORE });
+  const server = startChild(import.meta.url, './server.js', {
+    args: ['workers'],
+    core: SERVER_CORE,
+  });
   const load = startChild(import.meta.url, './load.js', { core: LOAD_CORE });
   const port = await server.call('port');
   const others = situate(server.pid);

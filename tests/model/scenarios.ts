@@ -28,6 +28,7 @@ const FAST = { meanMs: 20 };
 
 export const SCENARIOS = {
   twice: { seconds: 120, rate: () => 2 * CAPACITY, dependency: FAST },
+  'ten minutes at twice': { seconds: 600, rate: () => 2 * CAPACITY, dependency: FAST },
   'twice on new connections': {
     seconds: 120,
     rate: () => 2 * CAPACITY,

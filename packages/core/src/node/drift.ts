@@ -32,11 +32,15 @@ export class TimerDrift {
     this.turnFromMs ??= nowMs;
   }
 
-  /** The loop has come round: timers and sockets that were ready when the timer fired have been handled. */
-  turned(nowMs: number): void {
-    if (this.turnFromMs === undefined) return;
+  /**
+   * The loop has come round: timers and sockets that were ready when the timer fired have been handled. False if that
+   * was told already: the timer may fire more than once in a turn.
+   */
+  turned(nowMs: number): boolean {
+    if (this.turnFromMs === undefined) return false;
     this.turnMs = nowMs - this.turnFromMs;
     this.turnFromMs = undefined;
+    return true;
   }
 
   /** What an event that arrives now waits: the average, or how late the loop already is. */

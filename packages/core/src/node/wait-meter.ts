@@ -48,7 +48,7 @@ export class WaitMeter {
 
   /** The loop has come round: it has read its sockets. */
   turned(nowMs: number, times: LoopTimes | undefined): void {
-    this.drift.turned(nowMs);
+    if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);
     const isQueue = since && since.accepted > 0 && since.idleMs < PAUSE * since.totalMs;
     if (!isQueue) this.noQueueMs = nowMs;

@@ -111,7 +111,8 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       }),
     );
     const { ladder, brake, areOne } = signalsOf(options);
-    const held = brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
+    const held =
+      brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
     this.brake = held;
     // A loop that the brake holds at its mark may be busy all the time: the ladder would leave a fifth of it idle.
     const climb = (state: LadderState, reading: Reading | undefined, nowUs: number): LadderState =>
