@@ -16,7 +16,7 @@ const MEMORY_MS = 500;
 const PAUSE = 0.01;
 /** A loop that has had connections to accept for so long, without a pause, is at its mark, however short its turns. */
 const ACCEPTING_MS = 400;
-/** The least part of a wait that counts: a loop that blocks on a disk has not the processor either, and is overloaded. */
+/** The least part of a wait that counts: a loop that blocks on a disk is overloaded too, without the processor. */
 const LEAST_SHARE = 0.2;
 
 export class WaitMeter {
@@ -57,8 +57,8 @@ export class WaitMeter {
 
   /**
    * What an event that arrives now waits, as far as refusing others would shorten it. Connections that the process has
-   * not accepted yet wait where no timer sees them. But while any do, the loop accepts one in each of its turns (so does
-   * libuv since 1.45) and never pauses.
+   * not accepted yet wait where no timer sees them. But while any do, the loop accepts one in each of its turns, as
+   * libuv does since 1.45, and never pauses.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);

@@ -41,8 +41,8 @@ export function shedAmountOf(state: LadderState): number {
 
 /**
  * The state after a reading. From a utilization of 0.8 the shed amount grows, at full utilization by 1/120 a second.
- * Below 0.7 it falls, on an idle worker just as fast. While `mayRise` is false it only falls. Without a new reading the level stays, and after a silence of 8 s
- * it is that of an idle worker.
+ * Below 0.7 it falls, on an idle worker just as fast. While `mayRise` is false it only falls. Without a new reading the
+ * level stays, and after a silence of 8 s it is that of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,
