@@ -6,7 +6,7 @@ import { table } from '../harness/table.js';
 import { burners, limitCpu, pauses } from './neighbours.js';
 
 const RATE = 10;
-const RUN_MS = 10_000;
+const RUN_MS = 6_000;
 const SERVER_CORE = 0;
 const LOAD_CORE = 1;
 

@@ -75,8 +75,8 @@ async function capacity(port, ms) {
   return (served * 1000) / (performance.now() - start);
 }
 
-/** `rate` requests a second; those of the first `warmMs` are not counted. */
-async function overload(port, rate, ms, warmMs, clients) {
+/** For `calmMs` a quarter of the rate, then `rate` requests a second; those of the first `warmMs` are not counted. */
+async function overload(port, rate, { calmMs, warmMs, ms }, clients) {
   const counts = Object.fromEntries(
     Object.keys(MIX).map((name) => [name, { offered: 0, served: 0 }]),
   );
@@ -85,7 +85,8 @@ async function overload(port, rate, ms, warmMs, clients) {
   const start = performance.now();
   let dueMs = 0;
   while (dueMs < ms) {
-    dueMs += (-1000 / rate) * Math.log(1 - Math.random());
+    const gapMs = (-1000 / rate) * Math.log(1 - Math.random());
+    dueMs += dueMs < calmMs ? 4 * gapMs : gapMs;
     const wait = start + dueMs - performance.now();
     if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
     const counted = dueMs >= warmMs;

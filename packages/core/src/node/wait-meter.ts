@@ -17,7 +17,7 @@ const PAUSE = 0.01;
 /** A loop that has had connections to accept for so long, without a pause, is at its mark, however short its turns. */
 const ACCEPTING_MS = 400;
 /** The least part of a wait that counts: a loop that blocks on a disk is overloaded too, without the processor. */
-const LEAST_SHARE = 0.2;
+const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
   private readonly drift: TimerDrift;

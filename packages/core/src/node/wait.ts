@@ -28,7 +28,7 @@ export interface TimedSignal extends Signal {
 /**
  * How late the event loop is, against the target: 1 when work waits 40 ms for its turn, or when connections have waited
  * to be accepted for 400 ms. While other processes have the processor, a wait counts by the part that this one gets of
- * it, but at least by a fifth. 0 while the loop is busy for less than half of its time: then refusing requests would
+ * it, but at least by half. 0 while the loop is busy for less than half of its time: then refusing requests would
  * not help. Where the host counts no utilization (Bun, Deno), every wait counts in full.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`

@@ -212,7 +212,7 @@ describe('the wait of a loop', () => {
     expect(meter.value(late.nowMs, late, 1)).toBeGreaterThan(15);
   });
 
-  it('counts by the part of the processor that the process has, at least by a fifth', () => {
+  it('counts by the part of the processor that the process has, at least by half', () => {
     const waitAt = (share: number) => {
       const meter = new WaitMeter(20, 0, { ...start, cpu: 0 });
       let life = start;
@@ -226,8 +226,8 @@ describe('the wait of a loop', () => {
       return meter.value(life.nowMs, { ...life, cpu }, 40);
     };
     expect(waitAt(1)).toBeCloseTo(80 / 40, 3);
-    expect(waitAt(0.5)).toBeCloseTo(40 / 40, 3);
-    expect(waitAt(0)).toBeCloseTo(16 / 40, 3); // blocks on a disk
+    expect(waitAt(0.75)).toBeCloseTo(60 / 40, 3);
+    expect(waitAt(0)).toBeCloseTo(40 / 40, 3); // blocks on a disk
     expect(waitAt(3)).toBeCloseTo(80 / 40, 3); // other threads are counted too
   });
 
