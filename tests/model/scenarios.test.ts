@@ -135,6 +135,18 @@ describe('a saturated dependency, which no signal of the loop can see', () => {
   });
 });
 
+describe('a fleet shedder and a worker shedder in one list', () => {
+  it.each<[Scenario, number]>([
+    ['twice', 0.89 * CAPACITY],
+    ['saturated dependency at twice', 0.95 * 107],
+  ])('%s: serves what it can, and what is critical', (scenario, least) => {
+    for (const one of runs(scenario, 'fleet and both')) {
+      expect(one.goodput).toBeGreaterThan(least);
+      expect(one.critical).toBeGreaterThan(0.99);
+    }
+  });
+});
+
 describe('what may be in progress, of which the healthy service has 5 on average', () => {
   it.each<Protection>(['fleet', 'fleet of 20', 'fleet of 10'])(
     '%s: a saturated dependency serves the same',

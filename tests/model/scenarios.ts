@@ -42,6 +42,11 @@ export const SCENARIOS = {
     rate: () => USUAL,
     dependency: { meanMs: 20, capacity: 107 },
   },
+  'saturated dependency at twice': {
+    seconds: 120,
+    rate: () => 2 * 107,
+    dependency: { meanMs: 20, capacity: 107 },
+  },
   spike: {
     seconds: 30,
     rate: (atSeconds) => (atSeconds >= 5 && atSeconds < 10 ? 3 * CAPACITY : USUAL),
@@ -87,7 +92,7 @@ export type Scenario = keyof typeof SCENARIOS;
 /** Which loops of the worker shedder are on. */
 export type Loops = 'none' | 'ladder' | 'brake' | 'both';
 /** What guards the service: loops of a worker shedder, a limit on what is in progress, or a brake on a pool. */
-export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool';
+export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool' | 'fleet and both';
 
 /** Requests in progress that are let in, where that is limited. The healthy service has 5 on average. */
 const IN_PROGRESS = 40;
@@ -109,7 +114,12 @@ export function run(scenario: Scenario, protection: Protection, seed: number): R
   const loop = new EventLoop((SCENARIOS[scenario] as Traffic).processor);
   const pool: Pool = { asked: 0 };
   const limiter = limiterOn(loop, pool, protection, random.uniform);
-  const guard = limiter && createGuard(limiter, { store: memoryStore({ clock: loop }) });
+  const limiters = limiter ? [limiter] : [];
+  if (protection === 'fleet and both') {
+    limiters.push(limiterOn(loop, pool, 'fleet', random.uniform) as Limiter);
+  }
+  const store = memoryStore({ clock: loop });
+  const guard = limiters.length > 0 ? createGuard(limiters, { store }) : undefined;
   const result = serve(loop, random, SCENARIOS[scenario], guard, pool);
   return {
     ...result,
@@ -136,7 +146,7 @@ function limiterOn(
     case 'fleet of 20':
     case 'fleet of 10': {
       const capacity = CAPACITIES[protection];
-      return fleetShedder({ name, capacity, priority, lease: '1h', random });
+      return fleetShedder({ name: 'fleet', capacity, priority, lease: '1h', random });
     }
     case 'pool':
       return workerShedder({
@@ -147,6 +157,8 @@ function limiterOn(
         clock: loop,
         random,
       });
+    case 'fleet and both':
+      return shedderOn(loop, 'both', random);
     default:
       return shedderOn(loop, protection, random);
   }
