@@ -6,7 +6,7 @@ import { table } from '../harness/table.js';
 import { burners, limitCpu, pauses } from './neighbours.js';
 
 const RATE = 10;
-const RUN_MS = 10_000;
+const RUN_MS = 6_000;
 const SERVER_CORE = 0;
 const LOAD_CORE = 1;
 
@@ -32,7 +32,10 @@ function sharedLimit(pid, part) {
 }
 
 async function run(situate) {
-  const server = startChild(import.meta.url, './server.js', { args: ['both'], core: SERVER_CORE });
+  const server = startChild(import.meta.url, './server.js', {
+    args: ['workers'],
+    core: SERVER_CORE,
+  });
   const load = startChild(import.meta.url, './load.js', { core: LOAD_CORE });
   const port = await server.call('port');
   const others = situate(server.pid);

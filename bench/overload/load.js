@@ -1,6 +1,7 @@
 /** Clients of an overloaded service, in a process of their own: requests come when they come, whatever became of those before. */
 
 import http from 'node:http';
+import { setPriority } from 'node:os';
 import { answerCalls } from '../harness/child.js';
 
 /** Of a hundred requests. */
@@ -10,6 +11,17 @@ const DEADLINE_MS = 1_000;
 const PATIENCE_MS = 10_000;
 
 const agent = new http.Agent({ keepAlive: true });
+/** What clients do: how long they wait for an answer, and how they connect. */
+const CLIENTS = {
+  'give up': { patienceMs: DEADLINE_MS, agent },
+  wait: { patienceMs: PATIENCE_MS, agent },
+  reconnect: { patienceMs: DEADLINE_MS, agent: false },
+};
+
+// It stands for other machines: what else runs on this one must not make it late. Only some users may ask for that.
+try {
+  setPriority(-10);
+} catch {}
 
 function draw() {
   let left = Math.random() * 100;
@@ -21,7 +33,7 @@ function draw() {
 }
 
 /** Resolves with the status and the milliseconds it took; status 0 if there was no answer. */
-function ask(port, name, patienceMs) {
+function ask(port, name, { patienceMs, agent } = CLIENTS.wait) {
   const start = performance.now();
   return new Promise((resolve) => {
     const end = (status) => resolve({ name, status, ms: performance.now() - start });
@@ -54,7 +66,7 @@ async function capacity(port, ms) {
   let served = 0;
   const client = async () => {
     while (performance.now() < end) {
-      const { status } = await ask(port, 'critical', PATIENCE_MS);
+      const { status } = await ask(port, 'critical');
       if (status === 200) served += 1;
     }
   };
@@ -63,8 +75,8 @@ async function capacity(port, ms) {
   return (served * 1000) / (performance.now() - start);
 }
 
-/** `rate` requests a second; those of the first `warmMs` are not counted. */
-async function overload(port, rate, ms, warmMs, cancels) {
+/** For `calmMs` a quarter of the rate, then `rate` requests a second; those of the first `warmMs` are not counted. */
+async function overload(port, rate, { calmMs, warmMs, ms }, clients) {
   const counts = Object.fromEntries(
     Object.keys(MIX).map((name) => [name, { offered: 0, served: 0 }]),
   );
@@ -73,11 +85,12 @@ async function overload(port, rate, ms, warmMs, cancels) {
   const start = performance.now();
   let dueMs = 0;
   while (dueMs < ms) {
-    dueMs += (-1000 / rate) * Math.log(1 - Math.random());
+    const gapMs = (-1000 / rate) * Math.log(1 - Math.random());
+    dueMs += dueMs < calmMs ? 4 * gapMs : gapMs;
     const wait = start + dueMs - performance.now();
     if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
     const counted = dueMs >= warmMs;
-    const asked = ask(port, draw(), cancels ? DEADLINE_MS : PATIENCE_MS);
+    const asked = ask(port, draw(), CLIENTS[clients]);
     pending.push(asked.then((answer) => counted && count(answer, counts, tally)));
   }
   await Promise.all(pending);
@@ -90,7 +103,7 @@ async function steady(port, rate, ms) {
   const answers = [];
   for (const start = performance.now(); performance.now() - start < ms; ) {
     const next = new Promise((resolve) => setTimeout(resolve, 1000 / rate));
-    answers.push(await ask(port, draw(), PATIENCE_MS));
+    answers.push(await ask(port, draw()));
     await next;
   }
   agent.destroy();

@@ -46,6 +46,29 @@ describe('the modelled event loop', () => {
     expect(fired).toEqual([20, 130, 150]);
   });
 
+  it('accepts one connection in each turn, and reads its request in the next', () => {
+    const loop = new EventLoop();
+    const seen: string[] = [];
+    const task = (name: string) => () => ({ busyMs: 1, after: () => seen.push(name) });
+    loop.at(0, () => loop.enqueue(task('kept 1')));
+    for (const name of ['new 1', 'new 2', 'new 3']) loop.at(0.1, () => loop.connect(task(name)));
+    for (const name of ['kept 2', 'kept 3']) loop.at(0.2, () => loop.enqueue(task(name)));
+    loop.runUntil(100);
+    expect(seen).toEqual(['kept 1', 'kept 2', 'kept 3', 'new 1', 'new 2', 'new 3']);
+    expect(loop.times().accepted).toBe(3);
+  });
+
+  it('has no place for more connections than the kernel keeps', () => {
+    const loop = new EventLoop();
+    loop.at(0, () => loop.enqueue(() => ({ busyMs: 1000 })));
+    const kept: boolean[] = [];
+    loop.at(1, () => {
+      for (let i = 0; i < 512; i++) kept.push(loop.connect(() => ({ busyMs: 1 })));
+    });
+    loop.runUntil(2);
+    expect(kept.filter(Boolean)).toHaveLength(511);
+  });
+
   it('shares its processor: work waits for its part of the period, active once it has begun', () => {
     const loop = new EventLoop({ everyMs: 10, ownMs: 4 });
     const seen: [string, number, number][] = [];
@@ -62,7 +85,7 @@ describe('the modelled event loop', () => {
       ['sleeps until its turn', 11, 3],
       ['is put off twice', 31, 22],
     ]);
-    expect(loop.times()).toEqual({ active: 22, idle: 28 });
+    expect(loop.times()).toMatchObject({ active: 22, idle: 28, cpu: 10 });
   });
 
   it('queues as the theory of M/M/1 says: at 0.7 load, seven thirds are in the system', () => {

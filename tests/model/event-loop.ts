@@ -17,18 +17,35 @@ export interface Processor {
   readonly ownMs: number;
 }
 
+/** Connections that wait until the process accepts them: Node's default. */
+const BACKLOG = 511;
+const ACCEPT_MS = 0.05;
+
 /** Starts, and says how long it keeps the loop busy; `after` happens when it is done. */
 export type Task = () => { readonly busyMs: number; readonly after?: () => void };
+
+interface Times {
+  readonly active: number;
+  readonly idle: number;
+  readonly cpu: number;
+  readonly accepted: number;
+}
 
 /** Time is virtual: a run takes as long as its events take to compute. */
 export class EventLoop implements Clock {
   nowMs = 0;
   /** How long the loop was busy so far. */
   busyMs = 0;
+  /** How long it had the processor. */
+  workedMs = 0;
   private order = 0;
   private readonly heap: Event[] = [];
   private ready: Task[] = [];
   private next = 0;
+  /** Where the tasks end that were ready when the present turn of the loop began. */
+  private turnEnd = 0;
+  private readonly connecting: Task[] = [];
+  private accepted = 0;
   private running = false;
   private readonly processor: Processor;
 
@@ -40,9 +57,10 @@ export class EventLoop implements Clock {
     return Math.round(this.nowMs * 1000);
   }
 
-  /** What Node's `performance.eventLoopUtilization` counts. */
-  times(): { readonly active: number; readonly idle: number } {
-    return { active: this.busyMs, idle: this.nowMs - this.busyMs };
+  /** What the host of the Node signals counts. */
+  times(): Times {
+    const { busyMs, workedMs, accepted } = this;
+    return { active: busyMs, idle: this.nowMs - busyMs, cpu: workedMs, accepted };
   }
 
   /** Calls back at a time, without using the loop: what the world outside does. */
@@ -54,6 +72,17 @@ export class EventLoop implements Clock {
   enqueue(task: Task): void {
     this.ready.push(task);
     this.turn();
+  }
+
+  /**
+   * Queues a task that comes on a new connection: the loop accepts one in each of its turns, as libuv does since 1.45.
+   * False if the kernel has no place for the connection.
+   */
+  connect(task: Task): boolean {
+    if (this.connecting.length >= BACKLOG) return false;
+    this.connecting.push(task);
+    this.turn();
+    return true;
   }
 
   /** Queues a task each period, as an interval timer of Node does: the next period begins when the task has run. */
@@ -81,11 +110,13 @@ export class EventLoop implements Clock {
 
   private turn(): void {
     if (this.running) return;
+    if (this.next >= this.turnEnd) this.begin();
     const task = this.ready[this.next];
     if (!task) return;
     this.next += 1;
     if (this.next > 1024 && this.next * 2 > this.ready.length) {
       this.ready = this.ready.slice(this.next);
+      this.turnEnd -= this.next;
       this.next = 0;
     }
     this.running = true;
@@ -95,11 +126,22 @@ export class EventLoop implements Clock {
     else this.run(task);
   }
 
+  /** Begins a turn: what is ready, and one new connection, whose request is read in the turn after. */
+  private begin(): void {
+    const first = this.connecting.shift();
+    if (first) {
+      this.accepted += 1;
+      this.ready.push(() => ({ busyMs: ACCEPT_MS, after: () => this.enqueue(first) }));
+    }
+    this.turnEnd = this.ready.length;
+  }
+
   private run(task: Task): void {
     const { busyMs, after } = task();
     const startMs = this.nowMs;
     this.at(this.afterWork(startMs, busyMs), () => {
       this.busyMs += this.nowMs - startMs;
+      this.workedMs += busyMs;
       this.running = false;
       after?.();
       this.turn();

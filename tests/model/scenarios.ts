@@ -22,15 +22,29 @@ export const SEEDS: readonly number[] = [101, 102, 103];
 const USUAL = 0.6 * CAPACITY;
 /** Requests a second that keep the loop busy for 3 % of the time. */
 const IDLE = 10;
+/** The wait that counts as 1, as the Node signal has it. */
+const MARK_MS = 40;
 const FAST = { meanMs: 20 };
 
 export const SCENARIOS = {
   twice: { seconds: 120, rate: () => 2 * CAPACITY, dependency: FAST },
+  'ten minutes at twice': { seconds: 600, rate: () => 2 * CAPACITY, dependency: FAST },
+  'twice on new connections': {
+    seconds: 120,
+    rate: () => 2 * CAPACITY,
+    dependency: FAST,
+    reconnects: true,
+  },
   slightly: { seconds: 120, rate: () => 1.2 * CAPACITY, dependency: FAST },
   'slow dependency': { seconds: 120, rate: () => USUAL, dependency: { meanMs: 400 } },
   'saturated dependency': {
     seconds: 120,
     rate: () => USUAL,
+    dependency: { meanMs: 20, capacity: 107 },
+  },
+  'saturated dependency at twice': {
+    seconds: 120,
+    rate: () => 2 * 107,
     dependency: { meanMs: 20, capacity: 107 },
   },
   spike: {
@@ -78,7 +92,7 @@ export type Scenario = keyof typeof SCENARIOS;
 /** Which loops of the worker shedder are on. */
 export type Loops = 'none' | 'ladder' | 'brake' | 'both';
 /** What guards the service: loops of a worker shedder, a limit on what is in progress, or a brake on a pool. */
-export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool';
+export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool' | 'fleet and both';
 
 /** Requests in progress that are let in, where that is limited. The healthy service has 5 on average. */
 const IN_PROGRESS = 40;
@@ -100,7 +114,12 @@ export function run(scenario: Scenario, protection: Protection, seed: number): R
   const loop = new EventLoop((SCENARIOS[scenario] as Traffic).processor);
   const pool: Pool = { asked: 0 };
   const limiter = limiterOn(loop, pool, protection, random.uniform);
-  const guard = limiter && createGuard(limiter, { store: memoryStore({ clock: loop }) });
+  const limiters = limiter ? [limiter] : [];
+  if (protection === 'fleet and both') {
+    limiters.push(limiterOn(loop, pool, 'fleet', random.uniform) as Limiter);
+  }
+  const store = memoryStore({ clock: loop });
+  const guard = limiters.length > 0 ? createGuard(limiters, { store }) : undefined;
   const result = serve(loop, random, SCENARIOS[scenario], guard, pool);
   return {
     ...result,
@@ -127,7 +146,7 @@ function limiterOn(
     case 'fleet of 20':
     case 'fleet of 10': {
       const capacity = CAPACITIES[protection];
-      return fleetShedder({ name, capacity, priority, lease: '1h', random });
+      return fleetShedder({ name: 'fleet', capacity, priority, lease: '1h', random });
     }
     case 'pool':
       return workerShedder({
@@ -138,6 +157,8 @@ function limiterOn(
         clock: loop,
         random,
       });
+    case 'fleet and both':
+      return shedderOn(loop, 'both', random);
     default:
       return shedderOn(loop, protection, random);
   }
@@ -155,8 +176,9 @@ function shedderOn(
 ): WorkerShedder {
   return workerShedder({
     name: 'model',
-    ladder: loops === 'brake' ? false : { signal: utilizationOf(loop) },
-    brake: loops === 'ladder' ? false : { signal: waitOf(loop) },
+    signal: { ...utilizationOf(loop), wait: waitOf(loop) },
+    ...(loops === 'brake' && { ladder: false }),
+    ...(loops === 'ladder' && { brake: false }),
     priority: (request) => request.path,
     clock: loop,
     random,
@@ -175,7 +197,7 @@ function waitOf(loop: EventLoop): Signal {
   loop.every(20, 0.01, () => {
     meter.fired(loop.nowMs, loop.times());
     loop.enqueue(() => {
-      meter.turned(loop.nowMs);
+      meter.turned(loop.nowMs, loop.times());
       return { busyMs: 0 };
     });
     for (const listener of listeners) listener();
@@ -183,7 +205,7 @@ function waitOf(loop: EventLoop): Signal {
   return {
     name: 'wait',
     read: () => ({
-      value: meter.waitMs(loop.nowMs, loop.times()) / 20,
+      value: meter.value(loop.nowMs, loop.times(), MARK_MS),
       ageMs: 0,
       spanMs: meter.coveredMs(loop.nowMs),
     }),

@@ -2,7 +2,7 @@
 
 import type { Admission, Guard, LimitRequest } from '@spillway/core';
 import type { Random } from 'spillway-testkit';
-import type { EventLoop, Processor } from './event-loop.js';
+import type { EventLoop, Processor, Task } from './event-loop.js';
 
 /** The traffic's classes with their shares; the path of a request is its class. */
 const MIX = { critical: 0.2, post: 0.3, get: 0.4, test: 0.1 } as const;
@@ -24,6 +24,8 @@ export interface Traffic {
   rate(atSeconds: number): number;
   /** How long a request waits for its dependency. */
   readonly dependency: { readonly meanMs: number; readonly capacity?: number };
+  /** Whether each request comes on a connection of its own. Default: connections are kept. */
+  readonly reconnects?: boolean;
   /** What stops the loop now and then, as a collection of garbage does. */
   readonly pause?: { readonly everyMs: number; readonly busyMs: number };
   /** How the service shares its processor. Default: it is alone. */
@@ -63,7 +65,7 @@ export function serve(
     offered[name] += 1;
     const bin = bins[Math.floor(arrivedMs / 100)];
     if (bin) bin.all += 1;
-    loop.enqueue(() => {
+    const request: Task = () => {
       const admission = guard?.admit(requestOf(name)) as Admission | undefined;
       if (admission?.allowed === false) {
         if (bin) bin.no += 1;
@@ -76,7 +78,9 @@ export function serve(
       const second = (): void =>
         loop.enqueue(() => ({ busyMs: random.exponential(WORK_MS), after: finish }));
       return { busyMs: PARSE_MS + random.exponential(WORK_MS), after: () => wait(second) };
-    });
+    };
+    if (traffic.reconnects) loop.connect(request);
+    else loop.enqueue(request);
   };
   const follow = (): void => {
     const gapMs = random.exponential(1000 / traffic.rate(loop.nowMs / 1000));

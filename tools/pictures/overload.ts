@@ -15,7 +15,7 @@ export function overload(): string {
     bar([xOf(0), TOP], xOf(120) - xOf(0), HEIGHT, 'load'),
     text(xOf(60), TOP + 18, 'twice what the process can serve', 'quiet middle'),
     text(xOf(180), TOP + 18, '0.6 of it', 'quiet middle'),
-    path(refusedBy('brake'), 'b-line'),
+    path(refusedBy('ladder'), 'b-line'),
     path(refusedBy('both'), 'a-line'),
     line([LEFT, yOf(0)], [LEFT + WIDTH, yOf(0)], 'axis'),
   ];
@@ -30,7 +30,7 @@ export function overload(): string {
     line([LEFT, legend - 4], [LEFT + 24, legend - 4], 'a-line'),
     text(LEFT + 32, legend, 'ladder and brake', 'quiet'),
     line([LEFT + 170, legend - 4], [LEFT + 194, legend - 4], 'b-line'),
-    text(LEFT + 202, legend, 'brake alone', 'quiet'),
+    text(LEFT + 202, legend, 'ladder alone', 'quiet'),
   );
   const alternative =
     'The fraction of requests refused in an overload of two minutes and in the two minutes after it';

@@ -6,8 +6,10 @@ const WEIGHT = 0.2;
 export class TimerDrift {
   private averageMs = 0;
   private spanMs: number;
-  /** How long the turn in which the timer fired took from there; undefined while it lasts. */
-  private turnMs: number | undefined = 0;
+  /** How long the newest whole turn of the loop took, from the timer to where it came round. */
+  private turnMs = 0;
+  /** When the timer fired first in the turn that lasts; undefined between turns. */
+  private turnFromMs: number | undefined;
   private readonly periodMs: number;
   private firedMs: number;
 
@@ -20,24 +22,31 @@ export class TimerDrift {
   /** The timer fired. A late one counts for all the periods in which it should have. */
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
-    // Due timers run before sockets are read: where they crowd the loop, the timer is on time and requests are not.
-    const turnMs = this.turnMs ?? this.spanMs;
+    // Due timers run before sockets are read, this one too, and more than once if they are many: where they crowd the
+    // loop, the timer is on time and requests are not.
+    const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);
     this.averageMs += (waitMs - this.averageMs) * (1 - (1 - WEIGHT) ** periods);
     this.firedMs = nowMs;
-    this.turnMs = undefined;
+    this.turnFromMs ??= nowMs;
   }
 
-  /** The loop has come round: timers and sockets that were ready when the timer fired have been handled. */
-  turned(nowMs: number): void {
-    this.turnMs ??= nowMs - this.firedMs;
+  /**
+   * The loop has come round: timers and sockets that were ready when the timer fired have been handled. False if that
+   * was told already: the timer may fire more than once in a turn.
+   */
+  turned(nowMs: number): boolean {
+    if (this.turnFromMs === undefined) return false;
+    this.turnMs = nowMs - this.turnFromMs;
+    this.turnFromMs = undefined;
+    return true;
   }
 
   /** What an event that arrives now waits: the average, or how late the loop already is. */
   waitMs(nowMs: number): number {
-    const sinceMs = nowMs - this.firedMs;
-    return Math.max(this.averageMs, this.turnMs === undefined ? sinceMs : sinceMs - this.periodMs);
+    const lateMs = nowMs - (this.turnFromMs ?? this.firedMs + this.periodMs);
+    return Math.max(this.averageMs, lateMs);
   }
 
   /** How long a time the newest wait speaks of. */

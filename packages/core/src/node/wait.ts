@@ -5,7 +5,7 @@ import { type Duration, toMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { afterPendingInput } from '../base/host.js';
 import type { Reading, Signal } from '../shed/signal.js';
-import { loopTimes, monotonicMs } from './host.js';
+import { countConnections, loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
 import { WaitMeter } from './wait-meter.js';
 
@@ -14,7 +14,7 @@ const PERIOD_MS = 20;
 
 /** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
-  /** The wait that counts as 1, the mark at which the brake holds the loop. Default `'20ms'`. */
+  /** The wait that counts as 1, the mark at which the brake holds the loop. Default `'40ms'`. */
   readonly target?: Duration | undefined;
 }
 
@@ -26,9 +26,10 @@ export interface TimedSignal extends Signal {
 }
 
 /**
- * How late the event loop is, against the target: 1 when work waits 20 ms for its turn. 0 while the loop is busy for
- * less than half of its time: then it is late because other processes have the processor, or because of a CPU limit,
- * and refusing requests would not help. Where the host counts no utilization (Bun, Deno), every wait counts.
+ * How late the event loop is, against the target: 1 when work waits 40 ms for its turn, or when connections have waited
+ * to be accepted for 400 ms. While other processes have the processor, a wait counts by the part that this one gets of
+ * it, but at least by half. 0 while the loop is busy for less than half of its time: then refusing requests would
+ * not help. Where the host counts no utilization (Bun, Deno), every wait counts in full.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -36,12 +37,12 @@ export interface TimedSignal extends Signal {
  * import { workerShedder } from '@spillway/core';
  * import { eventLoopWaitSignal } from '@spillway/core/node';
  *
- * workerShedder({ name: 'brake', ladder: false, brake: { signal: eventLoopWaitSignal({ target: '25ms' }) } });
+ * workerShedder({ name: 'brake', ladder: false, brake: { signal: eventLoopWaitSignal({ target: '60ms' }) } });
  * ```
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
-  const targetMs = toMicroseconds(options.target ?? '20ms', 'target') / 1000;
+  const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);
 }
@@ -49,14 +50,16 @@ export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSi
 class WaitSignal implements TimedSignal {
   readonly name = 'event-loop-wait';
   private meter = meterFrom(0);
+  private stopCounting: (() => void) | undefined;
   private readonly ticker = new Ticker(
     PERIOD_MS,
     () => {
+      this.stopCounting = countConnections();
       this.meter = meterFrom(monotonicMs());
     },
     () => {
       this.meter.fired(monotonicMs(), loopTimes());
-      afterPendingInput(() => this.meter.turned(monotonicMs()));
+      afterPendingInput(() => this.meter.turned(monotonicMs(), loopTimes()));
     },
   );
   private readonly targetMs: number;
@@ -69,7 +72,7 @@ class WaitSignal implements TimedSignal {
     if (!this.ticker.running()) return undefined;
     const nowMs = monotonicMs();
     return {
-      value: this.meter.waitMs(nowMs, loopTimes()) / this.targetMs,
+      value: this.meter.value(nowMs, loopTimes(), this.targetMs),
       ageMs: 0,
       spanMs: this.meter.coveredMs(nowMs),
     };
@@ -80,6 +83,8 @@ class WaitSignal implements TimedSignal {
   }
 
   close(): void {
+    this.stopCounting?.();
+    this.stopCounting = undefined;
     this.ticker.close();
   }
 }

@@ -9,9 +9,11 @@ import type { Reading } from './signal.js';
 /** How often the fraction is calculated. */
 export const TICK_US = 100_000;
 /** How much the integral grows per tick and unit of error. */
-const INTEGRAL_GAIN = 0.02;
-/** How much the fraction grows per unit of the present error. */
-const PROPORTIONAL_GAIN = 0.15;
+const INTEGRAL_GAIN = 0.01;
+/** How much the fraction grows per unit of the present error, above the mark and below it. */
+const RISING_GAIN = 0.25;
+/** Smaller, so that a moment without load does not let the lower classes in while the higher ones are refused. */
+const FALLING_GAIN = 0.1;
 /** The largest fraction: some requests must pass, or the controller cannot see whether the load has ended. */
 const MAX_FRACTION = 0.97;
 /**
@@ -54,7 +56,13 @@ export function advanceController(
   const ticks = covered.elapsedUs / TICK_US;
   const before = covered.afterSilence ? 0 : state.integral;
   const integral = clamp(before + INTEGRAL_GAIN * error * ticks);
-  return { integral, fraction: clamp(integral + PROPORTIONAL_GAIN * error), atUs: covered.atUs };
+  const gain = error > 0 ? RISING_GAIN : FALLING_GAIN;
+  return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
+}
+
+/** Whether the brake can still refuse more, and knows of the load: then nothing else needs to refuse for it. */
+export function holds(state: ControllerState, nowUs: number): boolean {
+  return state.fraction < MAX_FRACTION && nowUs - state.atUs <= SILENCE_US + TICK_US;
 }
 
 function clamp(fraction: number): number {

@@ -41,13 +41,14 @@ export function shedAmountOf(state: LadderState): number {
 
 /**
  * The state after a reading. From a utilization of 0.8 the shed amount grows, at full utilization by 1/120 a second.
- * Below 0.7 it falls, on an idle worker just as fast. Without a new reading the level stays, and after a silence of 8 s
- * it is that of an idle worker.
+ * Below 0.7 it falls, on an idle worker just as fast. While `mayRise` is false it only falls. Without a new reading the
+ * level stays, and after a silence of 8 s it is that of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,
   reading: Reading | undefined,
   nowUs: number,
+  mayRise = true,
 ): LadderState {
   const covered = reading && coverageOf(reading, state.atUs, nowUs, LADDER_PERIOD_US, SILENCE_US);
   if (!reading || !covered) {
@@ -55,7 +56,8 @@ export function advanceLadder(
     return silent && state.levelUs !== REST_US ? { levelUs: REST_US, atUs: state.atUs } : state;
   }
   const from = covered.afterSilence ? REST_US : state.levelUs;
-  const to = Math.round(from + covered.elapsedUs * slopeAt(reading.value));
+  const slope = slopeAt(reading.value);
+  const to = Math.round(from + covered.elapsedUs * (mayRise ? slope : Math.min(slope, 0)));
   return { levelUs: Math.min(Math.max(to, REST_US), FULL_US), atUs: covered.atUs };
 }
 

@@ -22,7 +22,10 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   readonly name: string;
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
-  /** The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. */
+  /**
+   * The ladder: a signal of its own, or false for no ladder. Default: uses `signal`, and rises only while the brake
+   * refuses all that it can.
+   */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** The brake: a signal of its own, or false for no brake. Default: uses `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
@@ -56,6 +59,8 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
+  /** Whether both look at the same load: then the ladder leaves to the brake what the brake can hold. */
+  readonly areOne: boolean;
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
@@ -64,6 +69,7 @@ export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
   const signals = {
     ladder: chosen('ladder', ladder, signal, 'signal: eventLoopSignal()'),
     brake: chosen('brake', brake, signal?.wait, 'brake: { signal: eventLoopWaitSignal() }'),
+    areOne: ladder === undefined && brake === undefined,
   };
   if (!signals.ladder && !signals.brake) {
     throw new SpillwayError(

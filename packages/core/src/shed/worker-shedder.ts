@@ -12,6 +12,7 @@ import { checkMode } from '../limits/limiter-options.js';
 import {
   advanceController,
   type ControllerState,
+  holds,
   restingController,
   TICK_US,
 } from './controller.js';
@@ -26,7 +27,7 @@ import {
 import { Mix } from './mix.js';
 import { checkRest, signalsOf, WORKER_OPTIONS, type WorkerShedderOptions } from './options.js';
 import { Ranking } from './priority.js';
-import type { Signal } from './signal.js';
+import type { Reading, Signal } from './signal.js';
 import { SignalLoop } from './signal-loop.js';
 
 /** A shedder with its gauges. */
@@ -40,9 +41,9 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
 
 /**
  * Refuses with 503 what this process is too busy to serve, the least important class first. It uses no store and no
- * I/O. It has two loops. The ladder sheds class after class when overload lasts (Stripe's worker utilization load
- * shedder: P. Tarjan, "Scaling your API with rate limiters", 2017). The brake holds the event loop's wait at its mark,
- * and answers to load within a second.
+ * I/O. It has two loops. The brake holds the event loop's wait at its mark, and answers to load within a second. The
+ * ladder sheds class after class when an overload lasts that the brake cannot hold (Stripe's worker utilization load
+ * shedder: P. Tarjan, "Scaling your API with rate limiters", 2017).
  *
  * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -109,11 +110,14 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
         priority,
       }),
     );
-    const { ladder, brake } = signalsOf(options);
-    this.ladder =
-      ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, advanceLadder);
-    this.brake =
+    const { ladder, brake, areOne } = signalsOf(options);
+    const held =
       brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
+    this.brake = held;
+    // A loop that the brake holds at its mark may be busy all the time: the ladder would leave a fifth of it idle.
+    const climb = (state: LadderState, reading: Reading | undefined, nowUs: number): LadderState =>
+      advanceLadder(state, reading, nowUs, !(areOne && held && holds(held.peek(nowUs), nowUs)));
+    this.ladder = ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, climb);
   }
 
   get shedAmount(): number {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { advanceController, restingController } from '../../src/shed/controller.js';
+import { advanceController, holds, restingController } from '../../src/shed/controller.js';
 import { Mix } from '../../src/shed/mix.js';
 
 const TICK = 100_000;
@@ -25,9 +25,24 @@ describe('the controller', () => {
   });
 
   it('is not wound up by a long overload: it lets go as fast as after a short one', () => {
-    const [long, short] = [after(10_000, 100), after(30, 100)];
+    const [long, short] = [after(10_000, 100), after(60, 100)];
     expect(after(45, 0, long).fraction).toBe(after(45, 0, short).fraction);
-    expect(after(45, 0, long).fraction).toBe(0);
+    expect(after(90, 0, long).fraction).toBe(0);
+  });
+
+  it('answers to a wait above the mark more than to one as far below it', () => {
+    const held = after(20, 2);
+    const above = after(1, 1.5, held).fraction - held.integral;
+    const below = held.integral - after(1, 0.5, held).fraction;
+    expect(above).toBeGreaterThan(2 * below);
+  });
+
+  it('holds the load while it knows of it and can refuse more', () => {
+    const busy = after(10, 3);
+    expect(holds(busy, busy.atUs)).toBe(true);
+    expect(holds(busy, busy.atUs + 9_000_000)).toBe(false); // silent
+    const full = after(1000, 100);
+    expect(holds(full, full.atUs)).toBe(false);
   });
 
   it('takes a reading into account once a tick, and a late one for all its time', () => {

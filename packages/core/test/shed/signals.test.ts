@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { workerShedder } from '@spillway/core';
 import { eventLoopSignal, eventLoopWaitSignal, type TimedSignal } from '@spillway/core/node';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TimerDrift } from '../../src/node/drift.js';
+import { loopTimes } from '../../src/node/host.js';
 import { WaitMeter } from '../../src/node/wait-meter.js';
 import { request } from './stubs.js';
 
@@ -19,6 +23,12 @@ function nextReading(signal: TimedSignal): Promise<void> {
 
 describe('signals on a real event loop', () => {
   it('see a block of 700 ms: while it lasts, and after it', async () => {
+    // Whatever else runs on this machine: the whole processor is ours.
+    const method = 'threadCpuUsage' in process ? 'threadCpuUsage' : 'cpuUsage';
+    vi.spyOn(process, method as 'cpuUsage').mockImplementation(() => ({
+      user: performance.now() * 1000,
+      system: 0,
+    }));
     const signal = eventLoopWaitSignal({ target: '20ms' });
     signal.read();
     await nextReading(signal);
@@ -52,6 +62,28 @@ describe('signals on a real event loop', () => {
     await nextReading(signal);
     expect(signal.read()?.value).toBeLessThan(busy?.value ?? 0);
     signal.close();
+  });
+
+  it('count the connections that the process accepts, until they are closed', async () => {
+    const server = createServer((_request, response) => response.end()).listen(0);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const ask = async (): Promise<void> => {
+      const socket = connect(port);
+      socket.end('GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n').resume();
+      await once(socket, 'close');
+    };
+    const signal = eventLoopWaitSignal();
+    signal.read();
+    const before = loopTimes()?.accepted ?? 0;
+    await ask();
+    await ask();
+    expect(loopTimes()?.accepted).toBe(before + 2);
+    signal.close();
+    signal.close();
+    await ask();
+    expect(loopTimes()?.accepted).toBe(before + 2);
+    server.close();
   });
 
   it('are started by the first request, and do not keep the process alive', () => {
@@ -116,6 +148,16 @@ describe('the drift of a timer', () => {
     expect(drift.coveredMs(1020)).toBe(1020);
   });
 
+  it('sees a turn in which the timer fires more than once', () => {
+    const drift = new TimerDrift(20, 0);
+    for (let ms = 20; ms <= 200; ms += 20) drift.fired(ms); // other timers keep the loop from its sockets
+    expect(drift.waitMs(200)).toBe(180);
+    expect(drift.turned(210)).toBe(true);
+    expect(drift.turned(210)).toBe(false);
+    drift.fired(220);
+    expect(drift.waitMs(220)).toBeGreaterThan(90); // not one of the ten periods of 20 ms
+  });
+
   it('sees a loop whose timers are on time and whose sockets wait', () => {
     const drift = new TimerDrift(20, 0);
     for (let ms = 20; ms <= 1000; ms += 20) fire(drift, ms, 18);
@@ -137,7 +179,7 @@ describe('the wait of a loop', () => {
       active += part * spanMs;
       idle += (1 - part) * spanMs;
       meter.fired(nowMs, { active, idle });
-      meter.turned(nowMs);
+      meter.turned(nowMs, { active, idle });
     }
     return { nowMs, active, idle };
   }
@@ -151,29 +193,79 @@ describe('the wait of a loop', () => {
   it('is 0 while the loop is busy for less than half of the time, however late it is', () => {
     const meter = new WaitMeter(20, 0, start);
     const end = play(meter, start, 5000, 80, 0.45);
-    expect(meter.waitMs(end.nowMs, end)).toBe(0);
+    expect(meter.value(end.nowMs, end, 1)).toBe(0);
     expect(meter.coveredMs(end.nowMs)).toBe(100);
   });
 
   it('counts in full from half on', () => {
     const meter = new WaitMeter(20, 0, start);
     const end = play(meter, start, 5000, 80, 0.55);
-    expect(meter.waitMs(end.nowMs, end)).toBeCloseTo(80, 3);
+    expect(meter.value(end.nowMs, end, 1)).toBeCloseTo(80, 3);
   });
 
   it('of an idle loop that becomes overloaded counts after 350 ms', () => {
     const meter = new WaitMeter(20, 0, start);
     const idle = play(meter, start, 2000, 0, 0);
     const early = play(meter, idle, 320, 20, 1);
-    expect(meter.waitMs(early.nowMs, early)).toBe(0);
+    expect(meter.value(early.nowMs, early, 1)).toBe(0);
     const late = play(meter, early, 40, 20, 1);
-    expect(meter.waitMs(late.nowMs, late)).toBeGreaterThan(15);
+    expect(meter.value(late.nowMs, late, 1)).toBeGreaterThan(15);
+  });
+
+  it('counts by the part of the processor that the process has, at least by half', () => {
+    const waitAt = (share: number) => {
+      const meter = new WaitMeter(20, 0, { ...start, cpu: 0 });
+      let life = start;
+      let cpu = 0;
+      for (let fired = 0; fired < 100; fired++) {
+        life = { nowMs: life.nowMs + 100, active: life.active + 100, idle: 0 };
+        cpu += 100 * share;
+        meter.fired(life.nowMs, { ...life, cpu });
+        meter.turned(life.nowMs, { ...life, cpu });
+      }
+      return meter.value(life.nowMs, { ...life, cpu }, 40);
+    };
+    expect(waitAt(1)).toBeCloseTo(80 / 40, 3);
+    expect(waitAt(0.75)).toBeCloseTo(60 / 40, 3);
+    expect(waitAt(0)).toBeCloseTo(40 / 40, 3); // blocks on a disk
+    expect(waitAt(3)).toBeCloseTo(80 / 40, 3); // other threads are counted too
+  });
+
+  it('is how long connections have waited to be accepted, in 400 ms, however short the turns are', () => {
+    const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
+    let [nowMs, accepted] = [0, 0];
+    const turns = (count: number, pauseMs: number, accepts: number) => {
+      for (let turn = 0; turn < count; turn++) {
+        nowMs += 20;
+        accepted += accepts;
+        const idle = pauseMs * Math.round(nowMs / 20);
+        const times = { active: nowMs - idle, idle, accepted };
+        meter.fired(nowMs, times);
+        meter.fired(nowMs, times); // as a crowd of timers makes it
+        meter.turned(nowMs, times);
+        meter.turned(nowMs, times);
+      }
+      return meter.value(nowMs, undefined, 40);
+    };
+    expect(turns(40, 0, 1)).toBeCloseTo(800 / 400, 9);
+    expect(turns(1, 0, 0)).toBe(0); // none was left
+    expect(turns(10, 0, 1)).toBeCloseTo(200 / 400, 9);
+  });
+
+  it('sees no connections wait while the loop pauses', () => {
+    const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
+    for (let turn = 1; turn <= 100; turn++) {
+      const times = { active: 19 * turn, idle: turn, accepted: turn };
+      meter.fired(20 * turn, times);
+      meter.turned(20 * turn, times);
+    }
+    expect(meter.value(2000, undefined, 40)).toBe(0);
   });
 
   it('sees the turn that is not over, as overload if it lasts', () => {
     const meter = new WaitMeter(20, 0, start);
     const { nowMs, active, idle } = play(meter, start, 2000, 0, 0);
-    const after = (ms: number) => meter.waitMs(nowMs + ms, { active: active + ms, idle });
+    const after = (ms: number) => meter.value(nowMs + ms, { active: active + ms, idle }, 1);
     expect(after(300)).toBe(0);
     expect(after(400)).toBe(380);
   });
@@ -181,6 +273,6 @@ describe('the wait of a loop', () => {
   it('counts in full as long as the host has counted nothing', () => {
     const meter = new WaitMeter(20, 0, { active: 0, idle: 0 });
     meter.fired(50, { active: 0, idle: 0 });
-    expect(meter.waitMs(50, { active: 0, idle: 0 })).toBeGreaterThan(10);
+    expect(meter.value(50, { active: 0, idle: 0 }, 1)).toBeGreaterThan(10);
   });
 });

@@ -90,6 +90,38 @@ describe('a worker shedder', () => {
     expect(refused('/critical')).toBe(0);
   });
 
+  it('leaves to the brake what it can hold, where both look at one signal', () => {
+    const both = (waits: number) => {
+      const clock = new ManualClock();
+      const wait = new StubSignal('wait');
+      const signal = Object.assign(new StubSignal('utilization'), { wait });
+      const shedder = workerShedder({ name: 'workers', signal, priority, clock });
+      shedder.decide(request('GET', '/get'));
+      for (let second = 0; second < 148; second++) {
+        clock.advance('1s');
+        wait.measure(waits, 1000);
+        signal.measure(1, 1000);
+      }
+      return shedder.shedAmount;
+    };
+    expect(both(1)).toBe(0);
+    expect(both(1.1)).toBeGreaterThan(0); // half a minute later it refuses all that it can
+    expect(both(9)).toBeGreaterThan(0.9);
+  });
+
+  it('climbs where the brake has no readings', () => {
+    const clock = new ManualClock();
+    const wait: Signal = { name: 'silent', read: () => undefined };
+    const signal = Object.assign(new StubSignal('utilization'), { wait });
+    const shedder = workerShedder({ name: 'workers', signal, clock });
+    shedder.decide(request('GET'));
+    for (let second = 0; second < 148; second++) {
+      clock.advance('1s');
+      signal.measure(1, 1000);
+    }
+    expect(shedder.shedAmount).toBeGreaterThan(0.9);
+  });
+
   it('tells a time from one to two hints, so that not all come back at once', () => {
     const { shedder, load } = setUp({ retryAfter: '3s' });
     load(148, 1);

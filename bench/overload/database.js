@@ -1,0 +1,33 @@
+/** A slow database at twice what it serves: a pool of 10 connections, 50 ms for each query, next to no processor time. */
+
+import { table } from '../harness/table.js';
+import { judged } from '../harness/targets.js';
+import { capacityOf, overload } from './run.js';
+
+const PROTECTIONS = {
+  none: 'no shedder',
+  workers: '`workerShedder`',
+  fleet: '`fleetShedder`, capacity 40',
+  both: '`fleetShedder` and `workerShedder`, as the docs have them',
+};
+
+export async function databaseTable(say) {
+  const rows = [];
+  // A little less than the 200 a second of 10 connections and 50 ms: timers are late.
+  const capacity = await capacityOf({ slow: 'database' });
+  for (const [protection, name] of Object.entries(PROTECTIONS)) {
+    say(`overload, slow database, ${name}`);
+    const result = await overload([protection, 'database'], 2 * capacity, 'give up');
+    const served = (100 * result.perSecond) / capacity;
+    const isRecipe = protection === 'both';
+    const target = (what, bound) =>
+      isRecipe ? [`a slow database at twice: ${what}`, '>=', bound] : undefined;
+    rows.push([
+      name,
+      judged(served, target('served, %', 95)),
+      judged(result.critical, target('critical, %', 99)),
+    ]);
+  }
+  const head = ['A slow database; clients give up after 1 s', 'served in time, %', 'critical, %'];
+  return table(head, rows);
+}
