@@ -7,7 +7,7 @@ import type { Receipt } from '../../contract/answer.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';
-import type { Entries } from './entries.js';
+import type { LogEntries } from './log-entries.js';
 
 /** What a step found: the numbers of its answer. */
 export interface LogView {
@@ -23,7 +23,7 @@ export interface LogView {
  */
 export function stepLog(
   rule: LogRule,
-  entries: Entries,
+  entries: LogEntries,
   op: Op,
   cost: number,
   nowUs: number,
@@ -48,12 +48,12 @@ export function stepLog(
 }
 
 /** Whether the clock went back by more than a window. Then all units that still count become one entry at `nowUs`. */
-export function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
+export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }
 
 /** Makes one entry of all units that still count; see {@link isAhead}. */
-function gather(entries: Entries, used: number, nowUs: number): void {
+function gather(entries: LogEntries, used: number, nowUs: number): void {
   entries.clear();
   entries.add(nowUs, used);
 }
@@ -61,7 +61,7 @@ function gather(entries: Entries, used: number, nowUs: number): void {
 /** Expired entries stay stored until something is charged: a refusal writes nothing. */
 function append(
   rule: LogRule,
-  entries: Entries,
+  entries: LogEntries,
   cost: number,
   nowUs: number,
   mayGrow: boolean,
@@ -75,7 +75,7 @@ function append(
 
 function put(
   rule: LogRule,
-  entries: Entries,
+  entries: LogEntries,
   receipt: Receipt,
   cost: number,
   nowUs: number,
@@ -94,7 +94,13 @@ function put(
   return true;
 }
 
-function look(rule: LogRule, entries: Entries, cost: number, nowUs: number, view: LogView): void {
+function look(
+  rule: LogRule,
+  entries: LogEntries,
+  cost: number,
+  nowUs: number,
+  view: LogView,
+): void {
   const expired = entries.unitsUntil(nowUs - rule.windowUs);
   const used = entries.total - expired;
   const ahead = isAhead(rule, entries, nowUs);
