@@ -19,6 +19,16 @@ interface Row {
   count: number;
 }
 
+const NONE: Uint16Array = /* @__PURE__ */ new Uint16Array(0);
+
+/** Where the numbers of a block's owner are. */
+export class Block {
+  page: Uint16Array = NONE;
+  start = 0;
+  /** How many there may be. */
+  room = 0;
+}
+
 /** Told that the block of `owner` is at address `to` now, and no longer at `from`. */
 export type Moved = (owner: number, from: number, to: number) => void;
 
@@ -29,17 +39,18 @@ export class Blocks {
 
   constructor(moved: Moved) {
     this.moved = moved;
-    // For 2, 3, 5, 7, 10, 14, ... 489 entries of three numbers: about a quarter of a block is unused at most.
-    for (let entries = 2; entries < 500; entries += 1 + Math.floor(entries / 3)) {
-      const length = HEAD + 3 * entries;
+    // Room for 4, 6, 9, 13, 18, ... 1,503 numbers: about a quarter of a block is unused at most.
+    for (let room = 4; room < 2000; room += 1 + Math.floor(room / 3)) {
+      const length = HEAD + room;
       const bits = Math.max(0, 31 - Math.clz32(PAGE / length));
       this.rows.push({ length, bits, pages: [], count: 0 });
     }
   }
 
-  /** A block with room for at least `room` numbers, which are at most 1,467. */
+  /** A block with room for at least `room` numbers, which are at most 1,503. */
   take(room: number, owner: number): number {
-    const kind = this.rows.findIndex(({ length }) => length >= HEAD + room);
+    let kind = 0;
+    while ((this.rows[kind] as Row).length < HEAD + room) kind += 1;
     const row = this.rows[kind] as Row;
     const { length, bits, pages, count } = row;
     if (count === pages.length << bits) pages.push(new Uint16Array(length << bits));
@@ -51,15 +62,19 @@ export class Blocks {
 
   free(address: number): void {
     const row = this.rowOf(address);
-    const { length, bits, pages } = row;
+    const { bits, pages } = row;
     row.count -= 1;
     const last = row.count * LENGTHS + (address % LENGTHS);
     if (last !== address) {
-      const page = this.pageOf(last);
-      const start = this.startOf(last) - HEAD;
-      const block = page.subarray(start, start + length);
-      this.pageOf(address).set(block, this.startOf(address) - HEAD);
-      this.moved((block[0] as number) + (block[1] as number) * 2 ** 16, last, address);
+      const block = this.find(last);
+      const { page, start } = block;
+      const hole = this.find(address);
+      const owner = (page[start - 2] as number) + (page[start - 1] as number) * 2 ** 16;
+      // With its owner.
+      block.start -= HEAD;
+      hole.start -= HEAD;
+      copyNumbers(block, hole, block.room + HEAD);
+      this.moved(owner, last, address);
     }
     // One page is kept for the next block.
     if (row.count <= (pages.length - 2) << bits) pages.pop();
@@ -67,29 +82,30 @@ export class Blocks {
 
   /** Tells a block who owns it now. */
   own(address: number, owner: number): void {
-    const page = this.pageOf(address);
-    const start = this.startOf(address);
+    const { page, start } = this.find(address);
     page[start - 2] = owner;
     page[start - 1] = owner / 2 ** 16;
   }
 
-  /** How many numbers of the owner's a block has room for. */
-  roomOf(address: number): number {
-    return this.rowOf(address).length - HEAD;
-  }
-
-  pageOf(address: number): Uint16Array {
-    const { pages, bits } = this.rowOf(address);
-    return pages[address >>> (5 + bits)] as Uint16Array;
-  }
-
-  /** Where in its page the block's numbers begin. */
-  startOf(address: number): number {
-    const { length, bits } = this.rowOf(address);
-    return ((address >>> 5) & ((1 << bits) - 1)) * length + HEAD;
+  /** Where a block is now. */
+  find(address: number, block: Block = new Block()): Block {
+    const { length, bits, pages } = this.rowOf(address);
+    const index = address >>> 5;
+    block.page = pages[index >>> bits] as Uint16Array;
+    block.start = (index & ((1 << bits) - 1)) * length + HEAD;
+    block.room = length - HEAD;
+    return block;
   }
 
   private rowOf(address: number): Row {
-    return this.rows[(address % LENGTHS) - 1] as Row;
+    return this.rows[(address & (LENGTHS - 1)) - 1] as Row;
   }
+}
+
+/** Copies the first `count` numbers of a block. With a loop: for so few, it is faster than `set` and `subarray`. */
+export function copyNumbers(from: Block, to: Block, count: number): void {
+  const { page, start } = from;
+  const target = to.page;
+  const first = to.start;
+  for (let i = 0; i < count; i += 1) target[first + i] = page[start + i] as number;
 }

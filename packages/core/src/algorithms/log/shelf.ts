@@ -47,15 +47,40 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     const { table, packed } = this;
     // A log without entries is none, though it has a slot until the table is rebuilt.
     if (slot < 0 || table.timeAt(slot) === 0) return undefined;
-    const long = this.longAt(slot);
-    if (long) return long;
-    packed.open(slot, table.timeAt(slot) + 1 - rule.windowUs);
+    const first = table.numberAt(slot, 0);
+    if (isLong(first)) return this.long[first >>> 5];
+    packed.open(slot, table.timeAt(slot) + 1 - rule.windowUs, rule.windowUs);
     return packed;
   }
 
   stepKept(ask: Ask<LogRule>, nowUs: number, charge: boolean): LogAnswer | undefined {
     const stored = this.find(ask, nowUs);
-    return stored && this.step(ask, nowUs, charge, true, stored);
+    if (!stored) return undefined;
+    const { packed } = this;
+    const isPlain = stored === packed && ask.op === 'take' && ask.cost === 1 && charge;
+    return (
+      (isPlain && this.takeOne(ask.rule, nowUs)) || this.step(ask, nowUs, charge, true, stored)
+    );
+  }
+
+  /**
+   * Like {@link step}, for a take of one unit from the log that was found, if nothing but its entry changes: in half the
+   * time.
+   */
+  private takeOne({ windowUs, limit }: LogRule, nowUs: number): LogAnswer | undefined {
+    const { packed } = this;
+    if (packed.count >= MOST_PACKED || !packed.addOne(nowUs, nowUs - windowUs, limit))
+      return undefined;
+    this.table.setTime(this.slot, nowUs + windowUs - 1);
+    this.entries += 1;
+    const used = packed.count;
+    return {
+      allowed: true,
+      nowUs,
+      used,
+      freesUs: used < limit ? -1 : packed.instantOf(1),
+      lastUs: nowUs,
+    };
   }
 
   /** A log that begins with `other` is kept only if the step charges. */
@@ -98,7 +123,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   /** A log for a key that has none: it begins with what `other` has. */
   private begin(other: LogEntries | undefined): LogEntries {
     if (other) return copyOf(other);
-    this.packed.open(-1, 0);
+    this.packed.open(-1, 0, 0);
     return this.packed;
   }
 
@@ -114,26 +139,26 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   /** Stores what a step has left of a log. */
   private keep(log: LogEntries, slot: number, windowUs: number): void {
     const { packed, table } = this;
-    const wasLong = this.longAt(slot) !== undefined;
-    let kept = log;
-    if (log !== packed && log.count <= FEW) {
-      if (wasLong) this.dropLong(table.numberAt(slot, 0));
-      table.setNumber(slot, 0, 0);
-      table.setNumber(slot, 1, 0);
-      packed.open(slot, 0);
-      eachEntry(log, (us, units) => packed.add(us, units));
-      kept = packed;
-    } else if (log !== packed && !wasLong) {
-      this.setLong(slot, log as Entries);
-    }
+    const kept = log === packed ? log : this.keepLong(log as Entries, slot, windowUs);
     if (kept === packed) packed.close(slot);
     table.setTime(slot, kept.count > 0 ? kept.lastUs + windowUs - 1 : 0);
     this.entries += kept.count;
   }
 
-  private longAt(slot: number): Entries | undefined {
-    const first = this.table.numberAt(slot, 0);
-    return isLong(first) ? this.long[first >>> 5] : undefined;
+  /** Stores a log as an object, or packs it. */
+  private keepLong(log: Entries, slot: number, windowUs: number): LogEntries {
+    const { packed, table } = this;
+    const first = table.numberAt(slot, 0);
+    if (log.count > FEW) {
+      if (!isLong(first)) this.setLong(slot, log);
+      return log;
+    }
+    if (isLong(first)) this.dropLong(first);
+    table.setNumber(slot, 0, 0);
+    table.setNumber(slot, 1, 0);
+    packed.open(slot, 0, windowUs);
+    eachEntry(log, (us, units) => packed.add(us, units));
+    return packed;
   }
 
   private setLong(slot: number, log: Entries): void {
@@ -158,7 +183,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
       this.entries -= (this.long[first >>> 5] as Entries).count;
       this.dropLong(first);
     } else if (first > 0) {
-      this.entries -= second >>> 1;
+      this.entries -= second >>> 2;
       this.blocks.free(first);
     } else if (second > 0) this.entries -= 1;
   }

@@ -34,16 +34,26 @@ export function stepLog(
 ): boolean {
   if (op === 'reset') entries.clear();
   const sinceUs = nowUs - rule.windowUs;
-  const used = entries.total - entries.unitsUntil(sinceUs);
+  let expired = entries.unitsUntil(sinceUs);
+  const used = entries.total - expired;
   let allowed = op === 'reset' || cost === 0 || used + cost <= rule.limit;
 
   if (op === 'put') {
     allowed = receipt !== undefined && put(rule, entries, receipt, cost, nowUs);
+    if (allowed) expired = 0;
   } else if (cost > 0 && (op === 'record' || op === 'take')) {
-    if (isAhead(rule, entries, nowUs)) gather(entries, used, nowUs);
-    if (op === 'record' || (allowed && charge)) append(rule, entries, cost, nowUs, mayGrow);
+    if (isAhead(rule, entries, nowUs)) {
+      gather(entries, used, nowUs);
+      expired = 0;
+    }
+    if (op === 'record' || (allowed && charge)) {
+      // Expired entries stay stored until something is charged: a refusal writes nothing.
+      entries.drop(expired);
+      expired = 0;
+      append(rule, entries, cost, nowUs, mayGrow);
+    }
   }
-  look(rule, entries, cost, nowUs, view);
+  look(rule, entries, expired, cost, nowUs, view);
   return allowed;
 }
 
@@ -58,7 +68,6 @@ function gather(entries: LogEntries, used: number, nowUs: number): void {
   entries.add(nowUs, used);
 }
 
-/** Expired entries stay stored until something is charged: a refusal writes nothing. */
 function append(
   rule: LogRule,
   entries: LogEntries,
@@ -66,11 +75,10 @@ function append(
   nowUs: number,
   mayGrow: boolean,
 ): void {
-  entries.drop(entries.unitsUntil(nowUs - rule.windowUs));
   const units = Math.min(cost, rule.limit);
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
-  entries.drop(Math.max(0, entries.total - rule.limit)); // only after `record`
+  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only after `record`
 }
 
 function put(
@@ -97,11 +105,11 @@ function put(
 function look(
   rule: LogRule,
   entries: LogEntries,
+  expired: number,
   cost: number,
   nowUs: number,
   view: LogView,
 ): void {
-  const expired = entries.unitsUntil(nowUs - rule.windowUs);
   const used = entries.total - expired;
   const ahead = isAhead(rule, entries, nowUs);
   const excess = used + cost - rule.limit;
