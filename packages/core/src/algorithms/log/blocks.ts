@@ -30,7 +30,7 @@ export class Block {
 }
 
 /** Told that the block of `owner` is at address `to` now, and no longer at `from`. */
-export type Moved = (owner: number, from: number, to: number) => void;
+type Moved = (owner: number, from: number, to: number) => void;
 
 /** Addresses are from 1 to 2^32 - 1; their lower five bits are never all set. */
 export class Blocks {
