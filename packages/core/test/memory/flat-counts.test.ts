@@ -210,4 +210,21 @@ describe('a store of logs', () => {
     // 1 ms after the first entry expired, one of sixty has.
     expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 59 });
   });
+
+  it.each(['fixed-window', 'sliding-window-log'] as const)(
+    'has the room of a %s again that was reset',
+    (algorithm) => {
+      const store = memoryStore({ clock: new ManualClock(), maxEntries: 500 });
+      const rule = makeRule(algorithm, 1, DAY);
+      const step = (op: Step['op'], key: string): Step => {
+        return { op, limiter: 'a', key, rule, cost: 1, binding: true };
+      };
+      for (let i = 0; i < 500; i += 1) store.apply([step('take', `old ${i}`)]);
+      for (let i = 0; i < 500; i += 1) store.apply([step('reset', `old ${i}`)]);
+      for (let i = 0; i < 500; i += 1) {
+        expect(store.apply([step('take', `new ${i}`)])[0]?.allowed).toBe(true);
+      }
+      expect(store.overflowed).toBe(0);
+    },
+  );
 });

@@ -1,6 +1,6 @@
 /**
- * Blocks of 16-bit numbers, in a few lengths, without gaps: when a block is given back, the last one of its length moves
- * into its place. So each block has an owner, who is told of the move.
+ * Blocks of 16-bit numbers, in a few lengths, without gaps: when a block is given back, the last one of its length
+ * moves into its place. So each block has an owner, who is told of the move.
  */
 
 /** A page has 8 kB to 16 kB, or one block if that is larger. */
