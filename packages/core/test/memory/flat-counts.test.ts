@@ -53,7 +53,8 @@ class PlainCounts {
     const state = { ...kept, dirty: false };
     const allowed = stepWindow(rule, state, op, cost, nowUs, true, receipt);
     const { dirty, ...numbers } = state;
-    if (dirty) this.windows.set(name, state);
+    if (op === 'reset') this.windows.delete(name);
+    else if (dirty) this.windows.set(name, state);
     return { allowed, nowUs, ...numbers };
   }
 }

@@ -9,7 +9,7 @@ import { expect, it } from 'vitest';
 
 const HOUR = 3_600_000_000;
 /** 0.71 of the slots of their table. A table that has just grown is at least half full. */
-const KEYS = 70_000;
+const KEYS = 140_000;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
