@@ -7,7 +7,10 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { contenders } from './contenders.js';
 
-/** `laps`: how many times every contender gets a new process; `rounds`: how many turns each then has. */
+/**
+ * `laps`: how many times every contender gets a new process; `rounds`: how many turns each then has. `targets` are for
+ * the ratio to a raw `Map`, `beside` for that to express-rate-limit.
+ */
 const COLUMNS = [
   {
     keys: 1,
@@ -30,6 +33,11 @@ const COLUMNS = [
       bucket: ['the same, 10 000 keys', '<=', 1.3],
       consume: ['`consume`, 10 000 keys', '<=', 1.5],
       admit: ['`admit`, 10 000 keys', '<=', 4],
+    },
+    beside: {
+      fixed: ['CPU of a fixed window in memory, 10 000 keys, ÷ express-rate-limit', '<=', 1],
+      counter: ['the same, sliding window counter', '<=', 1],
+      log: ['the same, sliding window log', '<=', 1],
     },
   },
   {
@@ -71,12 +79,18 @@ export async function memoryCpu(say) {
     say(`in memory, ${column.head}`);
     columns.push({ ...column, times: await measure(column) });
   }
-  const head = columns.flatMap((column) => [`${column.head}: ns`, '÷ raw Map']);
+  const head = columns.flatMap(({ head, beside }) => [
+    `${head}: ns`,
+    '÷ raw Map',
+    ...(beside ? ['÷ express-rate-limit'] : []),
+  ]);
   const rows = Object.entries(contenders).map(([name, { title }]) => [
     title,
-    ...columns.flatMap(({ times, targets }) => {
+    ...columns.flatMap(({ times, targets, beside }) => {
       const share = ratio(times[name], times.floor);
-      return [spread(times[name]), judged(share, targets[name])];
+      const cells = [spread(times[name]), judged(share, targets[name])];
+      if (!beside) return cells;
+      return [...cells, judged(ratio(times[name], times.expressRateLimit), beside[name])];
     }),
   ]);
   return table(['CPU time of a decision', ...head], rows);

@@ -19,12 +19,15 @@ function settled() {
   return process.memoryUsage();
 }
 
-async function fill(name, count) {
+/** `times`: how many decisions each key gets, in rounds over all keys. */
+async function fill(name, count, times) {
   const { make } = contenders[name];
   const decide = make();
   const before = settled();
   timers = 0;
-  for (let index = 0; index < count; index += 1) await decide(makeKey(index));
+  for (let round = 0; round < times; round += 1) {
+    for (let index = 0; index < count; index += 1) await decide(makeKey(index));
+  }
   const after = settled();
   const pauses = [];
   for (let i = 0; i < 5; i += 1) {

@@ -108,9 +108,11 @@ export class Memory implements SyncStore {
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
     // Asked before the count is looked for, because it may drop that count.
     const isFull = shelf.grows && this.overflows(nowUs);
-    const answer = isFull ? undefined : shelf.stepKept?.(step, nowUs, charge);
-    if (answer) return answer;
-    return this.performOn(step, shelf, shelf.find(step, nowUs), nowUs, charge, isFull);
+    if (isFull || !shelf.stepKept) {
+      return this.performOn(step, shelf, shelf.find(step, nowUs), nowUs, charge, isFull);
+    }
+    const answer = shelf.stepKept(step, nowUs, charge);
+    return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
   /** A step on a shelf, and on the count of its key there, if it has one. */

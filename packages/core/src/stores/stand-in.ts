@@ -27,7 +27,7 @@ function passesUncounted({ op, rule, onStoreError }: Step): boolean {
   return onStoreError !== 'deny' && op !== 'put';
 }
 
-/** About 3.4 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
+/** About 3 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
 const MAX_ENTRIES = 100_000;
 
 /** The counts are made when they are first needed: most processes never do. */

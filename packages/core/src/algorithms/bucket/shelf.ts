@@ -1,50 +1,23 @@
-/** Buckets by limiter, code and key: fingerprints in a flat table, and a small map that finds hot keys faster. */
+/** Buckets by limiter, code and key, in a flat table. */
 
-import { detached, type Fingerprint, fingerprint, randomSeed } from '../../base/fingerprint.js';
 import type { BucketAnswer } from '../../contract/answer.js';
 import type { Ask } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
-import { ByCount } from '../shelves/by-count.js';
+import { KeySlots } from '../shelves/key-slots.js';
 import { type BucketState, mayWrite, stepBucket } from './step.js';
-import { BucketTable } from './table.js';
-
-/** The map in front holds at most so many keys, of at most so many characters: about 2 MB. */
-const HOT_KEYS = 16_384;
-const HOT_LENGTH = 64;
-
-/** What is kept for one limiter and code; made again after it was dropped. */
-interface Limiter {
-  readonly name: string;
-  readonly print: Fingerprint;
-  /** Slots of hot keys, valid for one generation of the table. */
-  readonly hot: Map<string, number>;
-}
 
 /**
- * A limiter and code have a fingerprint, and a key has one, made with another seed. The exclusive or of the two
- * identifies the bucket. It is as hard to find two that are equal as with one fingerprint of both texts.
+ * A slot has the instant at which its bucket is full: then the entry may be dropped. Its numerator is a number of the
+ * slot; the table has none until a rule with fractions of a microsecond comes.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
-  private readonly table = new BucketTable();
-  private readonly limiters = new ByCount<Limiter>(
-    (name, code) => this.makeLimiter(name, code),
-    () => true,
-  );
-  // Most calls come from the limiter of the last call. Comparing rules as objects is faster than comparing their codes.
-  private last: Limiter | undefined;
-  private lastRule: BucketRule | undefined;
-  private keySeed: Fingerprint | undefined;
-  private limiterSeed: Fingerprint | undefined;
+  private readonly keys = new KeySlots(1);
+  private readonly table = this.keys.table;
   // Used again for each call, so that a decision makes no object except its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0 };
-  private epoch = 0;
-  private hotKeys = 0;
-  private misses = 0;
-  // What was looked for last, and where it is; `step` uses it.
-  private lo = 0;
-  private hi = 0;
+  /** Where the bucket is that was looked for last; `step` uses it. */
   private slot = -1;
 
   get size(): number {
@@ -56,22 +29,18 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   }
 
   /** The slot of a key, -1 if there is none. Valid until the next call of another method than {@link load}. */
-  slotOf(limiterName: string, rule: BucketRule, key: string, nowUs: number): number {
-    if (this.epoch !== this.table.generation) this.forgetHot();
-    let limiter = this.last;
-    if (rule !== this.lastRule || limiter === undefined || limiter.name !== limiterName) {
-      limiter = this.turnTo(limiterName, rule);
-    }
-    const hot = limiter.hot.get(key);
-    return hot === undefined ? this.search(limiter, key, nowUs) : hot;
+  slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
+    return this.keys.find(limiter, rule, key, nowUs);
   }
 
   /** The bucket at `slot`, which {@link slotOf} has just returned. */
   load(slot: number): BucketState | undefined {
     this.slot = slot;
     if (slot < 0) return undefined;
-    this.table.load(slot, this.state);
-    return this.state;
+    const { state, table } = this;
+    state.tatUs = table.timeAt(slot);
+    state.tatNum = table.numberAt(slot, 0);
+    return state;
   }
 
   step(
@@ -82,7 +51,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     stored?: BucketState,
     other?: BucketState,
   ): BucketAnswer {
-    const { state } = this;
+    const { state, table } = this;
     if (!stored) {
       state.tatUs = other ? other.tatUs : 0;
       state.tatNum = other ? other.tatNum : 0;
@@ -91,15 +60,16 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     const allowed = stepBucket(rule, state, op, cost, nowUs, charge, receipt);
     const changed = state.tatUs !== tatUs || state.tatNum !== tatNum;
     if (changed && mayWrite(op, cost, allowed)) {
-      const at = stored ? this.slot : this.table.add(this.lo, this.hi, nowUs);
-      this.table.store(at, state);
+      const at = stored ? this.slot : this.keys.add(nowUs);
+      table.setTime(at, state.tatUs);
+      table.setNumber(at, 0, state.tatNum);
     }
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
   }
 
   /** Whether {@link takeWhole} can do the take. */
   isPlain(rule: BucketRule, cost: number): boolean {
-    return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isWhole;
+    return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isBare;
   }
 
   /**
@@ -128,51 +98,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
 
   /** One of `counts` numbers, the same for the same key. */
   spread(key: string, counts: number): number {
-    return (this.identify(key).hi >>> 0) % counts;
-  }
-
-  // Apart from `slotOf`, which is short enough to be inlined without them.
-  private turnTo(limiterName: string, rule: BucketRule): Limiter {
-    const limiter = this.limiters.findOrMake(limiterName, rule.code);
-    this.last = limiter;
-    this.lastRule = rule;
-    return limiter;
-  }
-
-  private search(limiter: Limiter, key: string, nowUs: number): number {
-    const print = this.identify(key);
-    this.lo = limiter.print.lo ^ print.lo || 1; // both halves 0 would mean an empty slot
-    this.hi = limiter.print.hi ^ print.hi;
-    const slot = this.table.find(this.lo, this.hi, nowUs);
-    if (slot >= 0) this.remember(limiter, key, slot);
-    return slot;
-  }
-
-  private makeLimiter(name: string, code: string): Limiter {
-    this.limiterSeed ??= randomSeed();
-    // The length keeps (a, bc) and (ab, c) apart.
-    const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
-    return { name, print, hot: new Map() };
-  }
-
-  private identify(key: string): Fingerprint {
-    this.keySeed ??= randomSeed();
-    return fingerprint(key, this.keySeed);
-  }
-
-  /** Remembers one find in eight: keys that come often get in, and a stream of other keys takes little time. */
-  private remember(limiter: Limiter, key: string, slot: number): void {
-    this.misses += 1;
-    if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;
-    if (this.hotKeys >= HOT_KEYS) this.forgetHot();
-    limiter.hot.set(detached(key), slot);
-    this.hotKeys += 1;
-  }
-
-  private forgetHot(): void {
-    for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // dropped perhaps, and then not among them
-    this.hotKeys = 0;
-    this.epoch = this.table.generation;
+    return this.keys.spread(key, counts);
   }
 }

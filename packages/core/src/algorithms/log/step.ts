@@ -7,7 +7,7 @@ import type { Receipt } from '../../contract/answer.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';
-import type { Entries } from './entries.js';
+import type { LogEntries } from './log-entries.js';
 
 /** What a step found: the numbers of its answer. */
 export interface LogView {
@@ -23,7 +23,7 @@ export interface LogView {
  */
 export function stepLog(
   rule: LogRule,
-  entries: Entries,
+  entries: LogEntries,
   op: Op,
   cost: number,
   nowUs: number,
@@ -34,48 +34,56 @@ export function stepLog(
 ): boolean {
   if (op === 'reset') entries.clear();
   const sinceUs = nowUs - rule.windowUs;
-  const used = entries.total - entries.unitsUntil(sinceUs);
+  let expired = entries.unitsUntil(sinceUs);
+  const used = entries.total - expired;
   let allowed = op === 'reset' || cost === 0 || used + cost <= rule.limit;
 
   if (op === 'put') {
     allowed = receipt !== undefined && put(rule, entries, receipt, cost, nowUs);
+    if (allowed) expired = 0;
   } else if (cost > 0 && (op === 'record' || op === 'take')) {
-    if (isAhead(rule, entries, nowUs)) gather(entries, used, nowUs);
-    if (op === 'record' || (allowed && charge)) append(rule, entries, cost, nowUs, mayGrow);
+    if (isAhead(rule, entries, nowUs)) {
+      gather(entries, used, nowUs);
+      expired = 0;
+    }
+    if (op === 'record' || (allowed && charge)) {
+      // Expired entries stay stored until something is charged: a refusal writes nothing.
+      entries.drop(expired);
+      expired = 0;
+      append(rule, entries, cost, nowUs, mayGrow);
+    }
   }
-  look(rule, entries, cost, nowUs, view);
+  look(rule, entries, expired, cost, nowUs, view);
   return allowed;
 }
 
 /** Whether the clock went back by more than a window. Then all units that still count become one entry at `nowUs`. */
-export function isAhead(rule: LogRule, entries: Entries, nowUs: number): boolean {
+export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }
 
 /** Makes one entry of all units that still count; see {@link isAhead}. */
-function gather(entries: Entries, used: number, nowUs: number): void {
+function gather(entries: LogEntries, used: number, nowUs: number): void {
   entries.clear();
   entries.add(nowUs, used);
 }
 
-/** Expired entries stay stored until something is charged: a refusal writes nothing. */
 function append(
   rule: LogRule,
-  entries: Entries,
+  entries: LogEntries,
   cost: number,
   nowUs: number,
   mayGrow: boolean,
 ): void {
-  entries.drop(entries.unitsUntil(nowUs - rule.windowUs));
   const units = Math.min(cost, rule.limit);
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
-  entries.drop(Math.max(0, entries.total - rule.limit)); // only after `record`
+  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only after `record`
 }
 
 function put(
   rule: LogRule,
-  entries: Entries,
+  entries: LogEntries,
   receipt: Receipt,
   cost: number,
   nowUs: number,
@@ -94,8 +102,14 @@ function put(
   return true;
 }
 
-function look(rule: LogRule, entries: Entries, cost: number, nowUs: number, view: LogView): void {
-  const expired = entries.unitsUntil(nowUs - rule.windowUs);
+function look(
+  rule: LogRule,
+  entries: LogEntries,
+  expired: number,
+  cost: number,
+  nowUs: number,
+  view: LogView,
+): void {
   const used = entries.total - expired;
   const ahead = isAhead(rule, entries, nowUs);
   const excess = used + cost - rule.limit;

@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '../stored-count.js';
 import { Entries } from './entries.js';
+import { eachEntry } from './log-entries.js';
 import { isAhead, stepLog } from './step.js';
 
 /** The most entries in one text, which is read and written whole. */
@@ -74,17 +75,12 @@ class StoredLog implements StoredCount {
   }
 
   text(): string {
-    const { entries } = this;
     let text = '1';
     let before = 0;
-    let told = 0;
-    while (told < entries.total) {
-      const us = entries.instantOf(told + 1);
-      const until = entries.unitsUntil(us);
-      text += ` ${us - before}:${until - told}`;
+    eachEntry(this.entries, (us, units) => {
+      text += ` ${us - before}:${units}`;
       before = us;
-      told = until;
-    }
+    });
     return text;
   }
 }

@@ -1,0 +1,46 @@
+/** How much memory counts take, measured: docs/benchmark-tables.md has it for a million keys. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { memoryStore, type Step } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+import { expect, it } from 'vitest';
+
+const HOUR = 3_600_000_000;
+/** 0.71 of the slots of their table. A table that has just grown is at least half full. */
+const KEYS = 140_000;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function bytesHeld(): number {
+  collectGarbage();
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+it.each([
+  ['token-bucket', HOUR, 1, 1, 32],
+  ['fixed-window', HOUR, 1, 1, 48],
+  ['sliding-window-counter', HOUR, 1, 1, 48],
+  ['sliding-window-log', HOUR, 1, 1, 48],
+  ['sliding-window-log', HOUR, 10, 1, 120],
+  ['sliding-window-log', HOUR, 10, 5, 120],
+  ['sliding-window-log', 400 * 24 * HOUR, 10, 1, 120],
+] as const)('a %s of %i us with %i entries of %i takes at most %i bytes', (...row) => {
+  const [algorithm, windowUs, entries, cost, most] = row;
+  const clock = new ManualClock();
+  const rule = makeRule(algorithm, 1_000_000, windowUs);
+  const step: Step = { op: 'take', limiter: 'a', key: '', rule, cost, binding: true };
+  const before = bytesHeld();
+  const store = memoryStore({ clock, maxEntries: 100_000_000 });
+  // In rounds: each key outgrows its block when all others do.
+  for (let round = 0; round < entries; round += 1) {
+    clock.advance(1);
+    for (let i = 0; i < KEYS; i += 1) store.apply([{ ...step, key: `key ${i}` }]);
+  }
+  expect((bytesHeld() - before) / KEYS).toBeLessThan(most);
+  expect(store.size).toBe(KEYS * (algorithm === 'sliding-window-log' ? entries : 1));
+});
