@@ -1,8 +1,8 @@
-/** Runs every table and prints them; with --write also into docs/. --only=redis,http runs some, and only prints. */
+/** Runs every section and prints it; with --write also into docs/. --only=redis,http runs some, and keeps the others. */
 
 import { environment } from './harness/environment.js';
 import { findRedis } from './harness/redis-server.js';
-import { summary } from './harness/targets.js';
+import { targets } from './harness/targets.js';
 import { httpTables } from './http/tables.js';
 import { memoryCpu } from './memory/cpu.js';
 import { memoryHeap } from './memory/heap.js';
@@ -12,7 +12,7 @@ import { arrivalTables } from './redis/arrivals.js';
 import { clusterTables } from './redis/cluster.js';
 import { redisTables } from './redis/tables.js';
 import { refusalTables } from './refusals/tables.js';
-import { render, writeReport } from './report.js';
+import { render, section, writeReport } from './report.js';
 import { fleetTables } from './shaper/fleet.js';
 import { shaperTables } from './shaper/tables.js';
 
@@ -34,18 +34,16 @@ const say = (text) => process.stderr.write(`… ${text}\n`);
 const option = (name) => process.argv.find((arg) => arg.startsWith(`--${name}`));
 const only = option('only=')?.slice('--only='.length).split(',');
 
-const parts = [];
+const made = environment(findRedis());
+const sections = [];
 for (const [name, { title, run }] of Object.entries(TABLES)) {
   if (only && !only.includes(name)) continue;
   const start = performance.now();
-  parts.push(`### ${title}\n\n${await run(say)}`);
+  const tables = await run(say);
+  sections.push(section(title, made, targets(), tables));
   say(`${name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
 }
 
-const targets = `### Targets\n\n${summary()}`;
-const text = render(environment(findRedis()), [targets, ...parts]);
-console.log(text);
-if (option('write')) {
-  if (only) say('not written: a page holds one whole run');
-  else writeReport(text);
-}
+console.log(render(made, sections));
+const titles = Object.values(TABLES).map(({ title }) => title);
+if (option('write')) writeReport(made, sections, titles);

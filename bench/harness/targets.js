@@ -1,9 +1,9 @@
-/** What Spillway is held to: judged in the tables, and summed up before them. */
+/** What Spillway is held to: judged in the tables of a section, and summed up before them. */
 
 import { digits } from './stats.js';
 import { table } from './table.js';
 
-const verdicts = [];
+let verdicts = [];
 
 /** `what`, then the bound: `[name, '<=' or '>=', number]`. Without a target, just the number. */
 export function judged(value, target) {
@@ -15,7 +15,9 @@ export function judged(value, target) {
   return `**${digits(value)}** (${limit})`;
 }
 
-/** Every target that was judged so far. */
-export function summary() {
-  return table(['Held to', 'target', 'measured', 'kept'], verdicts);
+/** Every target that was judged since the last call, as a table; an empty text if none was. */
+export function targets() {
+  const rows = verdicts;
+  verdicts = [];
+  return rows.length > 0 ? table(['Held to', 'target', 'measured', 'kept'], rows) : '';
 }
