@@ -54,5 +54,8 @@ function between(page) {
 
 function writeBetween(file, text) {
   const page = readFileSync(file, 'utf8');
-  writeFileSync(file, page.replace(between(page), () => text));
+  writeFileSync(
+    file,
+    page.replace(between(page), () => text),
+  );
 }
