@@ -237,13 +237,13 @@ describe('the wait of a loop', () => {
     const turns = (count: number, pauseMs: number, accepts: number) => {
       for (let turn = 0; turn < count; turn++) {
         nowMs += 20;
-        accepted += accepts;
         const idle = pauseMs * Math.round(nowMs / 20);
-        const times = { active: nowMs - idle, idle, accepted };
-        meter.fired(nowMs, times);
-        meter.fired(nowMs, times); // as a crowd of timers makes it
-        meter.turned(nowMs, times);
-        meter.turned(nowMs, times);
+        const times = { active: nowMs - idle, idle };
+        meter.fired(nowMs, { ...times, accepted });
+        accepted += accepts;
+        meter.fired(nowMs, { ...times, accepted }); // as a crowd of timers makes it
+        meter.turned(nowMs, { ...times, accepted });
+        meter.turned(nowMs, { ...times, accepted });
       }
       return meter.value(nowMs, undefined, 40);
     };
@@ -252,12 +252,23 @@ describe('the wait of a loop', () => {
     expect(turns(10, 0, 1)).toBeCloseTo(200 / 400, 9);
   });
 
+  it('sees no connections wait where one comes in each period, and not in each turn', () => {
+    const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
+    for (let turn = 1; turn <= 100; turn++) {
+      // Work that comes back with setImmediate: the loop never pauses, and comes round many times in a period.
+      const times = { active: 20 * turn, idle: 0, accepted: turn };
+      meter.fired(20 * turn, times);
+      meter.turned(20 * turn + 3, times);
+    }
+    expect(meter.value(2003, undefined, 40)).toBeLessThan(0.2);
+  });
+
   it('sees no connections wait while the loop pauses', () => {
     const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
     for (let turn = 1; turn <= 100; turn++) {
-      const times = { active: 19 * turn, idle: turn, accepted: turn };
-      meter.fired(20 * turn, times);
-      meter.turned(20 * turn, times);
+      const times = { active: 19 * turn, idle: turn };
+      meter.fired(20 * turn, { ...times, accepted: turn - 1 });
+      meter.turned(20 * turn, { ...times, accepted: turn });
     }
     expect(meter.value(2000, undefined, 40)).toBe(0);
   });
