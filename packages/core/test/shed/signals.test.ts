@@ -1,3 +1,4 @@
+import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -51,6 +52,15 @@ describe('signals on a real event loop', () => {
     signal.close();
   });
 
+  it('know nothing of the time before their first reading', () => {
+    const signal = eventLoopWaitSignal();
+    block(300);
+    const first = signal.read();
+    expect(first?.value).toBeLessThan(1);
+    expect(first?.spanMs).toBeLessThan(200);
+    signal.close();
+  });
+
   it('see a busy second in the reading that covers it, and not in the next', async () => {
     const signal = eventLoopSignal();
     expect(signal.read()).toBeUndefined();
@@ -84,6 +94,33 @@ describe('signals on a real event loop', () => {
     await ask();
     expect(loopTimes()?.accepted).toBe(before + 2);
     server.close();
+  });
+
+  it('count each connection once, until the last of them is closed', () => {
+    const channel = diagnostics.channel('net.server.socket');
+    const signals = [eventLoopWaitSignal(), eventLoopWaitSignal()];
+    for (const signal of signals) signal.read();
+    const before = loopTimes()?.accepted ?? 0;
+    const accepted = () => {
+      channel.publish({});
+      return (loopTimes()?.accepted ?? 0) - before;
+    };
+    expect(accepted()).toBe(1);
+    signals[0]?.close();
+    expect(accepted()).toBe(2);
+    signals[1]?.close();
+    expect(accepted()).toBe(2);
+    expect(channel.hasSubscribers).toBe(false);
+  });
+
+  it('ask for the processor time of their own thread, where the host counts it', () => {
+    vi.stubGlobal('process', {
+      threadCpuUsage: () => ({ user: 2000, system: 1000 }),
+      cpuUsage: () => ({ user: 9000, system: 9000 }),
+    });
+    const cpu = loopTimes()?.cpu;
+    vi.unstubAllGlobals();
+    expect(cpu).toBe(3);
   });
 
   it('are started by the first request, and do not keep the process alive', () => {
@@ -263,15 +300,40 @@ describe('the wait of a loop', () => {
     expect(meter.value(2003, undefined, 40)).toBeLessThan(0.2);
   });
 
-  it('sees no connections wait while the loop pauses', () => {
+  it('sees connections wait after an hour with nothing to do', () => {
+    const idle = 3_600_000;
+    const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
+    meter.fired(idle, { active: 0, idle, accepted: 0 });
+    meter.turned(idle, { active: 0, idle, accepted: 0 });
+    for (let turn = 1; turn <= 40; turn++) {
+      const times = { active: 20 * turn, idle };
+      meter.fired(idle + 20 * turn, { ...times, accepted: turn - 1 });
+      meter.turned(idle + 20 * turn, { ...times, accepted: turn });
+    }
+    expect(meter.value(idle + 800, undefined, 1e9)).toBeCloseTo(800 / 400, 9);
+  });
+
+  it('sees no connections wait while the loop pauses, be it for a fiftieth of the time', () => {
     const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
     for (let turn = 1; turn <= 100; turn++) {
-      const times = { active: 19 * turn, idle: turn };
+      const times = { active: 19.6 * turn, idle: 0.4 * turn };
       meter.fired(20 * turn, { ...times, accepted: turn - 1 });
       meter.turned(20 * turn, { ...times, accepted: turn });
     }
     expect(meter.value(2000, undefined, 40)).toBe(0);
   });
+
+  it.each([undefined, start])(
+    'sees no connections wait where the host counts nothing: %o',
+    (times) => {
+      const meter = new WaitMeter(20, 0, times);
+      for (let turn = 1; turn <= 100; turn++) {
+        meter.fired(20 * turn, times);
+        meter.turned(20 * turn, times);
+      }
+      expect(meter.value(2000, times, 40)).toBe(0);
+    },
+  );
 
   it('sees the turn that is not over, as overload if it lasts', () => {
     const meter = new WaitMeter(20, 0, start);

@@ -145,6 +145,24 @@ describe('a worker shedder', () => {
     },
   );
 
+  it('falls while the brake holds what is left', () => {
+    const clock = new ManualClock();
+    const wait = new StubSignal('wait');
+    const signal = Object.assign(new StubSignal('utilization'), { wait });
+    const shedder = workerShedder({ name: 'workers', signal, clock });
+    shedder.decide(request('GET'));
+    const load = (utilization: number, waits: number): number => {
+      for (let second = 0; second < 148; second++) {
+        clock.advance('1s');
+        wait.measure(waits, 1000);
+        signal.measure(utilization, 1000);
+      }
+      return shedder.shedAmount;
+    };
+    expect(load(1, 9)).toBeGreaterThan(0.9);
+    expect(load(0, 0)).toBe(0);
+  });
+
   it('climbs where the brake has no readings', () => {
     const clock = new ManualClock();
     const wait: Signal = { name: 'silent', read: () => undefined };
