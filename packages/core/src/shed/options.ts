@@ -23,8 +23,8 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. Where the brake reads the `wait` of
-   * the ladder's signal, the ladder rises only while the brake refuses all that it can, or has no readings.
+   * The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. Where the brake reads the
+   * `wait` of the ladder's signal, the ladder rises only while the brake refuses all that it can, or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** The brake: a signal of its own, or false for no brake. Default: uses `signal.wait`. */
