@@ -27,6 +27,8 @@ export class WaitMeter {
   private share = 1;
   private times: LoopTimes | undefined;
   private turnTimes: LoopTimes | undefined;
+  /** Connections that were accepted before the turn in which the timer fired; undefined between turns. */
+  private acceptedBefore: number | undefined;
   /** When the loop last came round after a time with a pause, or without a new connection. */
   private noQueueMs: number;
 
@@ -40,6 +42,7 @@ export class WaitMeter {
   /** The timer fired. */
   fired(nowMs: number, times: LoopTimes | undefined): void {
     this.drift.fired(nowMs);
+    this.acceptedBefore ??= times?.accepted;
     const since = spanOf(this.times, times);
     this.utilization = this.utilizationAt(since);
     this.share = this.shareAt(since);
@@ -50,7 +53,10 @@ export class WaitMeter {
   turned(nowMs: number, times: LoopTimes | undefined): void {
     if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);
-    const isQueue = since && since.accepted > 0 && since.idleMs < PAUSE * since.totalMs;
+    // Of this turn alone: in the many turns of a period, connections come that did not wait.
+    const hasAccepted = (times?.accepted ?? 0) > (this.acceptedBefore ?? 0);
+    this.acceptedBefore = undefined;
+    const isQueue = since && hasAccepted && since.idleMs < PAUSE * since.totalMs;
     if (!isQueue) this.noQueueMs = nowMs;
     this.turnTimes = times;
   }
@@ -92,7 +98,6 @@ interface Span {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly cpuMs: number;
-  readonly accepted: number;
 }
 
 /** Undefined if the host has counted nothing. */
@@ -103,8 +108,7 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   const totalMs = activeMs + idleMs;
   if (!(totalMs > 0)) return undefined;
   const cpuMs = (to.cpu ?? Number.NaN) - (from.cpu ?? Number.NaN);
-  const accepted = (to.accepted ?? 0) - (from.accepted ?? 0);
-  return { activeMs, idleMs, totalMs, cpuMs, accepted };
+  return { activeMs, idleMs, totalMs, cpuMs };
 }
 
 /** An exponential average that has been `part` for so long. */

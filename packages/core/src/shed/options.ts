@@ -23,8 +23,8 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * The ladder: a signal of its own, or false for no ladder. Default: uses `signal`, and rises only while the brake
-   * refuses all that it can.
+   * The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. Where the brake reads the
+   * `wait` of the ladder's signal, the ladder rises only while the brake refuses all that it can, or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** The brake: a signal of its own, or false for no brake. Default: uses `signal.wait`. */
@@ -59,7 +59,7 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
-  /** Whether both look at the same load: then the ladder leaves to the brake what the brake can hold. */
+  /** Whether the brake reads the ladder's `wait`: then the ladder leaves to the brake what the brake can hold. */
   readonly areOne: boolean;
 }
 
@@ -69,7 +69,6 @@ export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
   const signals = {
     ladder: chosen('ladder', ladder, signal, 'signal: eventLoopSignal()'),
     brake: chosen('brake', brake, signal?.wait, 'brake: { signal: eventLoopWaitSignal() }'),
-    areOne: ladder === undefined && brake === undefined,
   };
   if (!signals.ladder && !signals.brake) {
     throw new SpillwayError(
@@ -77,7 +76,8 @@ export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
       'ladder and brake must not both be false: such a shedder sheds nothing',
     );
   }
-  return signals;
+  const waitOfLadder = (signals.ladder as LoopSignal | undefined)?.wait;
+  return { ...signals, areOne: !!signals.brake && signals.brake === waitOfLadder };
 }
 
 function chosen(

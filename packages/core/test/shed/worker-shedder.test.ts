@@ -1,10 +1,21 @@
-import { createGuard, type Signal, type WorkerShedderOptions, workerShedder } from '@spillway/core';
+import {
+  createGuard,
+  type LoopSignal,
+  type Signal,
+  type WorkerShedderOptions,
+  workerShedder,
+} from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { seeded } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { request, StubSignal } from './stubs.js';
 
 const priority = ({ path }: { path: string }): string => path.slice(1);
+
+function waitOf({ wait }: LoopSignal): Signal {
+  if (!wait) throw new Error('no wait');
+  return wait;
+}
 
 function setUp(options: Partial<WorkerShedderOptions> = {}) {
   const clock = new ManualClock();
@@ -107,6 +118,49 @@ describe('a worker shedder', () => {
     expect(both(1)).toBe(0);
     expect(both(1.1)).toBeGreaterThan(0); // half a minute later it refuses all that it can
     expect(both(9)).toBeGreaterThan(0.9);
+  });
+
+  it.each<[string, (signal: LoopSignal, other: Signal) => Partial<WorkerShedderOptions>, number]>([
+    [
+      'both written out',
+      (signal) => ({ ladder: { signal }, brake: { signal: waitOf(signal) } }),
+      0,
+    ],
+    ['the brake written out', (signal) => ({ signal, brake: { signal: waitOf(signal) } }), 0],
+    ['a brake of its own', (signal, other) => ({ signal, brake: { signal: other } }), 1],
+    ['a ladder of its own', (signal, other) => ({ signal, ladder: { signal: other } }), 1],
+  ])(
+    'leaves an overload to the brake if that reads the wait of its signal: %s',
+    (_, options, amount) => {
+      const clock = new ManualClock();
+      const [wait, other] = [new StubSignal('wait'), new StubSignal('other')];
+      const signal = Object.assign(new StubSignal('utilization'), { wait });
+      const shedder = workerShedder({ name: 'workers', clock, ...options(signal, other) });
+      shedder.decide(request('GET'));
+      for (let second = 0; second < 150; second++) {
+        clock.advance('1s');
+        for (const one of [wait, other, signal]) one.measure(1, 1000);
+      }
+      expect(shedder.shedAmount).toBe(amount);
+    },
+  );
+
+  it('falls while the brake holds what is left', () => {
+    const clock = new ManualClock();
+    const wait = new StubSignal('wait');
+    const signal = Object.assign(new StubSignal('utilization'), { wait });
+    const shedder = workerShedder({ name: 'workers', signal, clock });
+    shedder.decide(request('GET'));
+    const load = (utilization: number, waits: number): number => {
+      for (let second = 0; second < 148; second++) {
+        clock.advance('1s');
+        wait.measure(waits, 1000);
+        signal.measure(utilization, 1000);
+      }
+      return shedder.shedAmount;
+    };
+    expect(load(1, 9)).toBeGreaterThan(0.9);
+    expect(load(0, 0)).toBe(0);
   });
 
   it('climbs where the brake has no readings', () => {
