@@ -204,7 +204,15 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
     // The settings are in one slot: two of the three nodes do not have it.
     const alone = servers.map(({ port }) =>
-      spillway(['set', 'api', 'off', ...because, '--anyway', '--redis', `redis://127.0.0.1:${port}`]),
+      spillway([
+        'set',
+        'api',
+        'off',
+        ...because,
+        '--anyway',
+        '--redis',
+        `redis://127.0.0.1:${port}`,
+      ]),
     );
     const told = (await Promise.all(alone)).filter(({ code }) => code !== 0);
     expect(told).toHaveLength(2);
