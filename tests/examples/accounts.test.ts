@@ -7,6 +7,7 @@ import { stopClock } from './time.js';
 import { authenticate } from './users.js';
 
 const MINUTE = 60_000;
+const TRUSTING = "const app = express();\napp.set('trust proxy', 1);";
 
 describe('docs/recipes/login.md', () => {
   const findUser = async (email: string, password: string) =>
@@ -33,6 +34,32 @@ describe('docs/recipes/login.md', () => {
     expect(await tries(service, 4, 'ada@example.com')).toEqual(repeat(4, 401));
     expect(await tries(service, 1, 'ada@example.com', 'right')).toEqual([200]);
     expect(await tries(service, 6, 'ada@example.com')).toEqual([...repeat(5, 401), 429]);
+  });
+
+  it.each([
+    ['the option', { '{ store },\n);\n// The same': '{ store, trustProxy: 1 },\n);\n// The same' }],
+    ["Express' setting", { 'const app = express();': TRUSTING }],
+  ])('locks one address out and not the owner, behind a proxy named by %s', async (_, replace) => {
+    const page = exampleOf('docs/recipes/login.md', 'Login');
+    const { statuses } = await serveExample(page, { yours: { findUser }, replace });
+    const from = (address: string, password: string) =>
+      json({ email: 'ada@example.com', password }, { 'X-Forwarded-For': address });
+    expect(await statuses(6, '/login', from('203.0.113.7', 'wrong'))).toEqual([
+      ...repeat(5, 401),
+      429,
+    ]);
+    expect(await statuses(1, '/login', from('203.0.113.8', 'right'))).toEqual([200]);
+  });
+
+  it('forgets the failures before a success behind a proxy, too', async () => {
+    const page = exampleOf('docs/recipes/login.md', 'Login');
+    const replace = { 'const app = express();': TRUSTING };
+    const { statuses } = await serveExample(page, { yours: { findUser }, replace });
+    const from = (password: string) =>
+      json({ email: 'ada@example.com', password }, { 'X-Forwarded-For': '2001:db8:1:2:3::7' });
+    expect(await statuses(4, '/login', from('wrong'))).toEqual(repeat(4, 401));
+    expect(await statuses(1, '/login', from('right'))).toEqual([200]);
+    expect(await statuses(6, '/login', from('wrong'))).toEqual([...repeat(5, 401), 429]);
   });
 
   it('stops an address that tries a list of accounts', async () => {

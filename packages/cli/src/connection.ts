@@ -1,5 +1,6 @@
 /** Connects to Redis. */
 
+import { isSpillwayError } from '@spillway/core';
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { deadline } from './deadline.js';
@@ -71,10 +72,20 @@ export async function connected<Value>(
     await time.keep(connecting);
     const work = use({ client, control, store, prefix });
     return await (options.patient ? work : time.keep(work));
+  } catch (error) {
+    if (!options.cluster && isMoved(error)) {
+      throw new UsageError('this Redis is a node of a Cluster: add --cluster', { cause: error });
+    }
+    throw error;
   } finally {
     time.end();
     client.disconnect();
   }
+}
+
+/** Only a node of a Cluster says so, of a key that another node has. It has then done nothing. */
+function isMoved(error: unknown): boolean {
+  return isSpillwayError(error) && /\bMOVED\b/.test(error.message);
 }
 
 /** What the environment says goes with the address in the environment. */

@@ -202,6 +202,26 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     });
     expect(await spillway(['reset', 'api', 'ada', ...anyway])).toMatchObject({ code: 0, err: '' });
     expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
+    // The settings are in one slot: two of the three nodes do not have it.
+    const alone = servers.map(({ port }) =>
+      spillway([
+        'set',
+        'api',
+        'off',
+        ...because,
+        '--anyway',
+        '--redis',
+        `redis://127.0.0.1:${port}`,
+      ]),
+    );
+    const told = (await Promise.all(alone)).filter(({ code }) => code !== 0);
+    expect(told).toHaveLength(2);
+    for (const one of told) {
+      expect(one).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('this Redis is a node of a Cluster: add --cluster'),
+      });
+    }
   });
 
   it('lets nobody write to the terminal through Redis', async () => {
