@@ -105,6 +105,10 @@ const window = (algorithm: 'fixed-window' | 'sliding-window-counter', limit: num
   makeRule(algorithm, limit, us);
 const log = (limit: number, us: number) => makeRule('sliding-window-log', limit, us);
 
+function takeOf(rule: RateRule): Step {
+  return { op: 'take', limiter: 'a', key: 'ada', rule, cost: 1, binding: true };
+}
+
 describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
   it.each<[string, Play]>([
     [
@@ -168,6 +172,23 @@ describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
   });
 });
 
+it.each(['sliding-window-counter', 'sliding-window-log'] as const)(
+  'a table that is rebuilt in the last instant of a %s keeps it',
+  (algorithm) => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    clock.setUs(1_000 * SECOND);
+    const step = takeOf(makeRule(algorithm, 10, SECOND));
+    store.apply([step]);
+    const lastsUs = algorithm === 'sliding-window-log' ? SECOND : 2 * SECOND;
+    clock.setUs(clock.nowUs() + lastsUs - 1);
+    for (let i = 0; i < 3_000; i += 1) store.apply([{ ...step, key: `new ${i}` }]);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject(
+      algorithm === 'sliding-window-log' ? { used: 1 } : { previous: 1 },
+    );
+  },
+);
+
 describe('a store of logs', () => {
   it('counts exactly the entries that it keeps, and none once all are over', () => {
     const clock = new ManualClock();
@@ -191,11 +212,63 @@ describe('a store of logs', () => {
     expect(store.size).toBe(3_000);
   });
 
+  it('counts no entry that is exactly one window old, in a log with room for more', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(10, SECOND));
+    for (let i = 1; i <= 6; i += 1) {
+      expect(store.apply([step])[0]).toMatchObject({ used: i });
+      clock.advance(100);
+    }
+    clock.advance(400);
+    expect(store.apply([step])[0]).toMatchObject({ used: 6 });
+    expect(store.size).toBe(6);
+  });
+
+  it('keeps one entry for all units of an instant', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(100, SECOND));
+    for (let i = 1; i <= 5; i += 1) {
+      clock.advance(1);
+      store.apply([step]);
+    }
+    for (let i = 0; i < 5; i += 1) store.apply([step]);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 10 });
+    expect(store.size).toBe(5);
+  });
+
+  it.each([2 ** 16 - 1, 2 ** 16, 2 ** 16 + 1])('adds up entries to exactly %i units', (units) => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(1_000_000, SECOND));
+    for (const cost of [1, 1, units - 2, 1]) {
+      clock.advance(1);
+      store.apply([{ ...step, cost }]);
+    }
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: units + 1 });
+    clock.advance(1_000 - 1);
+    // All that is left is the last unit.
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 1 });
+  });
+
+  it('keeps hundreds of entries of the largest size', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(1_000_000_000, 400 * DAY));
+    for (let i = 1; i <= 320; i += 1) {
+      clock.advance(1_000);
+      expect(store.apply([{ ...step, cost: 1_000 }])[0]).toMatchObject({ used: 1_000 * i });
+    }
+    clock.setUs(clock.nowUs() + 400 * DAY - 100 * SECOND);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 100_000 });
+  });
+
   it('keeps a log whole that was refunded in the middle, became long, and short again', () => {
     const clock = new ManualClock();
     const store = memoryStore({ clock });
     const rule = log(100_000, 60 * SECOND);
-    const step: Step = { op: 'take', limiter: 'a', key: 'ada', rule, cost: 1, binding: true };
+    const step = takeOf(rule);
     const receipts: Receipt[] = [];
     for (let i = 0; i < 3_000; i += 1) {
       clock.advance(1);
