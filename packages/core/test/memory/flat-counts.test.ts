@@ -212,6 +212,26 @@ describe('a store of logs', () => {
     expect(store.size).toBe(3_000);
   });
 
+  it('gives back the blocks of logs that are over, among those of others', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const grants: Step[] = [];
+    for (let i = 0; i < 1_200; i += 1) {
+      const rule = log(10, i % 2 ? SECOND : 60 * SECOND);
+      const step = { ...takeOf(rule), key: `k${i}` };
+      for (let n = 0; n < 3; n += 1) {
+        clock.setUs(clock.nowUs() + 1);
+        const answer = store.apply([step])[0] as Answer;
+        if (i % 2 === 0) grants.push({ ...step, op: 'put', receipt: receiptFrom(rule, answer, 1) });
+      }
+    }
+    clock.advance(3_000);
+    for (let i = 0; i < 3_000; i += 1) store.apply([{ ...takeOf(log(1, SECOND)), key: `n${i}` }]);
+    expect(store.size).toBe(1_800 + 3_000);
+    for (const put of grants) expect(store.apply([put])[0]).toMatchObject({ allowed: true });
+    expect(store.size).toBe(3_000);
+  });
+
   // Of some of these sizes the block has room for one entry more.
   it.each([2, 3, 4, 5, 6, 7, 8, 9])(
     'counts no entry that is exactly one window old, beside others: %i in all',
