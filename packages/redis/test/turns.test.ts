@@ -11,7 +11,15 @@ class Waiting implements RedisClient {
   readonly calls: string[][] = [];
   private readonly open: { answer: () => void; lose: () => void }[] = [];
 
+  private bad: (() => unknown) | undefined;
+
+  /** What calls do instead from now on. */
+  spoil(bad: (() => unknown) | undefined): void {
+    this.bad = bad;
+  }
+
   evalsha(_sha: string, keys: string[]): Promise<unknown> {
+    if (this.bad) return this.bad() as Promise<unknown>;
     this.calls.push(keys.map((key) => /{(.*?)}/.exec(key)?.[1] ?? key));
     return new Promise((resolve, reject) => {
       const answer = () => resolve([1_000_000, ...keys.flatMap(() => [3, 0])]);
@@ -89,6 +97,28 @@ describe('a decision', () => {
       expect(await Promise.all(asked)).toHaveLength(3);
     },
   );
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('Connection is closed.');
+      },
+    ],
+    ['returns no promise', () => undefined],
+  ])('waits no longer after a client that %s', async (_, bad) => {
+    const { client, ask, asked } = open();
+    client.spoil(bad);
+    ask('ada');
+    await turn();
+    expect(await asked[0]).toBe('SPW_STORE_ERROR');
+    client.spoil(undefined);
+    ask('eve');
+    for (let task = 0; task < 3; task += 1) await Promise.resolve();
+    expect(client.calls).toEqual([['eve']]);
+    await client.answer();
+    expect(await asked[1]).toMatchObject([{ allowed: true }]);
+  });
 
   it('shares a call with those that the same reply has let be asked', async () => {
     const { client, ask, asked } = open();

@@ -105,6 +105,10 @@ const window = (algorithm: 'fixed-window' | 'sliding-window-counter', limit: num
   makeRule(algorithm, limit, us);
 const log = (limit: number, us: number) => makeRule('sliding-window-log', limit, us);
 
+function takeOf(rule: RateRule): Step {
+  return { op: 'take', limiter: 'a', key: 'ada', rule, cost: 1, binding: true };
+}
+
 describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
   it.each<[string, Play]>([
     [
@@ -168,6 +172,23 @@ describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
   });
 });
 
+it.each(['sliding-window-counter', 'sliding-window-log'] as const)(
+  'a table that is rebuilt in the last instant of a %s keeps it',
+  (algorithm) => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    clock.setUs(1_000 * SECOND);
+    const step = takeOf(makeRule(algorithm, 10, SECOND));
+    store.apply([step]);
+    const lastsUs = algorithm === 'sliding-window-log' ? SECOND : 2 * SECOND;
+    clock.setUs(clock.nowUs() + lastsUs - 1);
+    for (let i = 0; i < 3_000; i += 1) store.apply([{ ...step, key: `new ${i}` }]);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject(
+      algorithm === 'sliding-window-log' ? { used: 1 } : { previous: 1 },
+    );
+  },
+);
+
 describe('a store of logs', () => {
   it('counts exactly the entries that it keeps, and none once all are over', () => {
     const clock = new ManualClock();
@@ -191,11 +212,87 @@ describe('a store of logs', () => {
     expect(store.size).toBe(3_000);
   });
 
+  it('gives back the blocks of logs that are over, among those of others', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const grants: Step[] = [];
+    for (let i = 0; i < 1_200; i += 1) {
+      const rule = log(10, i % 2 ? SECOND : 60 * SECOND);
+      const step = { ...takeOf(rule), key: `k${i}` };
+      for (let n = 0; n < 3; n += 1) {
+        clock.setUs(clock.nowUs() + 1);
+        const answer = store.apply([step])[0] as Answer;
+        if (i % 2 === 0) grants.push({ ...step, op: 'put', receipt: receiptFrom(rule, answer, 1) });
+      }
+    }
+    clock.advance(3_000);
+    for (let i = 0; i < 3_000; i += 1) store.apply([{ ...takeOf(log(1, SECOND)), key: `n${i}` }]);
+    expect(store.size).toBe(1_800 + 3_000);
+    for (const put of grants) expect(store.apply([put])[0]).toMatchObject({ allowed: true });
+    expect(store.size).toBe(3_000);
+  });
+
+  // Of some of these sizes the block has room for one entry more.
+  it.each([2, 3, 4, 5, 6, 7, 8, 9])(
+    'counts no entry that is exactly one window old, beside others: %i in all',
+    (entries) => {
+      const clock = new ManualClock();
+      const store = memoryStore({ clock });
+      const step = takeOf(log(10, SECOND));
+      for (let i = 1; i <= entries; i += 1) {
+        expect(store.apply([step])[0]).toMatchObject({ used: i });
+        clock.advance(100);
+      }
+      clock.advance(1_000 - 100 * entries);
+      expect(store.apply([step])[0]).toMatchObject({ used: entries });
+      expect(store.size).toBe(entries);
+    },
+  );
+
+  it('keeps one entry for all units of an instant', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(100, SECOND));
+    for (let i = 1; i <= 5; i += 1) {
+      clock.advance(1);
+      store.apply([step]);
+    }
+    for (let i = 0; i < 5; i += 1) store.apply([step]);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 10 });
+    expect(store.size).toBe(5);
+  });
+
+  it.each([2 ** 16 - 1, 2 ** 16, 2 ** 16 + 1])('adds up entries to exactly %i units', (units) => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(1_000_000, SECOND));
+    for (const cost of [1, 1, units - 2, 1]) {
+      clock.advance(1);
+      store.apply([{ ...step, cost }]);
+    }
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: units + 1 });
+    clock.advance(1_000 - 1);
+    // All that is left is the last unit.
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 1 });
+  });
+
+  it('keeps hundreds of entries of the largest size', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(1_000_000_000, 400 * DAY));
+    for (let i = 1; i <= 320; i += 1) {
+      clock.advance(1_000);
+      expect(store.apply([{ ...step, cost: 1_000 }])[0]).toMatchObject({ used: 1_000 * i });
+    }
+    clock.setUs(clock.nowUs() + 400 * DAY - 100 * SECOND);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 100_000 });
+  });
+
   it('keeps a log whole that was refunded in the middle, became long, and short again', () => {
     const clock = new ManualClock();
     const store = memoryStore({ clock });
     const rule = log(100_000, 60 * SECOND);
-    const step: Step = { op: 'take', limiter: 'a', key: 'ada', rule, cost: 1, binding: true };
+    const step = takeOf(rule);
     const receipts: Receipt[] = [];
     for (let i = 0; i < 3_000; i += 1) {
       clock.advance(1);

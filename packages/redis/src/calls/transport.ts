@@ -102,7 +102,8 @@ export class Transport {
     if (this.wasAway) this.cameBack();
     let sent: Promise<unknown>;
     try {
-      sent = this.client.evalsha(call.script.sha, call.keys, call.args);
+      // A client that returns no promise, such as a stub, must end the call too. A promise is not wrapped.
+      sent = Promise.resolve(this.client.evalsha(call.script.sha, call.keys, call.args));
     } catch (error) {
       call.fail(unsent(error));
       return;

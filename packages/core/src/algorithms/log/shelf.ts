@@ -99,7 +99,8 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
       this.entries -= before;
-      if (!stored && log.count > 0) this.makeSlot(ask, nowUs);
+      // A log without entries has kept its slot.
+      if (this.slot < 0 && log.count > 0) this.slot = this.keys.add(nowUs);
       if (stored || log.count > 0) this.keep(log, this.slot, rule.windowUs);
     }
     const { used, freesUs, lastUs } = this.view;
@@ -112,12 +113,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
 
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
-  }
-
-  /** A slot for the key that {@link find} has just not found: that of a log without entries, if it is still there. */
-  private makeSlot({ limiter, rule, key }: Ask<LogRule>, nowUs: number): void {
-    if (this.slot >= 0) this.slot = this.keys.find(limiter, rule, key, nowUs);
-    if (this.slot < 0) this.slot = this.keys.add(nowUs);
   }
 
   /** A log for a key that has none: it begins with what `other` has. */
