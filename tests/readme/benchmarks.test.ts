@@ -47,6 +47,7 @@ it('refuses tables in which a row is missing', () => {
 function tablesOf(head: string, flexible: string): string[] {
   const names = [
     'Spillway `createLimiter().consume`',
+    'Spillway `createLimiter().consume`, with its numbers read',
     'express-rate-limit `MemoryStore.increment`',
     'rate-limit-redis `increment`',
     `rate-limiter-flexible \`${flexible}\``,
