@@ -20,9 +20,13 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   readonly name: string;
   /** The binding, such as `env.FLOOD`. */
   readonly binding: RateLimitBinding;
-  /** The limit of the binding, as in its configuration: told to operators, decided by the platform. */
+  /**
+   * The limit of the binding, as in its configuration: shown to operators; the platform decides.
+   */
   readonly limit: number;
-  /** The period of the binding in seconds, as in its configuration: so long a refused client is told to wait. */
+  /**
+   * The period of the binding in seconds, as in its configuration: a refused client is told to wait this long.
+   */
   readonly period: 10 | 60;
   /**
    * What is counted apart; the function may be async. Default, and where it is empty, too long or fails: the client's

@@ -18,8 +18,8 @@ const PREFIX = 'spillway.';
 /** Options of the observer for OpenTelemetry. */
 export interface OpenTelemetryOptions {
   /**
-   * Who makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register the provider
-   * first.
+   * The meter that makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register
+   * the provider first.
    */
   readonly meter?: Meter | undefined;
 }

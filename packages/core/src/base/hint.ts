@@ -6,11 +6,11 @@ import { type Duration, toMicroseconds } from './duration.js';
 /** Options of limiters whose refusals can only guess when to come back. */
 export interface HintOptions {
   /**
-   * The hint of when to come back; each refusal tells one to two times as long, so that not all come at once. Default
-   * `'1s'`.
+   * The hint of when to come back; each refusal says a random time from this to twice this, so that clients do not all
+   * come back at once. Default `'1s'`.
    */
   readonly retryAfter?: Duration | undefined;
-  /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
+  /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 

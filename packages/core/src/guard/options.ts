@@ -50,7 +50,7 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
    * minute for each.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Others that watch, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
   readonly observers?: readonly Observer[] | undefined;
 }
 

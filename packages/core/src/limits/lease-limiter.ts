@@ -31,9 +31,9 @@ import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long a permit is held without a sign of life, 1 s to 24 h: after a crash it is free again so much later. A
-   * running process renews the leases of its requests before a third of it is over, however long they take. Default
-   * `'60s'`.
+   * How long a permit is held if its process stops renewing it, 1 s to 24 h: after a crash it is free again after this
+   * time. A running process renews the leases of its requests before a third of it is over, however long they take.
+   * Default `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */

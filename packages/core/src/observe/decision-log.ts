@@ -46,11 +46,11 @@ export interface DecisionLogOptions {
   /** Which outcomes are written at all. Default all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
-   * With which keys are hashed, at least 16 characters: the same in all processes whose lines are to be compared.
-   * Default: a random one, so that hashes can be compared within one process only.
+   * Keys are hashed with it; at least 16 characters, the same in all processes whose lines are to be compared. Default:
+   * a random one, so that hashes can be compared within one process only.
    */
   readonly secret?: string | undefined;
-  /** A number from 0 up to 1, for what is left to chance. Default `Math.random`. */
+  /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 

@@ -29,9 +29,9 @@ type MayBeLater<T> = T | PromiseLike<T>;
 /** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * Who sends the request: the caller whom you have authenticated, never what a request claims. No key of one caller
-   * meets another's. It may be async. A request for which it gives no text of 1 to 8,192 units, fails or is late, is
-   * refused with 503, unless `onStoreError` is `allow`: nothing could be promised about it.
+   * Who sends the request: the caller whom you have authenticated, never what a request claims. Keys of different
+   * callers never match. It may be async. A request for which it gives no text of 1 to 8,192 units, fails or is late,
+   * is refused with 503, unless `onStoreError` is `allow`: nothing could be promised about it.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
   /** Identifies it in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default `'once'`. */
@@ -43,8 +43,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Whether a request of these methods without a key is refused (400). Default false: it runs as often as it comes. */
   readonly required?: boolean | undefined;
   /**
-   * How long a claim is held without a sign of life, 1 s to 24 h: after a crash the key is free again so much later. A
-   * running process renews it. Default `'30s'`.
+   * How long a claim is held if its process stops renewing it, 1 s to 24 h: after a crash the key is free again after
+   * this time. A running process renews it. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
   /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten leases. */
@@ -53,11 +53,15 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keep?: Duration | undefined;
   /** Whether bodies are kept. Without one, a repeat gets a 409 that says that the request was done. Default true. */
   readonly keepBody?: boolean | undefined;
-  /** Whether a response ends only when its answer is kept, so that whoever has read it meets it again. Default no. */
+  /**
+   * Whether a response ends only when its answer is kept, so that a client that has read it gets the same answer again.
+   * Default no.
+   */
   readonly keepFirst?: boolean | undefined;
   /**
-   * Whether an answer is kept that would be: `false` gives the key up, so that the request runs again. Use it for
-   * answers of which you know that nothing was done. Must answer at once: a promise is a fault, and the answer is kept.
+   * Called for an answer that would be kept: `false` gives the key up instead, so that the request runs again. Use it
+   * for answers of which you know that nothing was done. Must answer at once: a promise is a fault, and the answer is
+   * kept.
    */
   readonly keepIf?:
     | ((answer: FinalAnswer, request: LimitRequest<Raw>) => boolean | undefined)

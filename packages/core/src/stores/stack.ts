@@ -31,9 +31,9 @@ export interface ResilienceOptions {
   readonly onStoreError?: OnStoreError | undefined;
   /**
    * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
-   * waits for it, until a question asked in the background at most each `probeEvery` (default 100 ms) finds it back.
-   * One breaker serves all who use a store, and counts each of its parts (a node of a cluster) by itself; the first
-   * sets it. `false`: none.
+   * waits for it, until a probe in the background, at most one each `probeEvery` (default 100 ms), gets an answer. All
+   * who use a store share one breaker, with the options of the first; it counts each part of the store (a node of a
+   * Cluster) by itself. `false`: none.
    */
   readonly breaker?:
     | { readonly failures?: number | undefined; readonly probeEvery?: Duration | undefined }

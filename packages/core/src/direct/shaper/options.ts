@@ -54,7 +54,8 @@ export interface ShaperSettings
   readonly onStoreError?: 'local' | 'deny' | undefined;
   /**
    * With `onStoreError: 'local'`: this process's share of the pace while the store does not answer, above 0 up to 1.
-   * Required with a store that answers later, because eight processes at the whole pace each are not a pace.
+   * Required with a store that answers later, because otherwise each process would keep the whole pace, and eight
+   * processes eight times the pace.
    */
   readonly localShare?: number | undefined;
   /**
