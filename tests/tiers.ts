@@ -46,6 +46,7 @@ const USUAL = [
   'packages/core/test/lease-outages.test.ts',
   'packages/core/test/lease-renewals.test.ts',
   'packages/core/test/memory/flat-counts.test.ts',
+  'packages/core/test/memory/logs.test.ts',
   'packages/core/test/memory/memory-store.test.ts',
   'packages/core/test/memory/space.test.ts',
   'packages/core/test/net/address-properties.test.ts',
