@@ -92,7 +92,7 @@ describe('the name of a key', () => {
 });
 
 describe('the longest key that a limiter takes', () => {
-  it('is named in far less than a millisecond', () => {
+  it('is named in a time that grows with its length only', () => {
     for (const nameOf of [keyNamer(), keyNamer('a secret')]) {
       const tookMs = Array.from({ length: 101 }, (_, i) => {
         const key = `${i}`.padEnd(8_192, 'k');
@@ -100,8 +100,8 @@ describe('the longest key that a limiter takes', () => {
         nameOf('api', key, 'p');
         return performance.now() - startMs;
       });
-      // Measured: 0.14 ms. The bound is for a machine with much else to do.
-      expect(tookMs.sort((a, b) => a - b)[50]).toBeLessThan(2);
+      // Measured: 0.14 ms. Anything quadratic would take longer than the bound, which is for a machine with much to do.
+      expect(tookMs.sort((a, b) => a - b)[50]).toBeLessThan(20);
     }
   });
 });

@@ -110,17 +110,17 @@ describe('a note', () => {
 });
 
 describe('a key', () => {
-  it('is found in no time in whatever is sent', () => {
+  it('is found in a time that grows with the length only, whatever is sent', () => {
     const started = performance.now();
     for (const text of [
-      '"'.repeat(8_000),
-      `"${'\\'.repeat(500)}`,
-      `"${'\\"'.repeat(255)}`,
-      ' '.repeat(8_000),
+      '"'.repeat(1_000_000),
+      `"${'\\'.repeat(1_000_000)}`,
+      `"${'\\"'.repeat(1_000_000)}`,
+      ' '.repeat(1_000_000),
     ]) {
       expect(keyIn(text)).toBeUndefined();
     }
-    expect(performance.now() - started).toBeLessThan(50);
+    expect(performance.now() - started).toBeLessThan(1_000);
     expect(keyIn(`"${'\\"'.repeat(127)}"`)).toBe('"'.repeat(127));
   });
 });
