@@ -33,7 +33,19 @@ export function spread(values) {
   return `${digits(middle)} ±${Math.round((100 * half) / Math.abs(middle || 1))}%`;
 }
 
+/** Where a median lies, 19 times of 20, told from the order of the values alone. */
+export function interval(values) {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const place = Math.max(0, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));
+  return `${digits(sorted[place])} to ${digits(sorted[sorted.length - 1 - place])}`;
+}
+
 /** The median over rounds of `values[round] / base[round]`: what loads the machine loads both. */
 export function ratio(values, base) {
-  return median(values.map((value, round) => value / base[round]));
+  return median(ratios(values, base));
+}
+
+/** `values[round] / base[round]` of each round. */
+export function ratios(values, base) {
+  return values.map((value, round) => value / base[round]);
 }

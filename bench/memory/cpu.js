@@ -37,7 +37,8 @@ const COLUMNS = [
     beside: {
       fixed: ['CPU of a fixed window in memory, 10 000 keys, ÷ express-rate-limit', '<=', 1],
       counter: ['the same, sliding window counter', '<=', 1],
-      log: ['the same, sliding window log', '<=', 1],
+      log: ['the same, sliding window log that only grows', '<=', 1],
+      passing: ['the same, sliding window log whose entries end as they come', '<=', 1],
     },
   },
   {

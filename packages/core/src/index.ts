@@ -11,6 +11,7 @@ export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './contract
 export type { Decision, Numbers, Outcome, Policy, Reason } from './contract/decision.js';
 export type { Fault } from './contract/fault.js';
 export type { Field } from './contract/field.js';
+export type { HostSignal } from './contract/host-signal.js';
 export type {
   Limiter,
   LimiterTurn,
@@ -35,7 +36,6 @@ export type { KeptAnswer } from './contract/recorder.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm, Anchor } from './contract/rule.js';
 export type {
-  HostSignal,
   Reservation,
   ScheduleOptions,
   Shaper,
@@ -94,7 +94,7 @@ export {
   decisionLog,
 } from './observe/decision-log.js';
 export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
-export { type ClaimSignal, claimOf, type RequestClaim } from './once/claim-of.js';
+export { claimOf, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
 export type { FinalAnswer, IdempotencyOptions } from './once/options.js';
 export { admissionsOf } from './passage/admissions.js';

@@ -1,13 +1,11 @@
 /** Bytes as a text, for databases that keep texts. */
 
 import { SpillwayError } from './errors.js';
+import { utf8Bytes } from './utf8.js';
 
 declare class TextDecoder {
   constructor(label: string, options: { fatal: boolean; ignoreBOM: boolean });
   decode(bytes: Uint8Array): string;
-}
-declare class TextEncoder {
-  encode(text: string): Uint8Array;
 }
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
@@ -30,7 +28,7 @@ const CHUNK = 8_192;
  * ```
  */
 export function textOfBytes(bytes: Uint8Array): string {
-  const text = utf8(bytes);
+  const text = validText(bytes);
   if (text !== undefined && !text.includes('\0')) return `t${text}`;
   let binary = '';
   for (let at = 0; at < bytes.length; at += CHUNK) {
@@ -45,7 +43,7 @@ export function textOfBytes(bytes: Uint8Array): string {
  * @throws SpillwayError `SPW_STORE_ERROR` if it is none of its texts
  */
 export function bytesOfText(text: string): Uint8Array {
-  if (text.startsWith('t')) return new TextEncoder().encode(text.slice(1));
+  if (text.startsWith('t')) return utf8Bytes(text.slice(1));
   if (!text.startsWith('b')) throw noBytes();
   let binary: string;
   try {
@@ -58,7 +56,8 @@ export function bytesOfText(text: string): Uint8Array {
   return bytes;
 }
 
-function utf8(bytes: Uint8Array): string | undefined {
+/** Undefined for what is no UTF-8. */
+function validText(bytes: Uint8Array): string | undefined {
   try {
     // A byte order mark is a part of what is kept.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

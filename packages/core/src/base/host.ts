@@ -29,9 +29,12 @@ export function afterPendingInput(callback: () => void): void {
   else setTimeout(callback, 0);
 }
 
+/** A value that comes now or later. */
+export type Eventually<Value> = Value | Promise<Value>;
+
 /** Whether a value that may come now or later comes later. */
-export function isLater<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown }).then === 'function';
+export function isLater<T>(value: Eventually<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
 /** Whether anything at all is a promise, of whoever's making. */

@@ -5,7 +5,7 @@ import { every } from './host.js';
 export class Ticker {
   private stop: (() => void) | undefined;
   private closed = false;
-  private readonly listeners: (() => void)[] = [];
+  private readonly listeners = new Set<() => void>();
   private readonly periodMs: number;
   private readonly begin: () => void;
   private readonly measure: () => void;
@@ -26,15 +26,19 @@ export class Ticker {
     return true;
   }
 
-  watch(listener: () => void): void {
+  /** Returns a function that ends it. */
+  watch(listener: () => void): () => void {
     this.running();
-    this.listeners.push(listener);
+    // The same function may watch twice.
+    const own = () => listener();
+    this.listeners.add(own);
+    return () => void this.listeners.delete(own);
   }
 
   close(): void {
     this.closed = true;
     this.stop?.();
-    this.listeners.length = 0;
+    this.listeners.clear();
   }
 
   private tick(): void {

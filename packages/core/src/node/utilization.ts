@@ -53,8 +53,8 @@ class UtilizationSignal implements EventLoopSignal {
     return { ...this.newest, ageMs: monotonicMs() - this.measuredMs };
   }
 
-  watch(listener: () => void): void {
-    this.ticker.watch(listener);
+  watch(listener: () => void): () => void {
+    return this.ticker.watch(listener);
   }
 
   close(): void {

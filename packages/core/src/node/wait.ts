@@ -20,7 +20,7 @@ export interface EventLoopWaitOptions {
 
 /** A signal with a timer of its own, which never keeps the process alive. */
 export interface TimedSignal extends Signal {
-  watch(listener: () => void): void;
+  watch(listener: () => void): () => void;
   /** Stops the timer for good; shedders that read the signal then hold, and rest. */
   close(): void;
 }
@@ -78,8 +78,8 @@ class WaitSignal implements TimedSignal {
     };
   }
 
-  watch(listener: () => void): void {
-    this.ticker.watch(listener);
+  watch(listener: () => void): () => void {
+    return this.ticker.watch(listener);
   }
 
   close(): void {

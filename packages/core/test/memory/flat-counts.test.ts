@@ -163,6 +163,14 @@ describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
         costs: [1, 1, 1, 1, 1, 1, 2, 500],
       },
     ],
+    // Some 25 entries a log, of which each take finds one that is over. Both limits share their logs.
+    ...[3_000, 60 * SECOND, 2 ** 32 - 1, 2 ** 32, 400 * DAY].map((us): [string, Play] => {
+      const rules = [log(20, us), log(1_000, us)];
+      return [
+        `logs whose entries end as fast as they come, in windows of ${us} us`,
+        { rules, keys: 2, steps: 3_000, passUs: Math.ceil(us / 100), costs: [1] },
+      ];
+    }),
   ])('answers as plain objects would: %s', (_, script) => {
     const { store, plain } = play(seeded(seed), script);
     // Entries that are over and not dropped yet are counted, and never lost.

@@ -101,6 +101,57 @@ describe('a store of logs', () => {
     expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 1 });
   });
 
+  it.each([4_000, SECOND, 60 * SECOND])('lets entries go while only takes come, in %i us', (us) => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(100, us));
+    for (let i = 1; i <= 500; i += 1) {
+      expect(store.apply([step])[0]).toMatchObject({ used: Math.min(i, 10) });
+      clock.setUs(clock.nowUs() + us / 10);
+    }
+    clock.setUs(clock.nowUs() + us);
+    for (let used = 1; used <= 4; used += 1) {
+      clock.setUs(clock.nowUs() + 1);
+      expect(store.apply([step])[0]).toMatchObject({ used });
+    }
+    // Nearly a window later, and nearly another: then the four are gone.
+    for (const used of [5, 2]) {
+      clock.setUs(clock.nowUs() + 0.95 * us);
+      expect(store.apply([step])[0]).toMatchObject({ used });
+    }
+  });
+
+  it('promises nothing to a take under a limit of 0, and charges none beside one that is refused', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(10, SECOND));
+    const closed: Step = { ...step, rule: { ...step.rule, limit: 0 } as RateRule };
+    // So many that their block has room for one more.
+    for (let i = 0; i < 5; i += 1) {
+      clock.advance(1);
+      store.apply([step]);
+    }
+    clock.advance(1);
+    expect(store.apply([closed])[0]).toMatchObject({ allowed: false, used: 5, freesUs: -1 });
+    store.apply([step, { ...closed, key: 'eve' }]);
+    expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 5 });
+  });
+
+  it('has no entries for what a limit of 0 records', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock });
+    const step = takeOf(log(10, SECOND));
+    const closed: Step = { ...step, op: 'record', rule: { ...step.rule, limit: 0 } as RateRule };
+    for (let i = 0; i < 3; i += 1) {
+      clock.advance(1);
+      expect(store.apply([closed])[0]).toMatchObject({ allowed: false, used: 0 });
+    }
+    store.apply([step]);
+    store.apply([closed]);
+    store.apply([step]);
+    expect(store.size).toBe(1);
+  });
+
   it('keeps hundreds of entries of the largest size', () => {
     const clock = new ManualClock();
     const store = memoryStore({ clock });

@@ -44,3 +44,44 @@ it.each([
   expect((bytesHeld() - before) / KEYS).toBeLessThan(most);
   expect(store.size).toBe(KEYS * (algorithm === 'sliding-window-log' ? entries : 1));
 });
+
+it('keeps nothing for long logs that are gone', () => {
+  const clock = new ManualClock();
+  const store = memoryStore({ clock });
+  const rule = makeRule('sliding-window-log', 1_000_000, HOUR);
+  const step: Step = { op: 'take', limiter: 'a', key: 'ada', rule, cost: 1, binding: true };
+  const comeAndGo = (times: number): void => {
+    for (let i = 0; i < times; i += 1) {
+      for (let entry = 0; entry < 260; entry += 1) {
+        clock.setUs(clock.nowUs() + 1);
+        store.apply([step]);
+      }
+      store.apply([{ ...step, op: 'reset' }]);
+    }
+  };
+  comeAndGo(2_000);
+  const before = bytesHeld();
+  comeAndGo(20_000);
+  expect(bytesHeld() - before).toBeLessThan(80_000);
+});
+
+it('gives back most of the blocks of logs that have become short', () => {
+  const keys = 10_000;
+  const clock = new ManualClock();
+  const rule = makeRule('sliding-window-log', 1_000_000, HOUR);
+  const before = bytesHeld();
+  const store = memoryStore({ clock });
+  const takeAll = (): void => {
+    clock.advance(1);
+    for (let i = 0; i < keys; i += 1) {
+      const key = `key ${i}`;
+      store.apply([{ op: 'take', limiter: 'a', key, rule, cost: 1, binding: true }]);
+    }
+  };
+  for (let round = 0; round < 60; round += 1) takeAll();
+  expect((bytesHeld() - before) / keys).toBeGreaterThan(400);
+  clock.setUs(clock.nowUs() + HOUR - 3_000);
+  takeAll();
+  expect(store.size).toBe(3 * keys);
+  expect((bytesHeld() - before) / keys).toBeLessThan(300);
+});

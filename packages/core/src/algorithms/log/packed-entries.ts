@@ -2,21 +2,19 @@
  * The entries of one log that has few, packed in a block. An entry has four bytes for its instant, six if the window is
  * longer than 71 minutes. Unless all have one unit, it has two more for the sum of the units up to it, or four.
  *
- * Instants are kept modulo 2^32 us or 2^48 us, and told apart by the newest one, which is kept whole: the entries of a
- * log are less than its window apart.
+ * The block is a ring: where its oldest entry is, and roughly when that came, is in the slot of the log. So most takes
+ * read nothing from the block, and only write their entry there.
  */
 
 import type { FlatTable } from '../shelves/flat-table.js';
-import { Block, type Blocks, copyNumbers } from './blocks.js';
+import { Block, type Blocks } from './blocks.js';
+import type { Instants } from './instants.js';
 import type { LogEntries } from './log-entries.js';
-
-/** The most entries: their block has at most 1,503 numbers, and those of an entry are at most five. */
-export const MOST_PACKED = 256;
+import { describe, entriesIn, headIn, isLarge, ringOf, sumSizeIn } from './packed-log.js';
 
 /**
  * A view of one log after the other. The first number of its slot in the table is the address of the block, the second
- * the number of entries, times four, and how many numbers a sum has. A log of one entry has no block: then the first
- * number is 0, and the second its units.
+ * has what `describe` tells. A log of one entry has no block: then the first number is 0, and the second its units.
  */
 export class PackedEntries implements LogEntries {
   total = 0;
@@ -29,65 +27,48 @@ export class PackedEntries implements LogEntries {
   private shrunk = false;
   private address = 0;
   private readonly block = new Block();
-  /** How many numbers an instant has, and a sum. */
-  private instantSize = 2;
+  private readonly instants: Instants;
+  /** How many numbers a sum has. */
   private sumSize = 0;
-  /** What instants are kept modulo of. */
-  private cycleUs = 0;
-  /** What to add to an instant, and one cycle less if that is after the newest. */
-  private baseUs = 0;
+  /** For how many entries the block is. */
+  private ring = 1;
+  /** Where in the ring the oldest entry is. */
+  private head = 0;
 
-  constructor(table: FlatTable, blocks: Blocks) {
+  constructor(table: FlatTable, blocks: Blocks, instants: Instants) {
     this.table = table;
     this.blocks = blocks;
+    this.instants = instants;
   }
 
   /** Turns to the log in a slot; -1: to one without entries. */
   open(slot: number, lastUs: number, windowUs: number): void {
     this.slot = slot;
     this.shrunk = false;
-    this.instantSize = windowUs < 2 ** 32 ? 2 : 3;
-    this.cycleUs = windowUs < 2 ** 32 ? 2 ** 32 : 2 ** 48;
+    this.instants.turnTo(windowUs);
     const address = slot < 0 ? 0 : this.table.numberAt(slot, 0);
     const number = slot < 0 ? 0 : this.table.numberAt(slot, 1);
     this.address = address;
     this.sumSize = 0;
     this.count = number > 0 ? 1 : 0;
     this.total = number;
-    if (address > 0) {
-      this.turnTo(address);
-      this.count = number >>> 2;
-      this.sumSize = number & 3;
-      this.total = this.sumAt(this.count - 1);
-    }
-    this.turnUntil(this.count > 0 ? lastUs : Number.NEGATIVE_INFINITY);
+    this.lastUs = number > 0 ? lastUs : Number.NEGATIVE_INFINITY;
+    if (address === 0) return;
+    this.sumSize = sumSizeIn(number);
+    this.count = entriesIn(number);
+    this.head = headIn(number);
+    this.turnTo(address);
+    this.total = this.sumAt(this.count - 1);
   }
 
   /** Writes what the steps have changed, to `slot` if the log had none. */
   close(slot: number): void {
-    const { table } = this;
     this.slot = slot;
     if (this.shrunk) this.fit();
-    const { address } = this;
+    const { table, address, sumSize, count, head } = this;
+    const rough = this.instants.rough(this.timeAt(0));
     table.setNumber(slot, 0, address);
-    table.setNumber(slot, 1, address > 0 ? 4 * this.count + this.sumSize : this.total);
-  }
-
-  /**
-   * What `stepLog` and {@link close} do with a take of one unit, where nothing else changes: no entry has expired, all
-   * have one unit, the new one is later, and their block has room for it. Returns whether it did.
-   */
-  addOne(us: number, sinceUs: number, limit: number): boolean {
-    const { count, block, instantSize } = this;
-    const isPlain =
-      this.address > 0 && this.sumSize === 0 && (count + 1) * instantSize <= block.room;
-    if (!isPlain || us <= this.lastUs || count >= limit || this.timeAt(0) <= sinceUs) return false;
-    this.count = count + 1;
-    this.total = count + 1;
-    this.turnUntil(us);
-    this.writeLast();
-    this.table.setNumber(this.slot, 1, 4 * this.count);
-    return true;
+    table.setNumber(slot, 1, address > 0 ? describe(sumSize, count, head, rough) : this.total);
   }
 
   unitsUntil(us: number): number {
@@ -108,14 +89,14 @@ export class PackedEntries implements LogEntries {
     if (count > 0) this.reserve(count + 1, this.total + units);
     this.count = count + 1;
     this.total += units;
-    this.turnUntil(us);
+    this.lastUs = us;
     if (count > 0) this.writeLast();
   }
 
   absorb(us: number, units: number): void {
     if (this.address > 0) this.reserve(this.count, this.total + units);
     this.total += units;
-    this.turnUntil(us);
+    this.lastUs = us;
     if (this.address > 0) this.writeLast();
   }
 
@@ -129,7 +110,7 @@ export class PackedEntries implements LogEntries {
       return taken;
     }
     if (taken === held) {
-      if (index === this.count - 1) this.turnUntil(this.timeAt(index - 1));
+      if (index === this.count - 1) this.lastUs = this.timeAt(index - 1);
       this.remove(index, 1);
     }
     this.lower(index, taken);
@@ -150,16 +131,13 @@ export class PackedEntries implements LogEntries {
     this.vacate();
     this.count = 0;
     this.total = 0;
-    this.turnUntil(Number.NEGATIVE_INFINITY);
+    this.lastUs = Number.NEGATIVE_INFINITY;
   }
 
   private timeAt(index: number): number {
-    if (this.address === 0) return this.lastUs;
-    const { page } = this.block;
-    const at = this.placeOf(index);
-    let us = this.baseUs + (page[at] as number) + (page[at + 1] as number) * 2 ** 16;
-    if (this.instantSize > 2) us += (page[at + 2] as number) * 2 ** 32;
-    return us > this.lastUs ? us - this.cycleUs : us;
+    const { lastUs, block } = this;
+    if (this.address === 0) return lastUs;
+    return this.instants.read(block.page, this.placeOf(index), lastUs);
   }
 
   /** Units of the entries up to this one. */
@@ -167,19 +145,21 @@ export class PackedEntries implements LogEntries {
     if (this.address === 0) return this.total;
     if (this.sumSize === 0) return index + 1;
     const { page } = this.block;
-    const at = this.placeOf(index) + this.instantSize;
+    const at = this.placeOf(index) + this.instants.size;
     const low = page[at] as number;
     return this.sumSize === 1 ? low : low + (page[at + 1] as number) * 2 ** 16;
   }
 
   private setSum(index: number, units: number): void {
-    const at = this.placeOf(index) + this.instantSize;
+    const at = this.placeOf(index) + this.instants.size;
     if (this.sumSize > 0) this.block.page[at] = units;
     if (this.sumSize > 1) this.block.page[at + 1] = units / 2 ** 16;
   }
 
   private placeOf(index: number): number {
-    return this.block.start + index * (this.instantSize + this.sumSize);
+    const place = this.head + index;
+    const inRing = place < this.ring ? place : place - this.ring;
+    return this.block.start + inRing * (this.instants.size + this.sumSize);
   }
 
   /** The index of the first entry later than `us`. */
@@ -209,14 +189,20 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** Takes entries out; the sums of those behind are to be lowered next. */
+  /** Takes entries out: the oldest, or one. The sums of those behind are to be lowered next. */
   private remove(index: number, count: number): void {
-    if (this.address > 0) {
-      const end = this.placeOf(this.count);
-      this.block.page.copyWithin(this.placeOf(index), this.placeOf(index + count), end);
-    }
     this.count -= count;
     this.shrunk = true;
+    if (this.address === 0) return;
+    if (index === 0) {
+      this.head = (this.head + count) % this.ring;
+      return;
+    }
+    const { page } = this.block;
+    for (let i = index; i < this.count; i += 1) {
+      const from = this.placeOf(i + 1);
+      page.copyWithin(this.placeOf(i), from, from + this.instants.size + this.sumSize);
+    }
   }
 
   /** Lowers the sums from an entry on. */
@@ -228,23 +214,15 @@ export class PackedEntries implements LogEntries {
     }
   }
 
+  /** To be called when the size of a sum is known. */
   private turnTo(address: number): void {
     this.address = address;
-    this.blocks.find(address, this.block);
-  }
-
-  private turnUntil(us: number): void {
-    this.lastUs = us;
-    this.baseUs = Math.floor(us / this.cycleUs) * this.cycleUs;
+    const { room } = this.blocks.find(address, this.block);
+    this.ring = ringOf(room, this.instants.size + this.sumSize);
   }
 
   private writeLast(): void {
-    const { lastUs } = this;
-    const { page } = this.block;
-    const at = this.placeOf(this.count - 1);
-    page[at] = lastUs;
-    page[at + 1] = lastUs / 2 ** 16;
-    if (this.instantSize > 2) page[at + 2] = lastUs / 2 ** 32;
+    this.instants.write(this.block.page, this.placeOf(this.count - 1), this.lastUs);
     this.setSum(this.count - 1, this.total);
   }
 
@@ -254,36 +232,34 @@ export class PackedEntries implements LogEntries {
     let sumSize = address > 0 ? this.sumSize : 0;
     if (total !== count) sumSize = Math.max(sumSize, total < 2 ** 16 ? 1 : 2);
     // Each entry has at least one unit. So all have one, and need no sums, if there are as many units.
-    const room = count * (this.instantSize + sumSize);
-    if (address > 0 && sumSize === this.sumSize && room <= this.block.room) return;
-    this.moveTo(room, sumSize);
+    if (address > 0 && sumSize === this.sumSize && count <= this.ring) return;
+    this.moveTo(count * (this.instants.size + sumSize), sumSize);
   }
 
   /** Moves the entries to a block with room for so many numbers. */
   private moveTo(room: number, sumSize: number): void {
-    const { address, blocks, block, table, slot } = this;
+    const { address, blocks, table, slot } = this;
     const next = blocks.take(room, slot);
-    const into = blocks.find(next);
-    if (address > 0) {
-      if (sumSize !== this.sumSize) this.rewrite(into, sumSize);
-      else copyNumbers(block, into, this.placeOf(this.count) - block.start);
-    }
+    if (address > 0) this.copyTo(blocks.find(next), sumSize);
     // Before the old block goes: the new one may move into its place.
     table.setNumber(slot, 0, next);
     if (address > 0) blocks.free(address);
-    this.turnTo(table.numberAt(slot, 0));
     this.sumSize = sumSize;
+    this.head = 0;
+    this.turnTo(table.numberAt(slot, 0));
     if (address === 0) this.writeLast();
   }
 
-  /** Writes the entries into another block, with sums of another size. */
-  private rewrite({ page, start }: Block, sumSize: number): void {
+  /** Copies the entries into another block, with sums of another size perhaps. */
+  private copyTo({ page, start }: Block, sumSize: number): void {
+    const { size } = this.instants;
+    const from = this.block.page;
     let to = start;
     for (let index = 0; index < this.count; index += 1) {
-      const from = this.placeOf(index);
+      const at = this.placeOf(index);
+      for (let i = 0; i < size; i += 1) page[to++] = from[at + i] as number;
+      if (sumSize === 0) continue;
       const sum = this.sumAt(index);
-      for (let i = 0; i < this.instantSize; i += 1)
-        page[to++] = this.block.page[from + i] as number;
       page[to++] = sum;
       if (sumSize > 1) page[to++] = sum / 2 ** 16;
     }
@@ -292,10 +268,10 @@ export class PackedEntries implements LogEntries {
   /** Gives the block back if it is not needed, or takes a smaller one if this one is nearly empty. */
   private fit(): void {
     const { count, sumSize } = this;
-    const room = count * (this.instantSize + sumSize);
     if (this.address === 0) return;
+    const room = count * (this.instants.size + sumSize);
     if (count < 2) this.vacate();
-    else if (3 * room < this.block.room) this.moveTo(room, sumSize);
+    else if (isLarge(this.block.room, room)) this.moveTo(room, sumSize);
   }
 
   private vacate(): void {

@@ -76,6 +76,10 @@ function append(
   mayGrow: boolean,
 ): void {
   const units = Math.min(cost, rule.limit);
+  if (units === 0) {
+    entries.clear(); // an entry without units would be counted, and never found
+    return;
+  }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
   if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only after `record`

@@ -43,8 +43,8 @@ export class KeySlots {
   private lo = 0;
   private hi = 0;
 
-  /** `width`: numbers that are kept for each key, at most 2. */
-  constructor(width: number, keeper?: Keeper) {
+  /** `width`: numbers that are kept for each key. */
+  constructor(width: 1 | 2, keeper?: Keeper) {
     this.table = new FlatTable(width, keeper);
   }
 
