@@ -6,8 +6,8 @@ import { makeLeasesRule, makeRule, measure, type WindowAnswer } from '@spillway/
 import { ManualClock } from '@spillway/core/testing';
 import slotOf from 'cluster-key-slot';
 import fc from 'fast-check';
-import { Cluster, type Redis } from 'ioredis';
-import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
+import { Cluster } from 'ioredis';
+import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
@@ -16,20 +16,17 @@ import { nameOf, take } from './steps.js';
 const KEYS = ['ada', 'bob', 'eve', 'joe', 'kim'];
 
 describe.skipIf(redisProgram === null)('on Redis Cluster, a group with branches', () => {
-  let servers: RedisServer[] = [];
-  let nodes: Redis[] = [];
+  const { servers, nodes } = useCluster();
   let client: Cluster;
   let store: RedisStore;
 
   beforeAll(async () => {
-    ({ servers, nodes } = await startCluster());
     client = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
     store = redisStore(client);
     expect(new Set(KEYS.map((key) => slotOf(nameOf(key)))).size).toBe(KEYS.length);
   });
   afterAll(async () => {
-    for (const each of [client, ...nodes]) each?.disconnect();
-    for (const server of servers) await server.kill();
+    client?.disconnect();
   });
   beforeEach(async () => {
     for (const node of nodes) await node.flushall();

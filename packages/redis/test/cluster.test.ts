@@ -7,9 +7,9 @@ import {
   type WindowAnswer,
 } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
-import { Cluster, type Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
-import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
+import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
@@ -24,22 +24,19 @@ const request = {
 };
 
 describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
-  let servers: RedisServer[] = [];
-  let nodes: Redis[] = [];
+  const { servers, nodes } = useCluster();
   let client: Cluster;
   let client5: Cluster5;
   let store: RedisStore;
 
   beforeAll(async () => {
-    ({ servers, nodes } = await startCluster());
     const at = servers.map(({ port }) => ({ host: '127.0.0.1', port }));
     client = new Cluster(at);
     client5 = new Cluster5(at);
     store = redisStore(client);
   });
   afterAll(async () => {
-    for (const each of [client, client5, ...nodes]) each?.disconnect();
-    for (const server of servers) await server.kill();
+    for (const each of [client, client5]) each?.disconnect();
   });
   beforeEach(async () => {
     for (const node of nodes) {

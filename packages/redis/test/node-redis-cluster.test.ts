@@ -1,9 +1,8 @@
-import type { Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { createCluster as createCluster5 } from 'redis5';
 import { delay } from 'spillway-testkit';
-import { freePort, type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { freePort, redisProgram, useCluster } from 'spillway-testkit/redis';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.js';
 import { ask, Bridge, untilDecided } from './asking.js';
 import { take } from './steps.js';
@@ -17,16 +16,7 @@ const versions = [
 
 for (const { name, create } of versions) {
   describe.skipIf(redisProgram === null)(`the Redis store on a cluster of ${name}`, () => {
-    let servers: RedisServer[] = [];
-    let nodes: Redis[] = [];
-
-    beforeAll(async () => {
-      ({ servers, nodes } = await startCluster());
-    });
-    afterAll(async () => {
-      for (const node of nodes) node.disconnect();
-      for (const server of servers) await server.kill();
-    });
+    const { servers, nodes } = useCluster();
 
     function connect(port: number, options = {}): Cluster {
       const cluster = create({

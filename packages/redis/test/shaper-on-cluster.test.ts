@@ -2,8 +2,8 @@
 
 import { createShaper, type Shaper } from '@spillway/core';
 import slotOf from 'cluster-key-slot';
-import { Cluster, type Redis } from 'ioredis';
-import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
+import { Cluster } from 'ioredis';
+import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { redisStore } from '../src/index.js';
 
@@ -12,20 +12,17 @@ const placeOf = (key: string) => slotOf(`spw:{${key}}carriers`);
 const KEYS = ['north', 'south', 'east'];
 
 describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {
-  let servers: RedisServer[] = [];
-  let nodes: Redis[] = [];
+  const { servers, nodes } = useCluster();
   let client: Cluster;
   let shaper: Shaper;
 
   beforeAll(async () => {
-    ({ servers, nodes } = await startCluster());
     client = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
     const parts = new Set(KEYS.map((key) => Math.floor((placeOf(key) * servers.length) / 16_384)));
     expect(parts.size).toBeGreaterThan(1);
   });
   afterAll(async () => {
-    for (const each of [client, ...nodes]) each?.disconnect();
-    for (const server of servers) await server.kill();
+    client?.disconnect();
   });
   beforeEach(async () => {
     for (const node of nodes) await node.flushall();

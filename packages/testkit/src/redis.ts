@@ -4,7 +4,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { describe, inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, inject, onTestFinished } from 'vitest';
 import { joinCluster } from './redis-cluster.js';
 import { freePort, startRedis } from './redis-process.js';
 
@@ -118,5 +118,21 @@ export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: R
   }
   const nodes = servers.map(({ port }) => new Redis(port));
   await joinCluster(nodes);
+  return { servers, nodes };
+}
+
+/** A cluster that the tests of a `describe` share: both lists are filled before its first test. */
+export function useCluster(): { readonly servers: RedisServer[]; readonly nodes: Redis[] } {
+  const servers: RedisServer[] = [];
+  const nodes: Redis[] = [];
+  beforeAll(async () => {
+    const started = await startCluster();
+    servers.push(...started.servers);
+    nodes.push(...started.nodes);
+  });
+  afterAll(async () => {
+    for (const node of nodes) node.disconnect();
+    for (const server of servers) await server.kill();
+  });
   return { servers, nodes };
 }

@@ -1,23 +1,14 @@
 import { createLimiter, type KeyedLimiter } from '@spillway/core';
-import { Cluster, type Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { createCluster } from 'redis';
 import { ada } from 'spillway-testkit/control';
-import { type RedisServer, redisProgram, startCluster } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { redisProgram, useCluster } from 'spillway-testkit/redis';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type RedisStore, redisControl, redisStore } from '../../src/index.js';
 import { soon } from './set-up.js';
 
 describe.skipIf(redisProgram === null)('the control on Redis Cluster', () => {
-  let servers: RedisServer[] = [];
-  let nodes: Redis[] = [];
-
-  beforeAll(async () => {
-    ({ servers, nodes } = await startCluster());
-  });
-  afterAll(async () => {
-    for (const node of nodes) node.disconnect();
-    for (const server of servers) await server.kill();
-  });
+  const { servers, nodes } = useCluster();
 
   it('is in one slot, and the same for every client', async () => {
     const cluster = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
