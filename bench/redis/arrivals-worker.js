@@ -5,7 +5,6 @@ import { Redis } from 'ioredis';
 import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
 import { makeKeys, shuffled } from '../harness/keys.js';
-import { quantile } from '../harness/stats.js';
 import { contenders } from './contenders.js';
 
 const [name, port] = process.argv.slice(2);
@@ -46,14 +45,13 @@ function begin() {
   own = cpuUs();
 }
 
-/** The waits since `begin`, in microseconds, once all have an answer. */
+/** All waits since `begin`, in microseconds, once all have an answer. */
 async function end() {
   while (open > 0 || (await connections()) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return {
-    p50Us: quantile(waits, 0.5) * 1000,
-    p99Us: quantile(waits, 0.99) * 1000,
+    waits: waits.map((ms) => Math.round(ms * 1000)),
     clientUs: (cpuUs() - own) / waits.length,
   };
 }

@@ -9,6 +9,7 @@ const KINDS: Readonly<Record<string, string>> = {
   READONLY: 'readonly',
   OOM: 'oom',
   CROSSSLOT: 'crossslot',
+  MOVED: 'moved',
   NOPERM: 'noperm',
   NOAUTH: 'noauth',
   WRONGPASS: 'noauth',
@@ -19,6 +20,9 @@ const KINDS: Readonly<Record<string, string>> = {
   MISCONF: 'misconf',
   NOREPLICAS: 'noreplicas',
 };
+
+/** What one node of a Cluster answers, of keys in several slots and of a key that another node has. */
+const OF_CLUSTER: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED']);
 
 /** How Redis 6.2 to 8 and Valkey say that the user may not run a command, called directly or in the script. */
 const DENIED =
@@ -50,11 +54,12 @@ const FOR_ALL: ReadonlySet<string> = new Set([
 ]);
 
 /** Redis, or the connection to it, failed a call. Nobody knows whether it was charged. */
-export function failedCall(cause: unknown): SpillwayError {
+export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
   const word = wordOf(messageOf(cause));
-  if (word) return refusedCall(word, `the call to Redis failed: ${word}`, cause);
+  if (word)
+    return refusedCall(word, `the call to Redis failed: ${word}${hintFor(word, isCluster)}`, cause);
   const name = cause instanceof Error ? cause.name : 'unknown';
   const message = `the call to Redis was lost: ${name}`;
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind: 'connection' });
@@ -121,6 +126,21 @@ function deniedCall(text: string, cause?: unknown): SpillwayError {
 /** The word in capitals that Redis's own errors begin with. The rest of the text may contain keys. */
 function wordOf(text: string): string | undefined {
   return UNAUTHENTICATED.test(text) ? 'NOAUTH' : WORD.exec(text)?.[1];
+}
+
+/** What to pass, or to set. The store of a client for clusters keeps slots apart. */
+function hintFor(word: string, isCluster: boolean): string {
+  if (!OF_CLUSTER.has(word)) return '';
+  if (!isCluster) {
+    return (
+      '; this Redis is a node of a Cluster: pass a client for clusters, such as new Cluster([...]) of ioredis or ' +
+      'createCluster() of node-redis'
+    );
+  }
+  return word === 'MOVED'
+    ? '; the client did not follow the key to its new node: with enableAutoPipelining of ioredis, set ' +
+        "autoPipeliningIgnoredCommands: ['evalsha', 'eval'] too"
+    : '';
 }
 
 /** An error with which Redis itself answered; without a word, an error of the script. */

@@ -148,12 +148,7 @@ export class Redis implements RedisStore {
     const again = (group: Group) => this.batches.ask(group);
     this.values = new RedisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
-    this.batches = new Batches(
-      (groups) => calls.pass(groups),
-      () => calls.isIdle,
-      maxSteps,
-      coalesce,
-    );
+    this.batches = new Batches(calls, maxSteps, coalesce);
   }
 
   register(limiter: string, rule: Rule): void {

@@ -61,6 +61,27 @@ describe('a call in the background', () => {
     ]);
   });
 
+  it.each([
+    [20, [10, 20]],
+    [10, [10]],
+  ])(
+    'shares one with another background call only by its deadline, 10 s and %i s',
+    async (other, wanted) => {
+      const { calls, store } = fakeRedis(false);
+      await store.apply([step('take', 'a')]);
+      calls.length = 0;
+      const nowUs = systemClock.nowUs();
+      const renew = (id: string, seconds: number) => {
+        const deadlineUs = nowUs + seconds * SECOND_US;
+        return store.apply([step('record', id)], { deadlineUs, background: true });
+      };
+      await Promise.all([renew('a', 10), renew('b', other)]);
+      expect(calls.map(({ deadlineUs }) => Math.round((deadlineUs - nowUs) / SECOND_US))).toEqual(
+        wanted,
+      );
+    },
+  );
+
   it('is not sent again where the server was told another time, as one is that a request waits for', async () => {
     const { calls, store } = fakeRedis(true);
     const deadlineUs = systemClock.nowUs() + SECOND_US;

@@ -50,6 +50,7 @@ describe('an error that Redis answers with', () => {
   it.each([
     ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ["CROSSSLOT Keys in request don't hash to the same slot", 'crossslot'],
+    ['MOVED 3999 127.0.0.1:6381', 'moved'],
     ['TRYAGAIN Multiple keys request during rehashing of slot', 'tryagain'],
     ['NOSCRIPT No matching script.', 'noscript'],
     ['WRONGTYPE Operation against a key', 'other'],
@@ -58,6 +59,26 @@ describe('an error that Redis answers with', () => {
     const error = await errorOf(failing(new Error(message)));
     expect(error).toMatchObject({ code: 'SPW_STORE_ERROR', kind });
     expect(error.message).not.toContain('ada');
+  });
+});
+
+describe('an error of a Cluster', () => {
+  const MOVED = 'MOVED 3999 127.0.0.1:6381';
+  const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
+
+  it.each([MOVED, CROSSSLOT])('tells a client for one server what to pass: %s', async (text) => {
+    const { message } = await errorOf(failing(new Error(text)));
+    expect(message).toContain('pass a client for clusters');
+  });
+
+  it.each([
+    [MOVED, "autoPipeliningIgnoredCommands: ['evalsha', 'eval']"],
+    [CROSSSLOT, 'CROSSSLOT (SPW_STORE_ERROR)'],
+  ])('tells a client for clusters no such thing: %s', async (text, told) => {
+    const client = { ...failing(new Error(text)), isCluster: true };
+    const { message } = await errorOf(client);
+    expect(message).not.toContain('pass a client');
+    expect(message).toContain(told);
   });
 });
 

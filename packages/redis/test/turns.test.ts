@@ -132,4 +132,69 @@ describe('a decision', () => {
     await client.answer();
     expect(client.calls.map(({ length }) => length)).toEqual([100, 100]);
   });
+
+  it.each([true, false])(
+    'of several slots goes together with the others of its turn (%s)',
+    async (knows) => {
+      const client = Object.assign(new Waiting(), { isCluster: true });
+      const together: string[][][] = [];
+      const write = (send: () => void) => {
+        const before = client.calls.length;
+        send();
+        together.push(client.calls.slice(before));
+      };
+      const store = redisStore(knows ? Object.assign(client, { together: write }) : client);
+      const keys = ['ada', 'bob', 'eve'];
+      const asked = [...keys, ...keys].map((key) => store.apply([take(key)]));
+      await turn();
+      const calls = keys.map((key) => [key, key]);
+      expect(client.calls).toEqual(calls);
+      expect(together).toEqual(knows ? [calls] : []);
+      // One call needs nothing to be held.
+      asked.push(store.apply([take('ada')]));
+      await turn();
+      await client.answer();
+      expect(await Promise.all(asked)).toHaveLength(7);
+      expect(together).toHaveLength(knows ? 1 : 0);
+    },
+  );
+
+  it.each<[string, (send: () => void) => void]>([
+    [
+      'throws before',
+      () => {
+        throw new Error('no sockets');
+      },
+    ],
+    [
+      'throws after',
+      (send) => {
+        send();
+        throw new Error('no sockets');
+      },
+    ],
+    [
+      'promises to, and fails to,',
+      async () => {
+        throw new Error('no sockets');
+      },
+    ],
+    ['forgets to', () => {}],
+    ['waits before', (send) => queueMicrotask(send)],
+    [
+      'twice does',
+      (send) => {
+        send();
+        send();
+      },
+    ],
+  ])('of several slots is sent once by a client that %s call `send`', async (_, together) => {
+    const client = Object.assign(new Waiting(), { isCluster: true, together });
+    const store = redisStore(client);
+    const asked = ['ada', 'bob'].map((key) => store.apply([take(key)]));
+    await turn();
+    expect(client.calls).toEqual([['ada'], ['bob']]);
+    await client.answer();
+    expect(await Promise.all(asked)).toHaveLength(2);
+  });
 });

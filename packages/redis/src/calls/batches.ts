@@ -3,43 +3,53 @@
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
+/** What sends the calls. */
+interface Calls {
+  /** Whether no call is on its way. */
+  readonly isIdle: boolean;
+  /** Makes one call of groups of one slot. */
+  pass(groups: readonly Group[]): void;
+  /** Runs `send`, which makes several calls, so that they share what they can on their way. */
+  together(send: () => void): void;
+}
+
 export class Batches {
-  private readonly pass: (groups: readonly Group[]) => void;
+  private readonly calls: Calls;
   private readonly maxSteps: number;
   private readonly coalesce: boolean;
-  private readonly isIdle: () => boolean;
   private groups: Group[] = [];
 
-  /** @param isIdle whether no call is on its way */
-  constructor(
-    pass: (groups: readonly Group[]) => void,
-    isIdle: () => boolean,
-    maxSteps: number,
-    coalesce: boolean,
-  ) {
-    this.pass = pass;
-    this.isIdle = isIdle;
+  constructor(calls: Calls, maxSteps: number, coalesce: boolean) {
+    this.calls = calls;
     this.maxSteps = maxSteps;
     this.coalesce = coalesce;
   }
 
   ask(group: Group): void {
     if (!this.coalesce) {
-      this.pass([group]);
+      this.calls.pass([group]);
       return;
     }
     this.groups.push(group);
     if (this.groups.length > 1) return;
     // Where requests come one by one, the rest of the turn is only a delay. Where many come, a call is on its way.
-    if (this.isIdle()) afterThisTask(this.flush);
+    if (this.calls.isIdle) afterThisTask(this.flush);
     else afterThisTurn(this.flush);
   }
 
   private readonly flush = (): void => {
-    const { groups } = this;
+    const { groups, calls } = this;
     this.groups = [];
-    if (groups.length === 1) this.pass(groups);
-    else for (const together of bySlot(groups)) this.cut(together);
+    if (groups.length === 1) {
+      calls.pass(groups);
+      return;
+    }
+    const all = bySlot(groups);
+    const send = () => {
+      for (const some of all) this.cut(some);
+    };
+    if (all.length === 1) send();
+    else calls.together(send);
   };
 
   /** Makes calls of at most `maxSteps` steps. A larger group goes alone, in one call. */
@@ -49,13 +59,13 @@ export class Batches {
     for (let at = 0; at < groups.length; at += 1) {
       const more = (groups[at] as Group).steps.length;
       if (at > from && steps + more > this.maxSteps) {
-        this.pass(groups.slice(from, at));
+        this.calls.pass(groups.slice(from, at));
         from = at;
         steps = 0;
       }
       steps += more;
     }
-    this.pass(from === 0 ? groups : groups.slice(from));
+    this.calls.pass(from === 0 ? groups : groups.slice(from));
   }
 }
 
@@ -63,7 +73,7 @@ export class Batches {
  * The groups of one script call must have one hash slot. A call has one deadline, so groups that nobody waits for go in
  * calls of their own.
  */
-function bySlot(groups: readonly Group[]): Iterable<readonly Group[]> {
+function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   const first = groups[0] as Group;
   if (groups.every((group) => goTogether(group, first))) return [groups];
   const slots = new Map<number | string, Group[]>();
@@ -74,7 +84,7 @@ function bySlot(groups: readonly Group[]): Iterable<readonly Group[]> {
     if (others) others.push(group);
     else slots.set(place, [group]);
   }
-  return slots.values();
+  return [...slots.values()];
 }
 
 function goTogether(one: Group, other: Group): boolean {

@@ -50,6 +50,11 @@ export class GroupCalls {
     }
   }
 
+  /** Runs `send`, which passes several calls, so that the client can write them together. */
+  together(send: () => void): void {
+    this.transport.together(send);
+  }
+
   private send(groups: readonly Group[], isRetry: boolean): void {
     const { transport, testClock } = this;
     try {

@@ -73,6 +73,24 @@ export class Transport {
     return this.serverTimes.of(node);
   }
 
+  /** Runs `send` once, which sends several calls, so that the client can write them together. */
+  together(send: () => void): void {
+    let isSent = false;
+    const once = (): void => {
+      if (isSent) return;
+      isSent = true;
+      send();
+    };
+    try {
+      const given: unknown = this.client.together?.(once);
+      // An async function, whose failure nobody waits for: it must not end the process.
+      if (given instanceof Promise) given.catch(ignore);
+    } catch {
+      // Written one by one, calls arrive as well.
+    }
+    once();
+  }
+
   /**
    * Waits until the client is ready, sends, and waits for the reply, all that until the deadline (by the process's
    * clock).
@@ -137,7 +155,7 @@ export class Transport {
       if (!isUnknownScript(error)) throw error;
       reply = await this.teach(call, node);
     } catch (failure) {
-      call.fail(failedCall(failure));
+      call.fail(failedCall(failure, this.client.isCluster));
       return;
     } finally {
       this.silence?.answered(node);

@@ -22,6 +22,11 @@ export interface RedisClient {
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
   /** The same with the script's text, for a server that may not know the script. */
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
+  /**
+   * Runs `send`, which makes several calls before it returns. A client that would write each of them by itself can
+   * write them together. If it does not run `send` before it returns, the calls are made one by one.
+   */
+  together?(send: () => void): void;
   /** Calls `listener` once when `state` may have changed. Returns a function that cancels this. */
   onceChanged(listener: () => void): () => void;
   /** Called for each call while the client is not ready: connect now, if you can. */

@@ -2,6 +2,13 @@
  * Parts of ioredis that its types do not declare for both kinds of client: addresses, the slots of a cluster, sockets.
  */
 
+/** A socket. Between `cork` and `uncork` it keeps what is written, and then writes it at once. */
+interface Stream {
+  destroy(): void;
+  cork?(): void;
+  uncork?(): void;
+}
+
 /** One server, or a node of a cluster. */
 interface Node {
   readonly options?: {
@@ -11,7 +18,7 @@ interface Node {
     readonly name?: string;
     readonly sentinels?: readonly unknown[] | null;
   };
-  readonly stream?: { destroy(): void };
+  readonly stream?: Stream;
 }
 
 export interface Inside extends Node {
@@ -33,11 +40,18 @@ export function labelOf(client: object): string {
 }
 
 /** The socket of the only connection, or of the one to a node of a cluster. */
-export function streamOf(client: object, node: string): { destroy(): void } | undefined {
+export function streamOf(client: object, node: string): Stream | undefined {
   const { nodes, stream } = client as Inside;
   if (!nodes) return stream;
   const all = (client as Required<Inside>).nodes('all');
   return all.find((one) => addressOf(one) === node)?.stream;
+}
+
+/** The sockets of all servers that calls may be sent to: of the only one, or of a cluster's masters. */
+export function streamsOf(client: object): Stream[] {
+  const { nodes } = client as Inside;
+  const servers = nodes ? (client as Required<Inside>).nodes('master') : [client as Inside];
+  return servers.flatMap(({ stream }) => stream ?? []);
 }
 
 function addressOf({ options }: Node): string {
