@@ -52,7 +52,8 @@ function setUp(store: Far = new Far(), options: StoreClientOptions = {}) {
     ...options,
   } as const;
   const client = new StoreClient(settings, undefined, []);
-  const ask = async (steps: readonly Step[]): Promise<readonly Answer[]> => client.ask(steps);
+  const ask = async (steps: readonly Step[]): Promise<readonly Answer[]> =>
+    client.ask(steps, (answers) => answers);
   const branch = async (steps: readonly Step[]) => {
     const branches = new Set((await ask(steps)).map((answer) => answer.branch));
     expect(branches.size).toBe(1);
@@ -115,7 +116,7 @@ describe('the stand-in', () => {
     const standIn = (answer as Answer).standIn;
     if (!standIn) throw new Error('no receipt');
     const receipt = { atUs: -1, num: 0, units: 1, standIn };
-    const [given] = await client.giveBack([{ ...put, op: 'put', receipt }]);
+    const given = await client.giveBack([{ ...put, op: 'put', receipt }], ([own]) => own);
     expect(given?.allowed).toBe(true);
     expect(await left(first)).toBe(1);
   });

@@ -4,8 +4,11 @@ import {
   type Control,
   concurrencyLimit,
   createGuard,
+  createLimiter,
+  createShaper,
   type LimiterSettings,
   memoryControl,
+  memoryStore,
   rateLimit,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -37,6 +40,26 @@ describe('the clock of a guard', () => {
     expect((await guard.admit(request())).allowed).toBe(false);
     clock.advance('1ms');
     expect((await guard.admit(request())).allowed).toBe(true);
+  });
+
+  it.each([
+    ['createGuard()', createGuard],
+    ['createLimiter()', (_: unknown, settings: object) => createLimiter(two, settings)],
+    ['createShaper()', (_: unknown, settings: object) => createShaper(two, settings)],
+  ] as const)('must be that of a memory store, in %s', (_, make) => {
+    const clock = new ManualClock();
+    for (const store of [memoryStore(), memoryStore({ clock: new ManualClock() })]) {
+      expect(() => make(rateLimit(two), { clock, store })).toThrow(
+        'clock must be the one of the store, by which it counts: write memoryStore({ clock })',
+      );
+      expect(() => make(rateLimit(two), { store })).not.toThrow();
+    }
+    expect(() => make(rateLimit(two), { clock, store: memoryStore({ clock }) })).not.toThrow();
+    // The counts of a remote store have a clock elsewhere.
+    const remote = { sync: false, apply: async () => [] } as const;
+    expect(() =>
+      make(rateLimit(two), { clock, store: remote, onStoreError: 'deny' }),
+    ).not.toThrow();
   });
 
   it('must have nowUs', () => {

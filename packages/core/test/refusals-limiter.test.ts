@@ -1,8 +1,21 @@
 /** Refusals remembered by limits without HTTP, and by whose clock they end. */
 
-import { createLimiter } from '@spillway/core';
+import { type Answer, createLimiter, type Step } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { Remote, setUp } from './refusals-set-up.js';
+
+/** Resets wait on their way to it. */
+class SlowResets extends Remote {
+  arrive: () => void = () => undefined;
+  private readonly way = new Promise<void>((resolve) => {
+    this.arrive = resolve;
+  });
+
+  override async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+    if (steps[0]?.op === 'reset') await this.way;
+    return super.apply(steps);
+  }
+}
 
 describe('a limiter without a guard', () => {
   const make = (options = {}) => {
@@ -34,6 +47,18 @@ describe('a limiter without a guard', () => {
     await stubborn.limiter.consume('ada', { cost: 10 });
     for (let i = 0; i < 3; i += 1) await stubborn.limiter.consume('ada');
     expect(stubborn.store.asked).toBe(4);
+  });
+
+  it('forgets what was refused while a reset was on its way to the store', async () => {
+    const store = new SlowResets();
+    const limiter = createLimiter({ name: 'ten', limit: 10, window: '10s' }, { store });
+    await limiter.consume('ada', { cost: 10 });
+    const reset = limiter.reset('ada');
+    store.clock.advance(1);
+    expect(await limiter.consume('ada')).toMatchObject({ allowed: false });
+    store.arrive();
+    await reset;
+    expect(await limiter.consume('ada')).toMatchObject({ allowed: true });
   });
 
   it('knows that what was recorded lengthens the wait', async () => {

@@ -12,8 +12,8 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { withFallback } from '../src/stores/fallback.js';
-import { withBreaker } from '../src/stores/hearing.js';
+import { Calls } from '../src/stores/calls.js';
+import { Fallback } from '../src/stores/fallback.js';
 import { sharedState } from '../src/stores/shared-state.js';
 import { StandIn } from '../src/stores/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
@@ -121,15 +121,13 @@ describe('three processes that count by themselves while the breaker is open, ea
           return shared.apply(steps);
         },
       };
-      const local = memoryStore({ clock });
       const breaker = sharedState(store, clock).breaker(SETTINGS);
-      const heard = withBreaker(store, breaker, 50_000);
-      const guarded = withFallback(heard, new StandIn(clock, local), { store, breaker });
+      const calls = new Calls(store, 50_000, breaker);
+      const guarded = new Fallback(calls, new StandIn(clock), store, breaker);
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = await limiter.step(request(), true, context);
-        const answers = await guarded.apply([step as Step]);
-        return answers[0]?.allowed === true;
+        return await guarded.ask([step as Step], ([answer]) => answer?.allowed === true);
       };
       return { store, ask };
     });

@@ -4,7 +4,7 @@
 export interface LimitRequest<Raw = unknown> {
   /** HTTP method, upper case. */
   readonly method: string;
-  /** Path without the query. Never a good key: see the route. */
+  /** Path without the query, whole and as the client sent it. Never a good key: see the route. */
   readonly path: string;
   /** The matched route's pattern, where the framework knows it. */
   readonly route?: string | undefined;

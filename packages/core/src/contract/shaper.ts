@@ -1,11 +1,9 @@
 /** The interface of a shaper: what lets work start at a pace, over all processes that share its store. */
 
 import type { Duration } from '../base/duration.js';
+import type { HostSignal } from './host-signal.js';
 
-/** The `AbortSignal` of whoever compiles against this, if that has one. */
-export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
-  ? Own
-  : { readonly aborted: boolean };
+export type { HostSignal } from './host-signal.js';
 
 /** A slot that was taken: the moment at which work may start. */
 export interface Reservation {

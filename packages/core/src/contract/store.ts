@@ -22,7 +22,7 @@ export interface Step extends Ask<Rule> {
    * without it are common to all branches. See {@link Store}.
    */
   readonly branch?: number;
-  /** What to answer when the store cannot; see `withFallback`. Stores ignore it. */
+  /** What to answer when the store cannot. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
 }
 

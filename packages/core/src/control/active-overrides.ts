@@ -6,8 +6,8 @@ import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
 type Ruling = Extract<Override, { what: 'key' }>;
 
-/** The overrides of one limiter, good until something changes or ends. */
-interface ActiveOverride {
+/** All that is set live for one limiter; valid until something changes or ends. */
+interface InForce {
   readonly settings: LimiterSettings | undefined;
   readonly rulings: ReadonlyMap<string, Ruling>;
   readonly limits: ReadonlyMap<string, LiveLimits>;
@@ -15,7 +15,7 @@ interface ActiveOverride {
 }
 
 const NO_KEYS = new Map<string, never>();
-const NONE: ActiveOverride = {
+const NONE: InForce = {
   settings: undefined,
   rulings: NO_KEYS,
   limits: NO_KEYS,
@@ -29,7 +29,7 @@ const NONE: ActiveOverride = {
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
   /** By limiter name; only names that are declared and asked for, so they are few. */
-  private readonly byLimiter = new Map<string, ActiveOverride>();
+  private readonly byLimiter = new Map<string, InForce>();
   private nextEndMs = Infinity;
   private readonly nowMs: () => number;
 
@@ -43,29 +43,29 @@ export class ActiveOverrides implements Control {
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
-    return this.overrides.size === 0 ? undefined : this.standingOf(limiter).settings;
+    return this.overrides.size === 0 ? undefined : this.inForceFor(limiter).settings;
   }
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
     if (this.overrides.size === 0) return undefined;
-    const ruling = this.standingOf(limiter).rulings.get(key);
+    const ruling = this.inForceFor(limiter).rulings.get(key);
     if (!ruling) return undefined;
     const endsInMs = ruling.untilMs === null ? Infinity : ruling.untilMs - this.nowMs();
     return { verdict: ruling.value, endsInMs };
   }
 
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
-    return this.overrides.size === 0 ? undefined : this.standingOf(limiter).limits.get(key);
+    return this.overrides.size === 0 ? undefined : this.inForceFor(limiter).limits.get(key);
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
-    return this.overrides.size === 0 ? NONE.resets : this.standingOf(limiter).resets;
+    return this.overrides.size === 0 ? NONE.resets : this.inForceFor(limiter).resets;
   }
 
   /** Whether any single key of the limiter is blocked or allowed, or has limits of its own. */
   concernsKeys(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
-    const { rulings, limits } = this.standingOf(limiter);
+    const { rulings, limits } = this.inForceFor(limiter);
     return rulings.size > 0 || limits.size > 0;
   }
 
@@ -97,26 +97,26 @@ export class ActiveOverrides implements Control {
     return entries.map(([, override]) => override);
   }
 
-  private standingOf(limiter: string): ActiveOverride {
+  private inForceFor(limiter: string): InForce {
     this.dropEnded();
-    let standing = this.byLimiter.get(limiter);
-    if (!standing) {
-      standing = this.standingFrom(limiter);
-      this.byLimiter.set(limiter, standing);
+    let inForce = this.byLimiter.get(limiter);
+    if (!inForce) {
+      inForce = this.collect(limiter);
+      this.byLimiter.set(limiter, inForce);
     }
-    return standing;
+    return inForce;
   }
 
-  private standingFrom(limiter: string): ActiveOverride {
+  private collect(limiter: string): InForce {
     const settings: Settings = {};
     const rulings = new Map<string, Ruling>();
     const limits = new Map<string, LiveLimits>();
     const resets = new Map<string, number>();
-    let concerned = false;
+    let isConcerned = false;
     for (const name of [EVERY_LIMITER, limiter]) {
       for (const override of this.overrides.values()) {
         if (override.limiter !== name) continue;
-        concerned = true;
+        isConcerned = true;
         if (override.what === 'reset') resets.set(override.key, override.atMs);
         else if (override.what === 'mode') settings.mode = override.value;
         else if (override.what === 'share') settings.share = override.value;
@@ -127,7 +127,7 @@ export class ActiveOverrides implements Control {
     }
     // If only something about keys was set, the settings are an empty object, not undefined: callers see by a new
     // object that something has changed.
-    return concerned ? { settings, rulings, limits, resets } : NONE;
+    return isConcerned ? { settings, rulings, limits, resets } : NONE;
   }
 
   private forget(limiter: string): void {

@@ -16,10 +16,10 @@ export function checkedControl(
   context: Pick<StepContext, 'fault'>,
   onChange: (limiter: string) => void,
 ): Control {
-  return new SteadyControl(control, context, onChange);
+  return new CheckedControl(control, context, onChange);
 }
 
-class SteadyControl implements Control {
+class CheckedControl implements Control {
   /** By limiter: what the control returned last, and the valid part of it. */
   private readonly last = new Map<
     string,

@@ -157,19 +157,20 @@ class InMemory implements MemoryControl {
     const untilMs = durationMs === null ? null : atMs + durationMs;
     const added = set.filter((setting) => !this.overrides.get(fieldOf(limiter, setting)));
     if (this.overrides.size + added.length > MAX_OVERRIDES) throw tooMany();
-    for (const setting of set) {
-      this.tell(limiter, setting, note, { atMs, untilMs, after: setting.value });
-      this.overrides.put({ limiter, ...frozen(setting), ...note, atMs, untilMs });
+    for (const setting of set.map(copyOf)) {
+      this.record(limiter, setting, note, { atMs, untilMs, after: setting.value });
+      this.overrides.put({ limiter, ...setting, ...note, atMs, untilMs });
     }
     for (const target of clear) {
       const field = fieldOf(limiter, target);
       if (!this.overrides.get(field)) continue;
-      this.tell(limiter, target, note, { atMs, untilMs: null, after: null });
+      this.record(limiter, target, note, { atMs, untilMs: null, after: null });
       this.overrides.remove(field);
     }
   }
 
-  private tell(
+  /** Adds an entry to the history; to be called before the change is made. */
+  private record(
     limiter: string,
     target: { readonly what: Setting['what']; readonly key?: string },
     note: ChangeNote,
@@ -188,8 +189,8 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** A frozen copy: the caller may change the object later, but a change must go through the control. */
-function frozen(setting: Setting): Setting {
+/** The caller may change its object later, but a change must go through the control. */
+function copyOf(setting: Setting): Setting {
   return setting.what === 'limits' || setting.what === 'key-limits'
     ? ({ ...setting, value: { ...setting.value } } as Setting)
     : setting;

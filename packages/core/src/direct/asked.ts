@@ -1,10 +1,11 @@
 /** What is asked of limits in one call, and what comes of the answers. */
 
+import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Decision } from '../contract/decision.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Op, Step } from '../contract/store.js';
-import type { DirectClient, Eventually } from './direct-client.js';
+import type { DirectClient } from './direct-client.js';
 import type { Limit } from './limit.js';
 
 /** One limit that is asked. */

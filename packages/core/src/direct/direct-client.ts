@@ -3,7 +3,7 @@
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import { isLater, isThenable } from '../base/host.js';
+import { type Eventually, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
 import type { Fault } from '../contract/fault.js';
@@ -21,8 +21,6 @@ import { StoreClient } from '../stores/store-client.js';
 import { Limit } from './limit.js';
 import { LiveLimit } from './live-limit.js';
 import type { KeyedLimiterOptions } from './options.js';
-
-export type Eventually<Value> = Value | Promise<Value>;
 
 type Answers = readonly Answer[];
 
@@ -90,7 +88,7 @@ export class DirectClient {
    */
   ask<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
     if (steps.length > MAX_STEPS) throw tooLarge();
-    return this.told(steps, this.store.ask(steps), then);
+    return this.store.ask(steps, (answers) => then(this.told(steps, answers)));
   }
 
   /** What is known without the store, as soon as its answers come. */
@@ -111,16 +109,11 @@ export class DirectClient {
 
   /** What `then` makes of the answers to steps that give back. */
   giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
-    return this.told(steps, this.store.giveBack(steps), then);
+    return this.store.giveBack(steps, (answers) => then(this.told(steps, answers)));
   }
 
-  /** What `then` makes of the answers; a failure behind them is told. */
-  private told<Value>(
-    steps: readonly Step[],
-    answers: Eventually<Answers>,
-    then: (answers: Answers) => Value,
-  ): Eventually<Value> {
-    if (isLater(answers)) return answers.then((value) => this.told(steps, value, then) as Value);
+  /** The answers; a failure behind them is told. */
+  private told(steps: readonly Step[], answers: Answers): Answers {
     // One will do: those of a group that failed, failed for one reason.
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
@@ -129,7 +122,7 @@ export class DirectClient {
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }
-    return then(answers);
+    return answers;
   }
 }
 

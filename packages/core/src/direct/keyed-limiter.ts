@@ -3,6 +3,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
@@ -12,7 +13,7 @@ import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
 import { askAll, askedOf } from './asked.js';
 import { checkSettings } from './check-settings.js';
-import { checkDecision, DirectClient, type Eventually } from './direct-client.js';
+import { checkDecision, DirectClient } from './direct-client.js';
 import { costIn, type Limit } from './limit.js';
 import {
   type CostOptions,

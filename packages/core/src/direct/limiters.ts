@@ -3,6 +3,7 @@
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
@@ -13,7 +14,7 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { chargedOf, groupOf, type Placed } from './alternatives.js';
 import { askAll, decisionsOn, decisionsWithout } from './asked.js';
 import { checkSettings } from './check-settings.js';
-import { checkDecision, DirectClient, type Eventually } from './direct-client.js';
+import { checkDecision, DirectClient } from './direct-client.js';
 import type {
   AlternativeDecision,
   LimitCosts,

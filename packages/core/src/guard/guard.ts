@@ -133,10 +133,11 @@ export class ListGuard<Raw> implements Guard<Raw> {
       this.judge(asks, now);
       return this.settle(request, turns, startUs, exchange);
     }
-    const answers = client.ask(steps ?? [step], request);
-    return isLater(answers)
-      ? answers.then((given) => this.judgeAll(request, turns, given, startUs, exchange))
-      : this.judgeAll(request, turns, answers, startUs, exchange);
+    return client.ask(
+      steps ?? [step],
+      (answers) => this.judgeAll(request, turns, answers, startUs, exchange),
+      request,
+    );
   }
 
   /** `answers`: one for each step. */

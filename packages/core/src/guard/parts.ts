@@ -1,6 +1,5 @@
 /** What a guard is made of. */
 
-import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
 import type { KeepContext } from '../contract/keeping.js';
@@ -103,12 +102,7 @@ function keepContextOf(
     clock: client.clock,
     values: client.store.values as Values,
     storeTimeoutMs,
-    ask: (step) => {
-      const answers = client.ask([step]);
-      return isLater(answers)
-        ? answers.then(([answer]) => answer as Answer)
-        : (answers[0] as Answer);
-    },
+    ask: (step) => client.ask([step], ([answer]) => answer as Answer),
     whenLost: (step, lost) => permits.whenLost(step, lost),
     abandon: (step) => permits.abandon(step),
     end: (step, last) => permits.giveBack([permits.release(step, last)]),

@@ -80,8 +80,9 @@ interface FieldHolder {
 }
 
 /**
- * Sets fields on a response: lists are joined to those that are there, the rest is replaced, save that of the fields
- * that tell of one limit those of whichever guard has less left stay. Done for every response, so it makes no list.
+ * Sets fields on a response that other guards may have set fields on. Lists are joined to theirs. Of the fields that
+ * tell of one limit alone, those of the guard with less left stay. All others replace theirs. Done for every response,
+ * so it makes no list.
  *
  * @param except the name of a field that is left out
  */

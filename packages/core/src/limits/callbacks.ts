@@ -1,8 +1,9 @@
 /** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
 
 import { isCost, isKey, isLimit } from '../base/checks.js';
-import { after, isThenable } from '../base/host.js';
+import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
+import { within } from '../base/within.js';
 import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
 import type { LimitRequest, PerLater } from '../contract/request.js';
@@ -16,7 +17,7 @@ export const UNKNOWN_ADDRESS = '@unknown';
 
 export const CALLBACK_TIMEOUT_MS = 1_000;
 
-/** What the callbacks of one limiter answer for one request. */
+/** Of which limiter and request callbacks are asked, and where their mistakes are told. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
@@ -54,35 +55,15 @@ function call<Raw, Value>(
   }
 }
 
-function inTime<Raw, Value>(
+async function inTime<Raw, Value>(
   { limiter, context }: CallbackContext<Raw>,
   source: Fault['source'],
   own: PromiseLike<Value>,
 ): Promise<Value | undefined> {
-  const ms = context.callbackTimeoutMs ?? CALLBACK_TIMEOUT_MS;
-  return new Promise((resolve) => {
-    const fail = (error: unknown): void => {
-      context.fault({ limiter, source, error });
-      resolve(undefined);
-    };
-    let cancel = (): void => undefined;
-    let isLate = false;
-    // Anybody may have made the promise: what its `then` throws rejects this one.
-    Promise.resolve(own).then(
-      (value) => {
-        cancel();
-        resolve(value);
-      },
-      (error) => {
-        cancel();
-        if (!isLate) fail(error);
-      },
-    );
-    cancel = after(ms, () => {
-      isLate = true;
-      fail(new Error(`no answer within ${ms} ms`));
-    });
-  });
+  const result = await within(context.callbackTimeoutMs ?? CALLBACK_TIMEOUT_MS, own);
+  if ('value' in result) return result.value;
+  context.fault({ limiter, source, error: result.error });
+  return undefined;
 }
 
 /** Tells of a value that a callback should not have returned. */

@@ -1,9 +1,8 @@
 /** An observer for development: a line on the console for each refusal, in columns. */
 
-import { checkHas, checkOptions } from '../base/check-shapes.js';
-import { checkCallback, integerBetween } from '../base/checks.js';
+import { checkFlag, checkOptions } from '../base/check-shapes.js';
+import { checkCallback, checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, wallClockMs } from '../base/clock.js';
-import { mustBe } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { showsColors, toConsoleLine } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -79,9 +78,9 @@ export function decisionTable(options: DecisionTableOptions = {}): Observer {
   checkOutcomes(outcomes);
   integerBetween('linesPerSecond', linesPerSecond, 1, 10_000);
   checkCallback('write', write);
-  checkHas('clock', 'nowUs', clock);
+  checkClock(clock);
+  checkFlag('color', options.color);
   const { color = write === undefined && showsColors() } = options;
-  if (typeof color !== 'boolean') throw mustBe('color', 'true or false', color);
   const table = new Table(linesPerSecond, write ?? toConsoleLine, color, clock);
   return {
     // What `write` returns is returned: if it is a promise that rejects, the guard reports a fault.

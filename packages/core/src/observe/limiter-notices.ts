@@ -24,7 +24,7 @@ export function tellOfLimiters(
       if (code !== MADE_IN_HANDLER.code) notices.tell(code, () => message, name);
       // Once may be right, for a handler may keep what it has made; and in a store that was given, a limiter goes on
       // where the one before it was.
-      else if (withoutStore > 0 && notices.times(code, name) > 1) isOfHandler = true;
+      else if (withoutStore > 0 && notices.count(code, name) > 1) isOfHandler = true;
     }
   }
   if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, () => MADE_IN_HANDLER.message);

@@ -47,9 +47,9 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /** How often there was this reason for a line, with this time: for what may be right once. */
-  times(code: NoticeCode, of: string): number {
-    return this.logger ? timesOf(this.logger, `${code} ${of}`) : 0;
+  /** Counts a reason for a line, for what may be right once; answers how often there was this one by now. */
+  count(code: NoticeCode, of: string): number {
+    return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }
 
   /**
@@ -59,7 +59,7 @@ export class Notices {
    */
   tell(code: NoticeCode, message: () => string, of = ''): void {
     const { logger } = this;
-    if (!logger || !this.hears(code) || this.times(code, of) > 1) return;
+    if (!logger || !this.hears(code) || this.count(code, of) > 1) return;
     try {
       const text = message();
       const named = text.includes(code) ? text : `${text} (${code})`;
@@ -73,8 +73,7 @@ export class Notices {
 /** By logger: there may be many guards, and perhaps a new one at each request. */
 const known = new WeakMap<Logger, Map<string, number>>();
 
-/** How often there was this reason for a line of this logger. */
-function timesOf(logger: Logger, reason: string): number {
+function countIn(logger: Logger, reason: string): number {
   const times = known.get(logger) ?? new Map<string, number>();
   known.set(logger, times);
   const before = times.get(reason) ?? 0;

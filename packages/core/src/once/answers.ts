@@ -23,9 +23,14 @@ const NEVER =
 /** A later try may be answered otherwise: nothing was done. */
 export const FREE_ON: readonly number[] = [408, 425, 429, 503];
 
-/** Whether a name of a field can be kept. */
+/** Whether it can be the name of a field, or a method: a token of RFC 9110. */
+export function isToken(name: unknown): name is string {
+  return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
+}
+
+/** Whether a field of this name can be kept. */
 export function isKeepable(name: unknown): name is string {
-  return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && !NEVER.test(name);
+  return isToken(name) && !NEVER.test(name);
 }
 
 /** The fields of an answer that are kept; `own`: those that the app adds. */

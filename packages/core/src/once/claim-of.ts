@@ -1,5 +1,7 @@
 /** What a handler can know of the claim under which it runs. */
 
+import type { HostSignal } from '../contract/host-signal.js';
+
 /** The claim of a request. */
 export interface RequestClaim {
   /**
@@ -10,13 +12,8 @@ export interface RequestClaim {
   /** The idempotency key. */
   readonly key: string;
   /** Aborts when the claim was lost: another run may have begun. */
-  readonly signal: ClaimSignal;
+  readonly signal: HostSignal;
 }
-
-/** The `AbortSignal` of whoever compiles against this, if that has one. */
-export type ClaimSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
-  ? Own
-  : { readonly aborted: boolean };
 
 // A registered symbol: it is found by another copy of this package too.
 const CLAIM = Symbol.for('spillway.claim');

@@ -8,6 +8,7 @@ import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Answer, ClaimsAnswer } from '../contract/answer.js';
 import type { Decision } from '../contract/decision.js';
+import type { HostSignal } from '../contract/host-signal.js';
 import type { KeepContext, Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
 import type {
   LimiterTurn,
@@ -24,7 +25,7 @@ import { skippedDecision } from '../contract/skipped.js';
 import type { Claim, Step } from '../contract/store.js';
 import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
-import { type ClaimSignal, claimOf, rememberClaim } from './claim-of.js';
+import { claimOf, rememberClaim } from './claim-of.js';
 import { valueDigest } from './fingerprint.js';
 import { keyIn } from './key.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
@@ -213,7 +214,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     try {
       run.watch(own);
     } finally {
-      const signal = run.signal as ClaimSignal;
+      const signal = run.signal as HostSignal;
       rememberClaim(exchange.holder, { token: owner, key: id, signal });
     }
   }

@@ -15,7 +15,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { Field } from '../contract/field.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
-import { FREE_ON, isKeepable } from './answers.js';
+import { FREE_ON, isKeepable, isToken } from './answers.js';
 
 /** What `keepIf` is told of an answer. */
 export interface FinalAnswer {
@@ -139,8 +139,6 @@ const NAMES: NamesOf<IdempotencyOptions> = {
   random: 1,
 };
 
-const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/;
-
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
   checkOptions(options, 'idempotency()', NAMES);
@@ -148,8 +146,7 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
   if (typeof scope !== 'function') {
     throw mustBe('scope', 'a function that names the caller', scope, 'SPW_SCOPE_INVALID');
   }
-  if (typeof header !== 'string' || !TOKEN.test(header))
-    throw mustBe('header', 'a field name', header);
+  if (!isToken(header)) throw mustBe('header', 'a field name', header);
   checkFlag('required', required);
   checkFlag('keepBody', keepBody);
   checkFlag('keepFirst', keepFirst);
@@ -182,8 +179,7 @@ function methodsOf<Raw>({ methods = ['POST', 'PATCH'] }: IdempotencyOptions<Raw>
   checkList('methods', methods, 'methods');
   if (methods.length === 0) throw mustBe('methods', 'a list of at least one method', methods);
   for (const method of methods) {
-    if (typeof method === 'string' && TOKEN.test(method) && method === method.toUpperCase())
-      continue;
+    if (isToken(method) && method === method.toUpperCase()) continue;
     throw mustBe('each of methods', 'a method in upper case', method);
   }
   return new Set(methods);

@@ -1,6 +1,7 @@
 /** What a request gets whose key is claimed already: the answer that was kept, or a refusal. */
 
 import { isThenable } from '../base/host.js';
+import type { Result } from '../base/within.js';
 import type { ClaimsAnswer } from '../contract/answer.js';
 import type { Decision, Reason } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
@@ -8,7 +9,7 @@ import type { KeepContext, KeptExchange, Settled } from '../contract/keeping.js'
 import type { LimiterTurn } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { compare } from './comparison.js';
-import { inTime, type Outcome } from './in-time.js';
+import { inTime } from './in-time.js';
 import { noteIn } from './note.js';
 import type { Settings } from './options.js';
 import { type AnswerRecord, decodeRecord } from './record.js';
@@ -37,7 +38,7 @@ export async function repeat<Raw>(
   const asked = inTime(context.storeTimeoutMs, (deadlineUs) =>
     context.values.get(name, { deadlineUs }),
   );
-  const found: Outcome<Uint8Array | undefined> = isThenable(asked) ? await asked : asked;
+  const found: Result<Uint8Array | undefined> = isThenable(asked) ? await asked : asked;
   if ('error' in found) {
     context.fault({ limiter: settings.name, source: 'store', error: found.error });
     return unanswered(decision);

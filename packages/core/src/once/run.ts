@@ -2,6 +2,7 @@
 
 import { afterIdly, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
+import type { Result } from '../base/within.js';
 import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
@@ -95,7 +96,7 @@ export class Run<Raw> implements AnswerWatcher {
   end(): Promise<void> | undefined {
     if (this.last) return undefined;
     const isFirst = this.settings.keepFirst;
-    this.conclude(this.collected.record() ?? { status: 500, fields: [], body: undefined });
+    this.conclude(this.collected.record() ?? failed());
     if (isFirst) return this.send();
     this.sendSoon();
     return undefined;
@@ -202,10 +203,10 @@ export class Run<Raw> implements AnswerWatcher {
     const written = inTime(WRITE_MS, (deadlineUs) =>
       this.context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
     );
-    return isThenable(written) ? written.then((outcome) => this.done(outcome)) : this.done(written);
+    return isThenable(written) ? written.then((result) => this.done(result)) : this.done(written);
   }
 
-  private done(written: object): Step {
+  private done(written: Result<void>): Step {
     const { step, settings, context } = this;
     const isKept = 'value' in written;
     if ('error' in written) {

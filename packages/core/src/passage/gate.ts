@@ -161,20 +161,20 @@ export class Gate<Raw> {
   ): Passage {
     request.checkAddress?.(admission);
     this.remember(admission, holder);
-    let held = !admission.pending;
+    let isWatched = !admission.pending; // or needs no watching
     try {
       exchange.decided?.(admission);
       if (waited && exchange.isGone()) {
         admission.release({ aborted: true });
         return 'gone';
       }
-      if (!held) exchange.onClosed((outcome) => admission.release(outcome));
-      held = true;
+      if (!isWatched) exchange.onClosed((outcome) => admission.release(outcome));
+      isWatched = true;
       setFields(admission.fields, exchange, 'Content-Type'); // that is of the refusal's body
       if (seen && admission.allowed) admission.begin(seen);
       return finish(admission, exchange);
     } catch (error) {
-      if (!held) admission.release({}); // nobody will call when the response has closed
+      if (!isWatched) admission.release({}); // nobody will call when the response has closed
       return this.excuse(error);
     }
   }

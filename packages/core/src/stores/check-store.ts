@@ -1,6 +1,7 @@
 /** What is given as a store must be one: a client that only looks like it would leave every limit open in silence. */
 
 import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
+import type { Clock } from '../base/clock.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import type { Store } from '../contract/store.js';
@@ -29,15 +30,27 @@ export function checkStore<S extends Store>(store: S): S {
  */
 export function checkClientOptions(options: ClientOptions): void {
   checkOptions(options);
-  if (options.store !== undefined) checkStore(options.store);
+  if (options.store !== undefined) checkClocks(checkStore(options.store), options.clock);
   checkFlag('denialCache', options.denialCache);
   if (options.logger !== false) checkHas('logger', 'warn', options.logger);
   checkValidate(options.validate);
   for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, options.control);
 }
 
+/** A memory store decides by its own clock: a test that moves another one would wait in vain. */
+function checkClocks(store: Store & { readonly clock?: Partial<Clock> }, clock: unknown): void {
+  const { sync, clock: own } = store;
+  const counts = sync === true && typeof own?.nowUs === 'function';
+  if (clock === undefined || !counts || own === clock) return;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    'clock must be the one of the store, by which it counts: write memoryStore({ clock }) with the same clock',
+  );
+}
+
 interface ClientOptions {
   readonly store?: Store | undefined;
+  readonly clock?: unknown;
   readonly denialCache?: boolean | undefined;
   readonly logger?: Logger | false | undefined;
   readonly validate?: unknown;
@@ -46,9 +59,12 @@ interface ClientOptions {
 
 type Shape = { readonly [name: string]: unknown };
 
-/** Which client of Redis an object is, by its shape; undefined if it is none that is known. */
+/** Which client of Redis, or binding of Workers, an object is, by its shape; undefined if none that is known. */
 function clientOf(object: Shape): string | undefined {
   if (typeof object['then'] === 'function') return 'a promise: await it first';
+  if (typeof object['idFromName'] === 'function') {
+    return 'a namespace of Durable Objects: write durableObjectStore(env.BINDING)';
+  }
   if (typeof object['evalsha'] === 'function') {
     if (typeof object['state'] === 'string')
       return 'what redisStore() takes: write redisStore(client)';

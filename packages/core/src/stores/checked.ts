@@ -1,13 +1,8 @@
-/**
- * Store decorator: what is no answer to the steps that were asked is an error of that call, before anything is made of
- * it.
- */
+/** What is no answer to the steps that were asked is an error of that call, before anything is made of it. */
 
 import { SpillwayError, show } from '../base/errors.js';
-import { isLater } from '../base/host.js';
 import type { Answer, ClaimsAnswer } from '../contract/answer.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
-import { oneStepStore } from '../memory/memory-store.js';
+import type { Step } from '../contract/store.js';
 
 /** The numbers in the answer of each machine. */
 const NUMBERS = {
@@ -21,40 +16,13 @@ const NUMBERS = {
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
 
-/**
- * Rejects, or throws, `SPW_STORE_ERROR` of kind `reply`. The memory store of this package is not checked, unless
- * somebody replaced its `apply`.
- */
-export function withCheck(store: Store): Store {
-  return oneStepStore(store) ? store : new CheckedStore(store);
-}
-
-class CheckedStore implements Store {
-  readonly sync: boolean;
-  private readonly store: Store;
-
-  constructor(store: Store) {
-    this.store = store;
-    this.sync = store.sync;
-  }
-
-  apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
-    const answers: unknown = this.store.apply(steps, options);
-    if (answers === undefined || answers === null || !isLater(answers)) {
-      return checked(steps, answers);
-    }
-    // A promise of anybody's making.
-    return Promise.resolve(answers).then((value: unknown) => checked(steps, value));
-  }
-}
-
-function checked(steps: readonly Step[], answers: unknown): readonly Answer[] {
+/** @throws SpillwayError `SPW_STORE_ERROR` of kind `reply` */
+export function checkAnswers(steps: readonly Step[], answers: unknown): void {
   if (!Array.isArray(answers) || answers.length !== steps.length) {
     throw noAnswer(`${steps.length} answers`, answers);
   }
   const hasBranches = steps.some(({ branch }) => branch !== undefined);
   for (let i = 0; i < steps.length; i += 1) checkAnswer(steps[i] as Step, answers[i], hasBranches);
-  return answers;
 }
 
 function checkAnswer({ rule }: Step, answer: unknown, hasBranches: boolean): void {

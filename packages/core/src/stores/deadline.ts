@@ -2,11 +2,20 @@
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
-import { after, afterIdly, afterPendingInput, isLater } from '../base/host.js';
+import {
+  after,
+  afterIdly,
+  afterPendingInput,
+  endsTimersWithRequests,
+  isLater,
+} from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { isEnd } from '../contract/ask.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+
+/** Calls with deadlines so near to each other share a timer, which comes after the last of them. */
+const SHARED_US = 1_000;
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked; a group of more
@@ -22,6 +31,10 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
+  /** On some hosts a timer that calls share would end with the request that set it. */
+  private readonly shares = !endsTimersWithRequests();
+  /** The calls that were asked last. */
+  private last: Waiting | undefined;
 
   constructor(store: Store, timeoutUs: number, clock: Clock) {
     this.store = store;
@@ -30,50 +43,76 @@ class DeadlineStore implements Store {
   }
 
   apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
-    if (options?.background) return this.inBackground(steps, options);
+    const { background, deadlineUs: latestUs = Infinity } = options ?? {};
     const nowUs = this.clock.nowUs();
-    const latestUs = options?.deadlineUs ?? Infinity;
-    const untilUs = Math.min(nowUs + timeoutOf(steps.length, this.timeoutUs), latestUs);
-    // What ends something is welcome at any time: nobody waits for it, and a permit that is not given back would be
-    // held for a lease's length.
+    const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
+    const untilUs = Math.min(ownUs, latestUs);
+    // What ends something is welcome at any time, only the waiting ends: a permit that is not given back would be held
+    // for a lease's length.
     const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
-    return within(this.store.apply(steps, { deadlineUs }), untilUs - nowUs);
+    const answers = this.store.apply(steps, { deadlineUs, background });
+    if (!isLater(answers) || untilUs === Infinity) return answers;
+    const waiting = background
+      ? new Waiting(untilUs, nowUs, afterIdly)
+      : this.waitingUntil(untilUs, nowUs);
+    return waiting.add(Promise.resolve(answers)); // a promise of anybody's making
   }
 
-  private inBackground(steps: readonly Step[], options: ApplyOptions): ReturnType<Store['apply']> {
-    const { deadlineUs = Infinity } = options;
-    // Only the waiting ends then: what is given back is welcome at any time, see above.
-    const own = steps.every(isEnd) ? { ...options, deadlineUs: Infinity } : options;
-    const answers = this.store.apply(steps, own);
-    if (deadlineUs === Infinity) return answers;
-    return within(answers, deadlineUs - this.clock.nowUs(), afterIdly);
+  private waitingUntil(untilUs: number, nowUs: number): Waiting {
+    const { last } = this;
+    const lateUs = last?.isOpen ? last.endsUs - untilUs : -1;
+    if (last && this.shares && lateUs >= 0 && lateUs <= SHARED_US) return last;
+    this.last = new Waiting(untilUs, nowUs, after);
+    return this.last;
   }
 }
 
-/** A timer for each call: one that calls share would end, on some hosts, with the request that set it. */
-function within(
-  answers: ReturnType<Store['apply']>,
-  timeoutUs: number,
-  wait = after,
-): ReturnType<Store['apply']> {
-  if (!isLater(answers)) return answers;
-  const timeoutMs = Math.max(0, timeoutUs / 1000);
-  return new Promise<readonly Answer[]>((resolve, reject) => {
-    // After a stall of the event loop the timer comes first though the answer may have arrived: look for it once more.
-    const cancel = wait(timeoutMs, () => afterPendingInput(() => reject(unanswered(timeoutMs))));
-    answers.then(
-      (value) => {
-        cancel();
-        resolve(value);
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error);
-      },
-    );
-  });
-}
+/** Calls that wait under one timer. */
+class Waiting {
+  /** When the timer comes. */
+  readonly endsUs: number;
+  private open = 0;
+  private readonly rejects: ((error: SpillwayError) => void)[] = [];
+  private readonly cancel: () => void;
 
-function unanswered(timeoutMs: number): SpillwayError {
-  return new SpillwayError('SPW_STORE_TIMEOUT', `the store did not answer within ${timeoutMs} ms`);
+  constructor(untilUs: number, nowUs: number, wait: typeof after) {
+    this.endsUs = untilUs + SHARED_US;
+    const timeoutMs = Math.max(0, (untilUs - nowUs) / 1000);
+    this.cancel = wait(timeoutMs + SHARED_US / 1000, () => {
+      this.open = 0; // what is answered now makes it less
+      // After a stall of the event loop the timer comes first though answers may have arrived: look for them once more.
+      afterPendingInput(() => {
+        const message = `the store did not answer within ${timeoutMs} ms`;
+        const error = new SpillwayError('SPW_STORE_TIMEOUT', message);
+        for (const reject of this.rejects) reject(error); // those that were answered stay so
+        // A call that is never answered keeps this object, and each function its answers.
+        this.rejects.length = 0;
+      });
+    });
+  }
+
+  /** Whether the timer is still to come, and some call has no answer. */
+  get isOpen(): boolean {
+    return this.open > 0;
+  }
+
+  /** The answers, unless the timer comes before. */
+  add(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
+    this.open += 1;
+    return new Promise((resolve, reject) => {
+      this.rejects.push(reject);
+      answers.then(this.ending(resolve), this.ending(reject));
+    });
+  }
+
+  private ending<Value>(settle: (value: Value) => void): (value: Value) => void {
+    return (value) => {
+      this.open -= 1;
+      if (this.open === 0) {
+        this.cancel();
+        this.rejects.length = 0;
+      }
+      settle(value);
+    };
+  }
 }

@@ -1,98 +1,86 @@
-/** Store decorator: when the store cannot answer, each step's own policy does. */
+/** A store that always answers: when it cannot, each step's own policy does. */
 
 import { systemClock } from '../base/clock.js';
-import { isLater } from '../base/host.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { askParts } from './ask-parts.js';
 import type { Breaker } from './breaker.js';
+import type { Calls } from './calls.js';
 import { domainOf } from './domain.js';
 import { asLook, branchesOf, type Part, partsOf, place, refuses } from './parts.js';
 import type { Host } from './probe.js';
 import type { StandIn } from './stand-in.js';
 
-/** A store that always answers. */
-export interface AnsweringStore extends Store {
-  /** @param host of the request that asks: keeps alive what outlives it */
-  apply(
-    steps: readonly Step[],
-    options?: ApplyOptions,
-    host?: Host,
-  ): readonly Answer[] | Promise<readonly Answer[]>;
-}
-
-/** What is known of the store behind all decorators. */
-interface Origin {
-  /** Itself: it says on which of its parts a step depends. */
-  readonly store?: Store;
-  /** Says which parts need not be asked. */
-  readonly breaker?: Breaker;
-  /** How long a request waits for a step, in microseconds, before and while it is asked. */
-  readonly timeoutUs?: number;
-}
-
 /**
- * Answers by {@link Step.onStoreError} where the store throws or rejects, and says so in `failure`. Where that is a
- * rule, the stand-in decides, by what it has counted. It follows a store that answers later; one that answers at once
- * lives in this process itself. Other decorators may stand before `store`; `origin` is the store itself.
+ * Answers by {@link Step.onStoreError} where a call fails, and says so in `failure`. Where that is a rule, the stand-in
+ * decides, by what it has counted. It follows a store that answers later; one that answers at once lives in this
+ * process itself.
  */
-export function withFallback(store: Store, standIn: StandIn, origin: Origin = {}): AnsweringStore {
-  return new FallbackStore(store, standIn, origin);
-}
-
-class FallbackStore implements AnsweringStore {
-  readonly sync: boolean;
-  private readonly store: Store;
+export class Fallback {
+  private readonly calls: Calls;
   private readonly standIn: StandIn;
-  private readonly origin: Origin;
+  private readonly store: Store | undefined;
+  private readonly breaker: Breaker | undefined;
 
-  constructor(store: Store, standIn: StandIn, origin: Origin) {
-    this.store = store;
+  /**
+   * @param store behind the calls: it says on which of its parts a step depends
+   * @param breaker says which parts need not be asked
+   */
+  constructor(calls: Calls, standIn: StandIn, store?: Store, breaker?: Breaker) {
+    this.calls = calls;
     this.standIn = standIn;
-    this.origin = origin;
-    this.sync = store.sync;
+    this.store = store;
+    this.breaker = breaker;
   }
 
-  apply(
+  /**
+   * What `then` makes of the answers, which are never missing.
+   *
+   * @param host of the request that asks: keeps alive what outlives it
+   */
+  ask<Value>(
     steps: readonly Step[],
+    then: (answers: readonly Answer[]) => Eventually<Value>,
     options?: ApplyOptions,
     host?: Host,
-  ): ReturnType<AnsweringStore['apply']> {
-    if (!this.sync) this.standIn.release(steps);
+  ): Eventually<Value> {
+    if (this.calls.sync) return this.call(steps, then, options);
+    this.standIn.release(steps);
     const parts = this.parts(steps);
-    if (parts) return this.askAcross(parts, steps, options, host);
+    if (parts) return this.askAcross(parts, steps, options, host).then(then);
     const barred = this.bar(steps, options, host);
-    if (!barred) return this.ask(steps, options);
-    if (!isLater(barred)) return Promise.resolve(this.answerFor(steps, barred));
+    if (!barred) return this.call(steps, then, options);
     const within = this.within(steps, options);
-    return barred.then((error) => (error ? this.answerFor(steps, error) : this.ask(steps, within)));
+    return Promise.resolve(barred).then((error) =>
+      error ? then(this.answerFor(steps, error)) : this.call(steps, then, within),
+    );
   }
 
   /** What a request has waited before it asks is part of its time. */
   private within(steps: readonly Step[], options: ApplyOptions | undefined): ApplyOptions {
-    const { timeoutUs = Infinity } = this.origin;
-    const latestUs = systemClock.nowUs() + timeoutOf(steps.length, timeoutUs);
+    const latestUs = systemClock.nowUs() + timeoutOf(steps.length, this.calls.timeoutUs);
     return { ...options, deadlineUs: Math.min(latestUs, options?.deadlineUs ?? Infinity) };
   }
 
-  private ask(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
-    let answers: ReturnType<Store['apply']>;
-    try {
-      answers = this.store.apply(steps, options);
-    } catch (error) {
-      return this.answerFor(steps, error);
-    }
-    if (!isLater(answers)) return answers;
-    return answers.then(
-      (value) => this.standIn.follow(steps, value),
-      (error: unknown) => this.answerFor(steps, error),
+  private call<Value>(
+    steps: readonly Step[],
+    then: (answers: readonly Answer[]) => Eventually<Value>,
+    options: ApplyOptions | undefined,
+  ): Eventually<Value> {
+    const { calls, standIn } = this;
+    return calls.ask(
+      steps,
+      options,
+      (answers) => then(calls.sync ? answers : standIn.follow(steps, answers)),
+      (error) => then(this.answerFor(steps, error)),
     );
   }
 
   /** The parts that a group is spread over; undefined if it is one. Steps of one key are always in one. */
   private parts(steps: readonly Step[]): readonly Part<string>[] | undefined {
-    const { store } = this.origin;
+    const { store } = this;
     if (!store?.domainOf || steps.every(({ key }) => key === steps[0]?.key)) return undefined;
     const parts = partsOf(steps, (step) => domainOf(store, step));
     return parts.length > 1 ? parts : undefined;
@@ -104,9 +92,8 @@ class FallbackStore implements AnsweringStore {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): ReturnType<Breaker['bar']> {
-    const { breaker } = this.origin;
-    if (!breaker || steps.length === 0) return undefined;
-    return breaker.bar(steps[0] as Step, host, options?.background);
+    const [step] = steps;
+    return step && this.breaker?.bar(step, host, options?.background);
   }
 
   /**
@@ -130,7 +117,7 @@ class FallbackStore implements AnsweringStore {
     const ask = (own: readonly Step[], name: string, always: boolean) => {
       const error = errors.get(name);
       if (error) throw error;
-      return this.store.apply(own, always ? undefined : within);
+      return this.calls.apply(own, always ? undefined : within);
     };
     if (branchesOf(steps).length > 0) {
       const askInTurn: typeof ask = async (...asked) => {
@@ -145,16 +132,13 @@ class FallbackStore implements AnsweringStore {
       return this.standIn.follow(steps, await askParts(parts, askInTurn, standInFor));
     }
     const answersOfDown: Answer[] = [];
-    for (const [i, part] of parts.entries()) {
-      if (barred[i]) place(part, standInFor(part.steps, barred[i]), answersOfDown);
+    let refused = false;
+    for (const part of down) {
+      const own = standInFor(part.steps, errors.get(part.name));
+      place(part, own, answersOfDown);
+      refused ||= refuses(part.steps, own);
     }
-    const refused = down.some((part) =>
-      refuses(
-        part.steps,
-        part.places.map((at) => answersOfDown[at] as Answer),
-      ),
-    );
-    const up = parts.filter((_, i) => !barred[i]);
+    const up = parts.filter(({ name }) => !errors.get(name));
     // A group that is refused anyway takes nothing.
     const answers = await askParts(refused ? up.map(asLook) : up, ask, standInFor);
     const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);

@@ -6,9 +6,9 @@ import type { Step } from '../contract/store.js';
 
 /** Whoever failed to reach the store: its question goes the same way. */
 export interface Asker {
-  /** How long {@link ask} may take, in microseconds. */
+  /** How long {@link question} may take, in microseconds. */
   readonly timeoutUs: number;
-  ask(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
+  question(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
 }
 
 /**

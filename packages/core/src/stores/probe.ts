@@ -101,7 +101,7 @@ export class Probe {
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
     return Promise.resolve()
-      .then(() => asker.ask(this.question))
+      .then(() => asker.question(this.question))
       .then(
         () => true,
         (error: unknown) => {

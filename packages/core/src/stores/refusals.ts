@@ -55,7 +55,7 @@ export class Refusals {
   /** The store's own answer to `step`, brought to now, if it is sure to be a refusal. */
   find(step: Step): Answer | undefined {
     const { table } = this;
-    const place = this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    const place = this.placeOf(step);
     if (place === undefined) return undefined;
     const nowUs = this.clock.nowUs();
     const rule = table.ruleOf(place);
@@ -140,8 +140,14 @@ export class Refusals {
     return places;
   }
 
+  /** Nearly always nobody is refused, so that there is nothing to look for. */
+  private placeOf(step: Step): number | undefined {
+    if (this.kept === 0) return undefined;
+    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+  }
+
   private forgetCount(step: Step): void {
-    const place = this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    const place = this.placeOf(step);
     if (place !== undefined) this.drop(place);
   }
 
@@ -176,10 +182,11 @@ export class Refusals {
   /** Drops what is over among the next few: nobody may ever ask for it again. */
   private sweep(): void {
     const { table } = this;
-    const nowUs = this.clock.nowUs();
     for (let count = 0; count < SWEEP && this.kept > 0; count += 1) {
       this.swept = this.swept + 1 < table.length ? this.swept + 1 : 0;
-      if (table.isKept(this.swept) && nowUs >= table.untilUs(this.swept)) this.drop(this.swept);
+      if (table.isKept(this.swept) && this.now() >= table.untilUs(this.swept)) {
+        this.drop(this.swept);
+      }
     }
   }
 

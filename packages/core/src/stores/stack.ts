@@ -1,4 +1,4 @@
-/** The decorators that stand between a guard and its store, in their one order. */
+/** What stands between a guard and its store, in its one order. */
 
 import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
@@ -10,12 +10,10 @@ import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
 import type { Store } from '../contract/store.js';
 import type { Observers } from '../observe/observers.js';
 import type { BreakerSettings } from './breaker.js';
-import { withCheck } from './checked.js';
+import { Calls } from './calls.js';
 import { withDeadline } from './deadline.js';
-import { type AnsweringStore, withFallback } from './fallback.js';
-import { withBreaker } from './hearing.js';
+import { Fallback } from './fallback.js';
 import type { SharedState } from './shared-state.js';
-import { withStopwatch } from './stopwatch.js';
 
 /** What to do about a store that is slow or fails. */
 export interface ResilienceOptions {
@@ -56,7 +54,7 @@ const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | und
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 /**
- * A store that always answers: fallback(breaker(deadline(check(store)))).
+ * A store that always answers: its calls end in time, are checked and heard, and what fails is answered for.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -66,24 +64,22 @@ export function resilient(
   options: ResilienceOptions,
   observers: Observers | undefined,
   policies: Policies,
-): AnsweringStore {
+): Fallback {
   const { onStoreError, logger = consoleLogger() } = options;
   oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   const timeoutUs = storeTimeoutOf(options);
   const settings = breakerSettings(options.breaker);
   const { standIn } = shared;
-  const answering = withCheck(store);
-  if (store.sync) return withFallback(answering, standIn);
-  let calls = withDeadline(answering, timeoutUs);
-  if (observers?.hearsStoreCalls)
-    calls = withStopwatch(calls, (event) => observers.storeCall(event));
-  if (!settings) return withFallback(calls, standIn, { store, timeoutUs });
-  const breaker = shared.breaker(settings);
-  if (observers) breaker.listen((event) => observers.breaker(event));
-  if (logger) breaker.log.tell(logger);
-  for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
-  const origin = { store, breaker, timeoutUs };
-  return withFallback(withBreaker(calls, breaker, timeoutUs), standIn, origin);
+  if (store.sync) return new Fallback(new Calls(store, timeoutUs), standIn);
+  const breaker = settings && shared.breaker(settings);
+  if (breaker) {
+    if (observers) breaker.listen((event) => observers.breaker(event));
+    if (logger) breaker.log.tell(logger);
+    for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
+  }
+  const observer = observers?.hearsStoreCalls ? observers : undefined;
+  const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
+  return new Fallback(calls, standIn, store, breaker);
 }
 
 /**

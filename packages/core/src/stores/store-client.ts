@@ -2,7 +2,7 @@
 
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import { isLater } from '../base/host.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Validate } from '../contract/notice.js';
 import type { Rule } from '../contract/rule.js';
@@ -11,7 +11,7 @@ import { type OneStepStore, oneStepStore } from '../memory/memory-store.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
-import type { AnsweringStore } from './fallback.js';
+import type { Fallback } from './fallback.js';
 import type { Host } from './probe.js';
 import type { Refusals } from './refusals.js';
 import { type Room, type SharedState, sharedState } from './shared-state.js';
@@ -54,7 +54,7 @@ export class StoreClient {
   readonly releaseRoom: Room;
   /** Its users ask through this client; what they learn of the store itself, they keep. */
   readonly store: Store;
-  private readonly answering: AnsweringStore;
+  private readonly answering: Fallback;
   private readonly memory: SharedMemory | undefined;
   private readonly oneStep: OneStepStore | undefined;
   private readonly firstApply: Store['apply'];
@@ -126,35 +126,45 @@ export class StoreClient {
     }
   }
 
-  /** @param host of the request that asks: keeps alive what outlives it */
-  ask(steps: readonly Step[], host?: Host): Answers | Promise<Answers> {
+  /**
+   * What `then` makes of the answers.
+   *
+   * @param host of the request that asks: keeps alive what outlives it
+   */
+  ask<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+    host?: Host,
+  ): Eventually<Value> {
     const { refusals } = this;
-    if (!refusals) return this.answering.apply(steps);
+    if (!refusals) return this.answering.ask(steps, then);
     const askedUs = refusals.now();
-    const answers = this.answering.apply(steps, undefined, host);
-    if (!isLater(answers)) return learnt(refusals, steps, answers, askedUs);
-    return answers.then((value) => learnt(refusals, steps, value, askedUs));
+    const learn = (answers: Answers) => then(learnt(refusals, steps, answers, askedUs));
+    return this.answering.ask(steps, learn, undefined, host);
   }
 
   /**
-   * Asks steps that give back, `put` and `reset`. What they free may not be refused from memory: neither while the
-   * store does them, nor by an answer that was on its way meanwhile.
+   * {@link ask} for steps that give back, `put` and `reset`. What they free may not be refused from memory: neither
+   * while the store does them, nor by an answer that was on its way meanwhile.
    *
    * @param forUs if given: how long the store has; no request waits for it, and its failure is no outage
    */
-  giveBack(steps: readonly Step[], forUs?: number): Answers | Promise<Answers> {
+  giveBack<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+    forUs?: number,
+  ): Eventually<Value> {
     this.forget(steps);
-    const answers = this.answering.apply(steps, background(forUs));
-    if (!isLater(answers)) return answers;
-    return answers.then((value) => {
+    const forgetAgain = (answers: Answers) => {
       this.forget(steps);
-      return value;
-    });
+      return then(answers);
+    };
+    return this.answering.ask(steps, forgetAgain, background(forUs));
   }
 
   /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
-  renew(steps: readonly Step[], forUs: number): Answers | Promise<Answers> {
-    return this.answering.apply(steps, background(forUs));
+  renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
+    return this.answering.ask(steps, (answers) => answers, background(forUs));
   }
 
   /** Something was changed live: no remembered refusal may hold any more. */

@@ -273,7 +273,7 @@ describe('the claim of a limiter of your own around idempotency()', () => {
     await enter(call);
     call.end('done');
     void call.close(); // waits as long
-    await vi.advanceTimersByTimeAsync(10_000);
+    await vi.advanceTimersByTimeAsync(10_001);
     expect(faults).toMatchObject([{ limiter: 'once', source: 'finish' }]);
     await vi.advanceTimersByTimeAsync(1.1 * LEASE_MS);
     expect(await enter(new Call())).toBe('pass');

@@ -1,8 +1,8 @@
 /** Slots for work that a shaper does not start itself. */
 
 import { type Clock, WallTime } from '../../base/clock.js';
+import type { Eventually } from '../../base/host.js';
 import type { Reservation, Unreserved } from '../../contract/shaper.js';
-import type { Eventually } from '../direct-client.js';
 import type { KeyQueue } from './key-queue.js';
 import type { LivePace } from './live-pace.js';
 import type { Queues } from './queues.js';

@@ -1,9 +1,10 @@
 /** The slots of a shaper: asked of the store, and given back to it. */
 
+import type { Eventually } from '../../base/host.js';
 import type { Answer } from '../../contract/answer.js';
 import type { Step } from '../../contract/store.js';
 import { StoreTimes } from '../../stores/store-time.js';
-import type { DirectClient, Eventually } from '../direct-client.js';
+import type { DirectClient } from '../direct-client.js';
 import type { Limit } from '../limit.js';
 import { type Heard, Hearing, putOf, type Slot } from './hearing.js';
 import type { LivePace } from './live-pace.js';

@@ -1,7 +1,6 @@
 /** Calls that have not ended, for whoever waits until they have. */
 
-import { isThenable } from '../../base/host.js';
-import type { Eventually } from '../direct-client.js';
+import { type Eventually, isThenable } from '../../base/host.js';
 
 export class Underway {
   private calls = 0;

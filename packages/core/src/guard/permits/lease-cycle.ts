@@ -223,7 +223,7 @@ export class LeaseCycle {
   }
 
   private async giveBack(release: Step): Promise<boolean> {
-    const [answer] = await this.client.giveBack([release], GIVE_BACK_US);
+    const [answer] = await this.client.giveBack([release], (given) => given, GIVE_BACK_US);
     const arrived = !hasFailed(answer);
     if (arrived) this.lost.delete(release);
     else this.noteLost(release);

@@ -48,9 +48,12 @@ export class Permits {
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;
-    const answers = this.client.giveBack(steps, GIVE_BACK_US);
-    if (!isLater(answers)) return undefined;
-    return this.track(answers.then((given) => this.noteLost(steps, given)));
+    const noted = this.client.giveBack(
+      steps,
+      (answers) => this.noteLost(steps, answers),
+      GIVE_BACK_US,
+    );
+    return isLater(noted) ? this.track(noted) : undefined;
   }
 
   /** {@link close} waits for `call`, which must not reject. */
@@ -95,7 +98,9 @@ export class Permits {
     for (let from = 0; from < releases.length; from += MOST_STEPS) {
       const leftUs = endUs - clock.nowUs();
       const some = releases.slice(from, from + MOST_STEPS);
-      await Promise.all(some.map((release) => this.client.giveBack([release], leftUs)));
+      await Promise.all(
+        some.map((release) => this.client.giveBack([release], (given) => given, leftUs)),
+      );
     }
     await this.settled(endUs - clock.nowUs());
   }

@@ -1,0 +1,24 @@
+/** Waits for a promise of anybody's making, but not too long. */
+
+import { after, afterPendingInput } from './host.js';
+
+/** What a call gave, or how it failed. */
+export type Result<T> = { readonly value: T } | { readonly error: unknown };
+
+/** What `promise` gives; an error if it rejects, or takes longer than `ms`. Never rejects. */
+export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T>> {
+  return new Promise((resolve) => {
+    const late = { error: new Error(`no answer within ${ms} ms`) };
+    // After a stall of the event loop the timer comes first though the answer may have arrived: look for it once more.
+    const cancel = after(ms, () => afterPendingInput(() => resolve(late)));
+    const settle = (result: Result<T>): void => {
+      cancel();
+      resolve(result);
+    };
+    // Its `then` may be of anybody's making, too: what that throws rejects this one.
+    Promise.resolve(promise).then(
+      (value) => settle({ value }),
+      (error: unknown) => settle({ error }),
+    );
+  });
+}
