@@ -14,7 +14,7 @@ const PROTECTIONS = {
 export async function databaseTable(say) {
   const rows = [];
   // A little less than the 200 a second of 10 connections and 50 ms: timers are late.
-  const capacity = await capacityOf({ slow: 'database' });
+  const { perSecond: capacity } = await capacityOf({ slow: 'database' });
   for (const [protection, name] of Object.entries(PROTECTIONS)) {
     say(`overload, slow database, ${name}`);
     const result = await overload([protection, 'database'], 2 * capacity, 'give up');

@@ -33,13 +33,14 @@ function draw() {
 }
 
 /** Resolves with the status and the milliseconds it took; status 0 if there was no answer. */
-function ask(port, name, { patienceMs, agent } = CLIENTS.wait) {
+function ask(port, name, { patienceMs, agent } = CLIENTS.wait, path = '/') {
   const start = performance.now();
   return new Promise((resolve) => {
     const end = (status) => resolve({ name, status, ms: performance.now() - start });
     const method = name === 'post' || name === 'critical' ? 'POST' : 'GET';
     const request = http.request({
       port,
+      path,
       agent,
       method,
       headers: { 'x-class': name, 'content-length': 0 },
@@ -60,19 +61,33 @@ function ask(port, name, { patienceMs, agent } = CLIENTS.wait) {
   });
 }
 
-/** What a closed loop of clients gets served in a second: the capacity. */
-async function capacity(port, ms) {
-  const end = performance.now() + ms;
+/** Forty clients, each of which asks again when it has its answer; resolves with how many were served in a second. */
+async function closedLoop(ms, next) {
+  const start = performance.now();
   let served = 0;
   const client = async () => {
-    while (performance.now() < end) {
-      const { status } = await ask(port, 'critical');
+    while (performance.now() - start < ms) {
+      const { status } = await next();
       if (status === 200) served += 1;
     }
   };
-  const start = performance.now();
   await Promise.all(Array.from({ length: 40 }, client));
   return (served * 1000) / (performance.now() - start);
+}
+
+/** Has the server compile what serves and what refuses. */
+function warm(port, ms, clients) {
+  let asked = 0;
+  const next = () => {
+    asked += 1;
+    return ask(port, asked % 2 === 0 ? 'critical' : 'test', CLIENTS[clients], '/warm');
+  };
+  return closedLoop(ms, next);
+}
+
+/** What a closed loop gets served in a second: the capacity. */
+function capacity(port, ms, clients) {
+  return closedLoop(ms, () => ask(port, draw(), CLIENTS[clients]));
 }
 
 /** For `calmMs` a quarter of the rate, then `rate` requests a second; those of the first `warmMs` are not counted. */
@@ -121,4 +136,4 @@ function count({ name, status, ms }, counts, tally) {
   else counts[name].served += 1;
 }
 
-answerCalls({ capacity, overload, steady });
+answerCalls({ capacity, overload, steady, warm });

@@ -1,38 +1,58 @@
 /** One run of the overloaded server: a server and clients of their own, so that no run inherits a queue. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startChild } from '../harness/child.js';
 import { burners } from './neighbours.js';
 
 /** Overloads come to servers that have been running: their code is compiled, and they have connections. */
+const WARM_MS = 2_000;
 const TIMES = { calmMs: 1_500, warmMs: 4_000, ms: 9_000 };
+const CAPACITY_MS = 3_000;
 const SERVER_CORE = 0;
 const LOAD_CORE = 1;
 
-/** Calls `use(load, port)`; `besides` is how many busy neighbours each core has. */
-async function withServer(args, besides, use) {
+/** Calls `use(load, port, server)`; `besides` is how many busy neighbours each core has. */
+async function withServer(args, clients, besides, use) {
   const server = startChild(import.meta.url, './server.js', { args, core: SERVER_CORE });
   const load = startChild(import.meta.url, './load.js', { core: LOAD_CORE });
   const others = [SERVER_CORE, LOAD_CORE].map((core) => burners(besides, core));
   try {
-    return await use(load, await server.call('port'));
+    const port = await server.call('port');
+    await load.call('warm', port, WARM_MS, clients);
+    return await use(load, port, server);
   } finally {
     for (const one of [server, load, ...others]) one.end();
   }
 }
 
-/** Requests a second that a closed loop of clients gets served. */
-export function capacityOf({ besides = 0, slow } = {}) {
-  return withServer(slow ? ['none', slow] : ['none'], besides, async (load, port) => {
-    await load.call('capacity', port, 1_000);
-    return load.call('capacity', port, 3_000);
-  });
+/**
+ * What a closed loop of such clients gets served, without shedders: requests a second, and in a second of processor
+ * time, which does not depend on what else the core does.
+ */
+export function capacityOf({ clients = 'wait', besides = 0, slow } = {}) {
+  return withServer(
+    slow ? ['none', slow] : ['none'],
+    clients,
+    besides,
+    async (load, port, server) => {
+      const before = await server.call('spent');
+      const perSecond = await load.call('capacity', port, CAPACITY_MS, clients);
+      const { seconds, processorMs } = since(before, await server.call('spent'));
+      return { perSecond, perProcessorSecond: (perSecond * seconds * 1000) / processorMs };
+    },
+  );
 }
 
 /** What was served of `rate` requests a second: a second, and in per cent of each class. */
 export async function overload(args, rate, clients, besides = 0) {
-  const result = await withServer(args, besides, (load, port) =>
-    load.call('overload', port, rate, TIMES, clients),
-  );
+  const { result, spent } = await withServer(args, clients, besides, async (load, port, server) => {
+    const ended = load.call('overload', port, rate, TIMES, clients);
+    await sleep(TIMES.warmMs);
+    const before = await server.call('spent');
+    await sleep(TIMES.ms - TIMES.warmMs);
+    const spent = since(before, await server.call('spent'));
+    return { result: await ended, spent };
+  });
   const all = Object.values(result.counts);
   const sum = (field) => all.reduce((total, one) => total + one[field], 0);
   const part = (count) => (100 * count) / sum('offered');
@@ -42,8 +62,35 @@ export async function overload(args, rate, clients, besides = 0) {
   ]);
   return {
     perSecond: sum('served') / result.seconds,
+    offered: sum('offered') / result.seconds,
+    spent,
     ...Object.fromEntries(classes),
     refused: part(result.refused),
     wasted: part(result.late + result.unanswered),
   };
+}
+
+/**
+ * What was served, in per cent of what the server could have served with the processor time that was there for it: what
+ * it got while it had something to do, and as large a part of the time in which it was idle. `times` is how often that
+ * was offered, and `idle` is in per cent too.
+ */
+export function againstCapacity({ perSecond, offered, spent }, capacities) {
+  const { processorMs, active, idle } = spent;
+  const perProcessorSecond =
+    capacities.reduce((sum, one) => sum + one.perProcessorSecond, 0) / capacities.length;
+  const could = (perProcessorSecond * processorMs) / active;
+  return {
+    served: (100 * perSecond) / could,
+    times: offered / could,
+    idle: (100 * idle) / (active + idle),
+    share: (100 * processorMs) / active,
+  };
+}
+
+function since(before, after) {
+  const [processorMs, active, idle] = ['processorMs', 'active', 'idle'].map(
+    (field) => after[field] - before[field],
+  );
+  return { processorMs, active, idle, seconds: (active + idle) / 1000 };
 }

@@ -1,7 +1,8 @@
 /** A service that burns the processor, or waits for one of a few connections, behind shedders or none. */
 
 import { once } from 'node:events';
-import { eventLoopSignal } from '@spillway/core/node';
+import { createServer } from 'node:http';
+import { eventLoopSignal, nodeGuard } from '@spillway/core/node';
 import { fleetShedder, spillway, workerShedder } from '@spillway/express';
 import express from 'express';
 import { answerCalls } from '../harness/child.js';
@@ -13,12 +14,29 @@ const QUERY_MS = 50;
 
 const [protection, slow] = process.argv.slice(2);
 const exponential = (mean) => -mean * Math.log(1 - Math.random());
+const works = Array.from({ length: 200 }, (_, i) => -WORK_MS * Math.log((i + 0.5) / 200));
+let drawn = 0;
+
+/** Exponentially distributed, each 200 with the same sum: else a run of seconds has some 3 % more to do than another. */
+function drawWork() {
+  const left = works.length - (drawn % works.length);
+  const at = Math.floor(Math.random() * left);
+  const work = works[at];
+  works[at] = works[left - 1];
+  works[left - 1] = work;
+  drawn += 1;
+  return work;
+}
+
+function processorUs() {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
 
 /** Processor time, not time: what others take of the core must not count as work. */
 function burn(ms) {
-  const { user, system } = process.cpuUsage();
-  const endUs = user + system + ms * 1000;
-  for (let used = process.cpuUsage(); used.user + used.system < endUs; ) used = process.cpuUsage();
+  const endUs = processorUs() + ms * 1000;
+  while (processorUs() < endUs);
 }
 
 const priority = (request) => request.header('x-class');
@@ -36,9 +54,9 @@ const PROTECTIONS = {
 };
 
 function busyHandler(_req, res) {
-  burn(exponential(WORK_MS));
+  burn(drawWork());
   setTimeout(() => {
-    burn(exponential(WORK_MS));
+    burn(drawWork());
     res.end('done');
   }, exponential(WAIT_MS));
 }
@@ -60,11 +78,35 @@ function poolHandler(_req, res) {
   query();
 }
 
+// An overload comes to a server that has been running, and lasts: what serves and what refuses is compiled.
+const late = { name: 'late', read: () => ({ value: 3, ageMs: 0 }) };
+const WARM = '/warm';
+const refuser = () =>
+  workerShedder({ name: 'warm', ladder: false, brake: { signal: late }, priority });
+
 const app = express();
-const limiters = PROTECTIONS[protection]();
+let listener = app;
+if (protection === 'front') {
+  const [guard, warming] = [nodeGuard(workers()), nodeGuard(refuser())];
+  listener = (req, res) => {
+    const mayPass = req.url === WARM ? warming : guard;
+    if (mayPass(req, res)) app(req, res);
+  };
+} else if (protection !== 'none') {
+  app.use(WARM, spillway(refuser()));
+}
+app.use(WARM, (_req, res) => res.end('done'));
+const limiters = PROTECTIONS[protection]?.() ?? [];
 if (limiters.length > 0) app.use(spillway(limiters));
 app.use(slow === 'database' ? poolHandler : busyHandler);
 
-const server = app.listen(0, '127.0.0.1');
+const server = createServer(listener).listen(0, '127.0.0.1');
 await once(server, 'listening');
-answerCalls({ port: () => server.address().port });
+
+/** The processor time that the process has used, and how long its loop was busy and idle, in milliseconds. */
+function spent() {
+  const { active, idle } = performance.eventLoopUtilization();
+  return { processorMs: processorUs() / 1000, active, idle };
+}
+
+answerCalls({ port: () => server.address().port, spent });

@@ -5,7 +5,7 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { databaseTable } from './database.js';
 import { idleTable } from './idle.js';
-import { capacityOf, overload } from './run.js';
+import { againstCapacity, capacityOf, overload } from './run.js';
 import { neighboursTable } from './ten-runs.js';
 
 const LOOPS = {
@@ -13,13 +13,17 @@ const LOOPS = {
   ladder: 'the ladder alone (Stripe’s)',
   brake: 'the brake alone',
   workers: 'both loops (the default)',
+  front: 'the same, before Express',
 };
 const CLIENTS = {
   'give up': { title: 'Clients give up after 1 s' },
-  wait: { title: 'Clients wait, as proxies do; 1 s is too late', rows: ['none', 'workers'] },
+  wait: {
+    title: 'Clients wait, as proxies do; 1 s is too late',
+    rows: ['none', 'workers', 'front'],
+  },
   reconnect: {
     title: 'Each request on a connection of its own; clients give up after 1 s',
-    rows: ['none', 'workers'],
+    rows: ['none', 'workers', 'front'],
   },
 };
 /** With --long, so that ranges say something. */
@@ -34,9 +38,12 @@ async function clientsTable(say, clients, { title, rows: chosen = Object.keys(LO
     const runs = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       // Measured beside each run: what else the machine does changes from minute to minute.
-      const capacity = await capacityOf();
-      const { perSecond, ...rest } = await overload([loops], 2 * capacity, clients);
-      runs.push({ served: (100 * perSecond) / capacity, ...rest });
+      const before = await capacityOf({ clients });
+      const result = await overload([loops], 2 * before.perSecond, clients);
+      const capacities = [before, await capacityOf({ clients })];
+      const { served } = againstCapacity(result, capacities);
+      const { perSecond: _, offered, spent, ...rest } = result;
+      runs.push({ served, ...rest });
     }
     const cells = Object.keys(runs[0]).map((field) => rangeOf(runs.map((one) => one[field])));
     if (loops === 'workers') {
@@ -51,7 +58,7 @@ async function clientsTable(say, clients, { title, rows: chosen = Object.keys(LO
 }
 
 export async function overloadTables(say) {
-  const capacity = await capacityOf();
+  const { perSecond: capacity } = await capacityOf();
   const parts = [
     `Capacity, in a closed loop of 40 clients: ${digits(capacity)} requests/s. Offered: twice what it is at the time.`,
   ];

@@ -3,29 +3,48 @@
 import { digits } from '../harness/stats.js';
 import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
-import { capacityOf, overload } from './run.js';
+import { againstCapacity, capacityOf, overload } from './run.js';
 
 const RUNS = 10;
 const NEIGHBOURS = 1;
 const KINDS = ['give up', 'wait'];
+const PLACES = { workers: 'in Express', front: 'before Express' };
+/** Where others take more of the core than before, or less, the run was not at twice the capacity: it is made again. */
+const TIMES = { least: 1.8, most: 2.2 };
+const MOST_AGAIN = 5;
 
 export async function neighboursTable(say) {
   const rows = [];
-  let kept = 0;
+  const runs = { workers: 0, front: 0 };
+  const kept = { workers: 0, front: 0 };
+  let again = 0;
   let before = await capacityOf({ besides: NEIGHBOURS });
-  for (let run = 0; run < RUNS; run += 1) {
-    const clients = KINDS[run % KINDS.length];
-    say(`overload beside neighbours, ${run + 1} of ${RUNS}`);
-    const { perSecond, critical } = await overload(['workers'], 2 * before, clients, NEIGHBOURS);
+  while (rows.length < 2 * RUNS) {
+    // In turns: what the machine gives changes from minute to minute.
+    const place = runs.workers > runs.front ? 'front' : 'workers';
+    const clients = KINDS[runs[place] % KINDS.length];
+    say(`overload beside neighbours, ${rows.length + 1} of ${2 * RUNS}`);
+    const result = await overload([place], 2 * before.perSecond, clients, NEIGHBOURS);
     const after = await capacityOf({ besides: NEIGHBOURS });
-    const capacity = (before + after) / 2;
-    const served = (100 * perSecond) / capacity;
-    if (served >= 90 && critical >= 99) kept += 1;
-    rows.push([clients, digits(before), digits(after), digits(served), digits(critical)]);
+    const { served, times, idle, share } = againstCapacity(result, [before, after]);
     before = after;
+    if (again < MOST_AGAIN && (times < TIMES.least || times > TIMES.most)) {
+      again += 1;
+      continue;
+    }
+    const { critical } = result;
+    runs[place] += 1;
+    if (served >= 90 && critical >= 99) kept[place] += 1;
+    const cells = [share, times, served, idle, critical].map((value) => digits(value));
+    rows.push([`${clients}, ${PLACES[place]}`, ...cells]);
   }
-  const target = ['twice the capacity beside neighbours: runs of ten with 90 and 99 %', '>=', 9];
-  const head = ['capacity before', 'and after', 'served in time, % of their mean', 'critical, %'];
+  const head = ['of its core, %', 'offered, times what it could', 'served in time, %', 'idle, %'];
   const title = 'A busy neighbour on each core, both loops; clients';
-  return `${table([title, ...head], rows)}\n\n${judged(kept, target)} of ${RUNS} runs reach 90 % and 99 %.`;
+  const tables = table([title, ...head, 'critical, %'], rows);
+  const verdicts = Object.entries(PLACES).map(([place, where]) => {
+    const name = `twice the capacity beside neighbours, ${where}: runs of ten with 90 and 99 %`;
+    return `${judged(kept[place], [name, '>=', 9])} of ${RUNS} runs ${where} reach 90 % and 99 %.`;
+  });
+  verdicts.push(`${again} more were not at twice, and made again.`);
+  return `${tables}\n\n${verdicts.join('\n')}`;
 }

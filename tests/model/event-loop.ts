@@ -15,6 +15,9 @@ interface Event {
 export interface Processor {
   readonly everyMs: number;
   readonly ownMs: number;
+  /** Others have it only between these two times. Default: always. */
+  readonly fromMs?: number;
+  readonly untilMs?: number;
 }
 
 /** Connections that wait until the process accepts them: Node's default. */
@@ -150,8 +153,9 @@ export class EventLoop implements Clock {
 
   /** When work that is ready is done; for no work, when it could begin. */
   private afterWork(readyMs: number, workMs: number): number {
-    const { everyMs, ownMs } = this.processor;
-    if (ownMs >= everyMs) return readyMs + workMs;
+    const { everyMs, ownMs, fromMs = 0, untilMs = Number.POSITIVE_INFINITY } = this.processor;
+    const isShared = ownMs < everyMs && readyMs >= fromMs && readyMs < untilMs;
+    if (!isShared) return readyMs + workMs;
     let period = Math.floor(readyMs / everyMs);
     let sinceMs = readyMs - period * everyMs;
     if (sinceMs >= ownMs) {

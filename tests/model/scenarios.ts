@@ -80,6 +80,12 @@ export const SCENARIOS = {
     dependency: FAST,
     processor: { everyMs: 100, ownMs: 20 },
   },
+  'a neighbour for three seconds': {
+    seconds: 60,
+    rate: () => 2 * CAPACITY,
+    dependency: FAST,
+    processor: { everyMs: 60, ownMs: 15, fromMs: 20_000, untilMs: 23_000 },
+  },
   'twice beside neighbours': {
     seconds: 120,
     rate: () => CAPACITY,

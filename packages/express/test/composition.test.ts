@@ -1,11 +1,16 @@
+import { workerShedder } from '@spillway/core';
+import { nodeGuard } from '@spillway/core/node';
+import { ManualClock } from '@spillway/core/testing';
 import { admissionsOf, rateLimit, spillway } from '@spillway/express';
-import { composition, exemptions } from 'spillway-testkit/adapters';
+import { composition, exemptions, requests } from 'spillway-testkit/adapters';
+import { serveListener } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
 import { EXPRESS, serve } from './service.js';
 
 describe.each(EXPRESS)('Express $major', ({ driver }) => {
   composition(driver);
   exemptions(driver);
+  requests(driver);
 });
 
 describe.each(EXPRESS)('Express $major', ({ express }) => {
@@ -49,9 +54,61 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     app.use('/api', router);
     const { get } = await serve(app);
     await get('/before/x?y=1');
+    await get('/before?y=1');
     expect((await get('/aPI/users/7?x=1', { method: 'DELETE' })).headers['ratelimit']).toContain(
-      'r=5;',
+      'r=4;',
     );
-    expect(routes).toEqual(['GET /before/x undefined', 'DELETE /aPI/users/7 /api/users/:id']);
+    expect(routes).toEqual([
+      'GET /before/x undefined',
+      'GET /before undefined',
+      'DELETE /aPI/users/7 /api/users/:id',
+    ]);
+  });
+
+  it('tells the whole path, whatever middleware before it made of it', async () => {
+    const paths: string[] = [];
+    const key = ({ path }: { path: string }) => void paths.push(path);
+    const app = express();
+    app.use((req, _res, next) => {
+      req.url = `/v1${req.url}`;
+      next();
+    });
+    app.use('/v1/mount', spillway(rateLimit({ limit: 10, window: '1m', key })));
+    const { get } = await serve(app);
+    await get('/mount/a?b');
+    expect(paths).toEqual(['/mount/a']);
+  });
+
+  it('sheds before the app, as docs/shedding.md does, and limits the rest in it', async () => {
+    const clock = new ManualClock();
+    const seen: string[] = [];
+    const shed = nodeGuard(
+      workerShedder({
+        name: 'workers',
+        ladder: false,
+        brake: { signal: { name: 'busy', read: () => ({ value: 9, ageMs: 0 }) } },
+        priority: (request) => (request.header('x-api-key') === 'paid' ? 'critical' : undefined),
+        random: () => 0,
+        clock,
+      }),
+    );
+    const app = express();
+    app.use(spillway(rateLimit({ name: 'app', limit: 1, window: '1m' })));
+    app.use((req, res) => {
+      seen.push(req.url);
+      res.end('served');
+    });
+    const { get } = await serveListener(async (req, res) => {
+      if (await shed(req, res)) app(req, res);
+    });
+    await get('/first'); // the brake reads its signal from the first request on
+    clock.advance('200ms');
+    const refused = await get('/usual');
+    expect(refused.status).toBe(503);
+    expect(refused.body).toContain('"workers"');
+    expect(refused.headers['ratelimit']).toBeUndefined();
+    const paid = await get('/paid', { headers: { 'x-api-key': 'paid' } });
+    expect([paid.status, paid.headers['ratelimit']]).toEqual([429, expect.stringContaining('r=0')]);
+    expect(seen).toEqual(['/first']);
   });
 });

@@ -1,6 +1,7 @@
 /** Feeds a signal's readings to one of the two loops of a worker shedder. */
 
 import type { Clock } from '../base/clock.js';
+import { disregard } from '../base/host.js';
 import { type Reading, readSafely, type Signal } from './signal.js';
 
 type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number) => State;
@@ -49,10 +50,15 @@ export class SignalLoop<State> {
     this.known = this.rest(nowUs);
     this.read(nowUs);
     try {
-      this.signal.watch?.(() => this.read(this.clock.nowUs()));
+      watch(this.signal, this);
     } catch {
       // A signal that cannot be watched is read at requests.
     }
+  }
+
+  /** The signal has a new reading. */
+  measured(): void {
+    this.read(this.clock.nowUs());
   }
 
   private read(nowUs: number): void {
@@ -60,4 +66,30 @@ export class SignalLoop<State> {
     const reading = readSafely(this.signal);
     if (reading) this.known = this.advance(this.known ?? this.rest(nowUs), reading, nowUs);
   }
+}
+
+interface Watcher {
+  measured(): void;
+}
+
+/** Shedders that a test or a reload has made come and go; the signal belongs to the process and must not hold them. */
+function watch(signal: Signal, watcher: Watcher): void {
+  const watched = weakly(watcher);
+  const stop: unknown = signal.watch?.(() => {
+    const there = watched();
+    if (there) there.measured();
+    else if (typeof stop === 'function') disregard(stop());
+  });
+  disregard(stop);
+}
+
+/** A function of its own: a closure holds all that the function around it has. */
+function weakly(watcher: Watcher): () => Watcher | undefined {
+  if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers of before May 2025
+  const weak = new WeakRef(watcher);
+  return () => weak.deref();
+}
+
+function strongly(watcher: Watcher): () => Watcher {
+  return () => watcher;
 }

@@ -32,7 +32,8 @@ export interface Signal {
   read(): Reading | undefined;
   /**
    * Calls `listener` after each new reading, so that a shedder follows the load when no requests come. Without it,
-   * shedders read the signal at requests.
+   * shedders read the signal at requests. May return a function that ends the calls: shedders that are no longer used
+   * then leave nothing behind.
    */
   watch?(listener: () => void): void;
 }

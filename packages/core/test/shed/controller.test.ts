@@ -18,16 +18,32 @@ describe('the controller', () => {
     expect(after(1000, 1).fraction).toBe(0);
   });
 
-  it('refuses almost everything within two seconds and a half of a wait far above it, never all', () => {
-    expect(after(10, 100).fraction).toBeCloseTo(0.7, 9);
-    expect(after(25, 100).fraction).toBe(0.97);
+  it('refuses almost everything within a second and a half of a wait far above it, never all', () => {
+    expect(after(5, 100).fraction).toBeCloseTo(0.7, 9);
+    expect(after(15, 100).fraction).toBe(0.97);
     expect(after(1000, 100).fraction).toBe(0.97);
   });
 
   it('is not wound up by a long overload: it lets go as fast as after a short one', () => {
     const [long, short] = [after(10_000, 100), after(60, 100)];
-    expect(after(45, 0, long).fraction).toBe(after(45, 0, short).fraction);
-    expect(after(90, 0, long).fraction).toBe(0);
+    expect(after(10, 0, long).fraction).toBeCloseTo(0.17, 9);
+    expect(after(10, 0, long).fraction).toBe(after(10, 0, short).fraction);
+    expect(after(45, 0, long).fraction).toBe(0);
+  });
+
+  it('comes back to half when a wait far above the mark has gone, however long it refused all that it could', () => {
+    const long = after(1000, 100);
+    expect(long.fraction).toBe(0.97);
+    expect(after(1, 1, long).fraction).toBeCloseTo(0.47, 9);
+  });
+
+  it('refuses almost everything of a wait that stays a little above the mark, too', () => {
+    expect(after(1000, 1.5).fraction).toBe(0.97);
+  });
+
+  it('forgets nothing of a long overload when the wait jumps', () => {
+    const long = after(1000, 1.5);
+    expect(after(1, 100, long).integral).toBe(long.integral);
   });
 
   it('answers to a wait above the mark more than to one as far below it', () => {
