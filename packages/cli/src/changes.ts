@@ -9,6 +9,7 @@ import type {
   Setting,
 } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
+import type { Redis } from 'ioredis';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { followedLine, untilFollowed } from './followers.js';
@@ -18,11 +19,14 @@ import { type AnywayOption, EVERY, limitersNamed } from './known.js';
 import { overridesTable, print, textOf } from './output.js';
 import { plain } from './plain.js';
 import { untilOf } from './table.js';
+import { durationUntil, instantFrom } from './until.js';
 
 export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly by?: string | undefined;
   readonly because: string;
   readonly for?: string | undefined;
+  /** In place of `for`. */
+  readonly until?: string | undefined;
   /** False: do not wait for the processes. */
   readonly wait?: boolean;
 }
@@ -40,9 +44,13 @@ export function change(
   what?: Setting['what'],
   limits?: LiveLimits,
 ): Promise<void> {
-  return connected({ ...options, isChange: true }, async ({ control }) => {
+  const note = noteOf(options);
+  const untilMs = options.until === undefined ? undefined : instantFrom(options.until);
+  return connected({ ...options, isChange: true }, async ({ client, control }) => {
     const named = await limitersNamed(control, limiter, options);
-    await make(control, noteOf(options));
+    // The clock of Redis ends the change.
+    const until = untilMs !== undefined && { for: durationUntil(untilMs, await timeIn(client)) };
+    await make(control, { ...note, ...until });
     const all = await control.list();
     const overrides = all.filter((one) => one.limiter === limiter);
     const spared = limiter === EVERY && what ? sparedBy(what, all) : [];
@@ -116,6 +124,11 @@ function noteOf({ by, because, for: duration }: NoteOptions): OverrideNote {
   return duration === undefined
     ? note
     : { ...note, for: duration as NonNullable<OverrideNote['for']> };
+}
+
+async function timeIn(client: Pick<Redis, 'time'>): Promise<number> {
+  const [seconds = 0, micros = 0] = await client.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
 function sparedLine({ limiter, what, value, by, untilMs }: Override): string {

@@ -1,6 +1,6 @@
 /** What commands have in common: their options, and how their help looks. */
 
-import type { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { paint } from './paint.js';
 
 const ANYWAY = 'even if no process has announced the limiter';
@@ -37,7 +37,11 @@ export function signed(command: Command): Command {
 /** The options of the commands that change what is set. */
 export function noted(command: Command, ends = true): Command {
   signed(command);
-  if (ends) command.option('--for <duration>', "how long: 1s to 30d, or 'forever'", '1h');
+  if (ends) {
+    command.option('--for <duration>', "how long: 1s to 30d, or 'forever'", '1h');
+    const until = new Option('--until <instant>', 'until when, as in 2026-11-27T18:00');
+    command.addOption(until.conflicts('for'));
+  }
   return common(anyway(command).option('--no-wait', 'do not wait until the processes follow'));
 }
 

@@ -85,7 +85,7 @@ export async function connected<Value>(
 
 /** Only a node of a Cluster says so, of a key that another node has. It has then done nothing. */
 function isMoved(error: unknown): boolean {
-  return isSpillwayError(error) && /\bMOVED\b/.test(error.message);
+  return isSpillwayError(error) && error.kind === 'moved';
 }
 
 /** What the environment says goes with the address in the environment. */

@@ -20,14 +20,14 @@ export interface InForce {
 }
 
 export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): InForce {
-  const standing = <What extends Override['what']>(what: What): Counting<What> =>
+  const counting = <What extends Override['what']>(what: What): Counting<What> =>
     (find(overrides, limiter.name, what) ?? find(overrides, EVERY, what)) as Counting<What>;
-  const limits = standing('limits');
+  const limits = counting('limits');
   const hasNoMode = isShaper(limiter);
   const keys = overrides.filter((one) => 'key' in one && one.limiter === limiter.name);
   return {
-    mode: hasNoMode ? null : standing('mode'),
-    share: hasNoMode || limiter.declared.length === 0 ? null : standing('share'),
+    mode: hasNoMode ? null : counting('mode'),
+    share: hasNoMode || limiter.declared.length === 0 ? null : counting('share'),
     limits,
     numbers: limiter.declared.map((numbers) => liveOf(numbers, limits?.value)),
     keys: new Set(keys.map((one) => 'key' in one && one.key)).size,

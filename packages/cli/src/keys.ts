@@ -69,8 +69,8 @@ function rulesOfKey(
 
 /** None for what is no rate, or of a later release. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
-  // A window that begins with a key's first charge has its anchor behind the name.
-  const [name = '', anchor] = algorithm.split(', ');
+  // As in `fixed-window:first-request`: an anchor stands behind the name.
+  const [name = '', anchor] = algorithm.split(':');
   if (windowMs === undefined || !(RATES as readonly string[]).includes(name)) return [];
   const windowUs = windowMs * 1000;
   return [

@@ -27,7 +27,7 @@ export function makeProgram(isQuiet: boolean): Command {
 A limiter is named as in the code; * is every limiter that has no setting of its own.
 Each process announces its limiters in Redis when it starts and every 5 minutes. A name is known for 10 minutes after the
 last time, or for longer if its counts take longer to come to rest; commands on other names want --anyway.
-What is set ends after an hour, unless --for says otherwise. spillway <command> --help has examples.
+What is set ends after an hour, unless --for or --until says otherwise. spillway <command> --help has examples.
 A command ends within 5 s, whatever Redis does; watch goes on.
 Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.`,
     );

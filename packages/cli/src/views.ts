@@ -25,15 +25,15 @@ export function status(
     // What is set for every limiter may be what counts for this one.
     const ofIt = (one: { readonly limiter: string }): boolean =>
       limiter === undefined || one.limiter === limiter || one.limiter === EVERY;
-    const standing = await control.list();
-    const overrides = standing.filter(ofIt);
+    const allOverrides = await control.list();
+    const overrides = allOverrides.filter(ofIt);
     const all = (await control.history()).filter(ofIt);
     const changes = all.slice(0, Number(options.changes));
     const limiters = known?.filter(({ name }) => limiter === undefined || name === limiter);
     const followers = await followersOf(control);
     const unannounced = known && notAmong(known, overrides);
     if (options.json) {
-      const shown = limiters?.map((one) => limiterJson(one, standing, followers));
+      const shown = limiters?.map((one) => limiterJson(one, allOverrides, followers));
       const names = { limiters: shown ?? null, unannounced: unannounced ?? null };
       return print(JSON.stringify({ overrides, changes, ...names }));
     }
@@ -42,7 +42,7 @@ export function status(
       print(`No process has announced a limiter under the prefix ${prefix}`);
     for (const name of unannounced ?? []) print(unknownLine(name, namesNear(name, known ?? [])));
     if (limiters && limiters.length > 0) {
-      print(`\nLimiters:\n${limitersTable(limiters, standing, followers)}`);
+      print(`\nLimiters:\n${limitersTable(limiters, allOverrides, followers)}`);
     } else if (known && limiter !== undefined && !unannounced?.includes(limiter)) {
       print(unknownLine(limiter, namesNear(limiter, known)));
     }

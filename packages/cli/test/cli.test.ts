@@ -65,6 +65,25 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(await admit()).toBe(false);
   });
 
+  it.each([
+    ['in UTC', 0, (text: string) => `${text}Z`],
+    ['in another zone', 2, (text: string) => `${text}+02:00`],
+    ['in the zone of the machine', 9, (text: string) => text],
+    ['as status prints it', -5, (text: string) => `${text.replace('T', ' ')} -05:00`],
+  ])('ends a change at an instant, %s', async (_, hoursEast, written) => {
+    const untilMs = Math.ceil(Date.now() / 1000 + 86_400) * 1000;
+    const there = new Date(untilMs + hoursEast * 3_600_000).toISOString().slice(0, 19);
+    const { code, out, err } = await spillway(
+      ['set', 'api', 'off', '--until', written(there), '--json', ...because],
+      { TZ: 'Asia/Tokyo' },
+    );
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const [override] = (JSON.parse(out) as { overrides: Override[] }).overrides;
+    // Its length is known before Redis sets it.
+    expect((override?.untilMs ?? 0) - untilMs).toBeGreaterThanOrEqual(0);
+    expect((override?.untilMs ?? 0) - untilMs).toBeLessThan(1_000);
+  });
+
   it('changes limits and share', async () => {
     type Set = { overrides: Override[] };
     const { overrides } = await json<Set>(

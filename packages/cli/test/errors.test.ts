@@ -5,6 +5,10 @@ import { redisProgram } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { because, commandOnRedis, PASSWORD } from './command.js';
 
+function hoursFromNow(hours: number): string {
+  return `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 16)}Z`;
+}
+
 describe.skipIf(redisProgram === null)('spillway', () => {
   const { redis, port, spillway, announce } = commandOnRedis();
   const LIMITERS = 'spw:{%control}limiters';
@@ -23,6 +27,36 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         'a duration is none',
         ['set', 'api', 'off', '--for', '10', ...because],
         /1s to 30d, or 'forever'/,
+      ],
+      [
+        'an end is no instant',
+        ['set', 'api', 'off', '--until', '3d', ...because],
+        /--until must be a date and a time such as 2026-11-27T18:00 .*, got 3d\. How long .* --for/,
+      ],
+      [
+        'an end is a day that there is not',
+        ['set', 'api', 'off', '--until', '2099-02-30T10:00', ...because],
+        /--until must be a date and a time .*, got 2099-02-30T10:00/,
+      ],
+      [
+        'an end has passed',
+        ['set', 'api', 'off', '--until', '2025-11-27 18:00:00 +02:00', ...because],
+        /--until must be in the future, got 2025-11-27T16:00:00\.000Z/,
+      ],
+      [
+        'an end is too far away',
+        ['block', 'api', 'ada', '--until', '2099-11-27T18:00Z', ...because],
+        /--until must be at most 30 days from now, got 2099-11-27T18:00:00\.000Z; or say --for forever/,
+      ],
+      [
+        'an end is an hour too far away',
+        ['set', 'api', 'off', '--until', hoursFromNow(30 * 24 + 1), ...because],
+        /--until must be at most 30 days from now/,
+      ],
+      [
+        'an end is given twice',
+        ['set', 'api', 'off', '--for', '1h', '--until', '2099-11-27T18:00Z', ...because],
+        /'--until <instant>' cannot be used with option '--for <duration>'/,
       ],
       ['a limit is none', ['limits', 'api', '--limit', '0', ...because], /from 1 to 1,000,000,000/],
       [

@@ -1,6 +1,6 @@
 /** What the command says of names: it knows those that processes have announced. */
 
-import { createLimiter } from '@spillway/core';
+import { createLimiter, type LiveLimits, type RuleOptions } from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -93,31 +93,39 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(await remaining()).toEqual(full);
   });
 
-  it('resets a key in what it counts under numbers of its own, noted or not', async () => {
+  it.each<[string, RuleOptions, (i: number) => LiveLimits]>([
+    ['a burst', { limit: 1, window: '1h' }, (i) => ({ burst: 1_000 + i })],
+    [
+      'the window of an anchored window',
+      { limit: 1, window: '1h', algorithm: 'fixed-window', anchor: 'first-request' },
+      (i) => ({ window: `${1_000 + i}s` }),
+    ],
+  ])('resets a key in what it counts under %s of its own, noted or not', async (_, rule, own) => {
     // Ends with the test: what it would announce later is none of the next one's.
     const client = new Redis({ port: port(), password: PASSWORD });
     const control = redisControl(client);
     onTestFinished(() => client.disconnect());
     onTestFinished(() => control.close());
     const limiter = createLimiter(
-      { name: 'api', limit: 1, window: '1h' },
+      { name: 'api', ...rule },
       { store: redisStore(client), control, denialCache: false },
     );
     await limiter.consume('ada');
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
-    // A burst makes another count. More of them than are noted: those that end last.
-    const bursts = [500, ...Array.from({ length: 70 }, (_, i) => 1_000 + i)];
-    for (const burst of bursts) {
-      await control.limitKey('api', `k${burst}`, { burst }, { by: 'ada', because: 'a test' });
-      await limiter.consume(`k${burst}`, { cost: burst });
+    let full = 0;
+    // Each makes another count. More of them than are noted: those that end last.
+    for (let i = 0; i <= 70; i += 1) {
+      await control.limitKey('api', `k${i}`, own(i), { by: 'ada', because: 'a test' });
+      if (i === 0) full = (await limiter.peek('k0')).remaining;
+      await limiter.record(`k${i}`, { cost: 2_000 });
     }
     const noted = async () =>
       (await redis().hget(LIMITERS, 'api'))?.match(/ [a-z0-9]\S* \d+/g)?.length;
     await vi.waitFor(async () => expect(await noted()).toBe(64), soon);
-    expect((await limiter.peek('k500')).remaining).toBe(0);
-    expect((await spillway(['reset', 'api', 'k500'])).code).toBe(0);
-    expect((await limiter.peek('k500')).remaining).toBe(500);
-    expect((await limiter.peek('k1000')).remaining).toBe(0);
+    expect((await limiter.peek('k0')).remaining).toBe(0);
+    expect((await spillway(['reset', 'api', 'k0'])).code).toBe(0);
+    expect((await limiter.peek('k0')).remaining).toBe(full);
+    expect((await limiter.peek('k1')).remaining).toBe(0);
   });
 
   it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {

@@ -1,5 +1,6 @@
 /** How the command looks: colours, times and help. */
 
+import { once } from 'node:events';
 import { redisProgram } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { because, commandOnRedis } from './command.js';
@@ -7,7 +8,7 @@ import { because, commandOnRedis } from './command.js';
 const RED = '\u001b[31m';
 
 describe.skipIf(redisProgram === null)('spillway', () => {
-  const { redis, spillway, announce } = commandOnRedis();
+  const { redis, start, spillway, announce } = commandOnRedis();
 
   beforeEach(() => announce('api'));
 
@@ -37,6 +38,24 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       const { out, err } = await spillway([...args, '--json'], env);
       expect(out + err).not.toContain('\u001b');
     }
+  });
+
+  it('ends quietly when nobody reads on, as with head', async () => {
+    const child = start(['status']);
+    child.stdout?.destroy();
+    let err = '';
+    child.stderr?.on('data', (text) => {
+      err += text;
+    });
+    const [code] = await once(child, 'close');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+  });
+
+  it('has its exit code also when nobody reads its errors', async () => {
+    const child = start(['set', 'api', 'nonsense']);
+    child.stderr?.destroy();
+    const [code] = await once(child, 'close');
+    expect(code).toBe(2);
   });
 
   it('takes no colour from Redis', async () => {

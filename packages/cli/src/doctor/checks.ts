@@ -96,7 +96,7 @@ function version(info: ReadonlyMap<string, string>): Finding {
   return {
     check,
     verdict: 'warning',
-    found: `${found} has known faults in its Lua engine (CVE-2025-49844), unless a distribution mended them`,
+    found: `${found} has known faults in its Lua engine (CVE-2025-49844), unless your distribution has patched them`,
     todo: 'Take the latest patch, or make sure that your package has the fix',
   };
 }

@@ -1,0 +1,38 @@
+/** The instant at which a change ends, as people write it. */
+
+import { UsageError } from './usage-error.js';
+
+const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?) ?(Z|[+-]\d\d:\d\d)?$/;
+const LONGEST_MS = 30 * 86_400_000;
+
+/**
+ * Reads an instant such as `2026-11-27T18:00Z`, or as `status` prints it. Without a time zone it is in that of this
+ * machine.
+ *
+ * @returns milliseconds since the epoch
+ * @throws UsageError if it is not an instant
+ */
+export function instantFrom(text: string): number {
+  const [, day = '', time = '', zone = ''] = INSTANT.exec(text) ?? [];
+  const ms = isDay(day) ? Date.parse(`${day}T${time}${zone}`) : Number.NaN;
+  if (!Number.isNaN(ms)) return ms;
+  throw new UsageError(
+    '--until must be a date and a time such as 2026-11-27T18:00 (in the time zone of this machine) or ' +
+      `2026-11-27T18:00Z, got ${text}. How long a change lasts is said by --for`,
+  );
+}
+
+/** @throws UsageError if that is no time that a change can last */
+export function durationUntil(untilMs: number, nowMs: number): number {
+  const ms = untilMs - nowMs;
+  const at = new Date(untilMs).toISOString();
+  if (ms < 1_000) throw new UsageError(`--until must be in the future, got ${at}`);
+  if (ms <= LONGEST_MS) return ms;
+  throw new UsageError(`--until must be at most 30 days from now, got ${at}; or say --for forever`);
+}
+
+/** `Date.parse` takes February 30 for March 2. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
+}
