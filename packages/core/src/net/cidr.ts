@@ -42,6 +42,29 @@ export function inRange(range: AddressRange, address: Address): boolean {
   return true;
 }
 
+/** Whether the ranges together hold every IPv4 address, or every IPv6 address. */
+export function holdEveryone(ranges: readonly AddressRange[]): boolean {
+  const families = ['number', 'object'].map((type) =>
+    ranges.filter(({ network }) => typeof network === type),
+  );
+  return families.some((family) => holdAll(family, 0));
+}
+
+/** Whether ranges of one family, whose first `bits` are the same, hold every address that begins with these. */
+function holdAll(ranges: readonly AddressRange[], bits: number): boolean {
+  if (ranges.some(({ prefix }) => prefix <= bits)) return true;
+  const ones = ranges.filter(({ network }) => bitAt(network, bits) === 1);
+  if (ones.length === 0 || ones.length === ranges.length) return false;
+  const zeros = ranges.filter(({ network }) => bitAt(network, bits) === 0);
+  return holdAll(ones, bits + 1) && holdAll(zeros, bits + 1);
+}
+
+function bitAt(address: Address, at: number): number {
+  return typeof address === 'number'
+    ? (address >>> (31 - at)) & 1
+    : ((address[at >> 4] as number) >>> (15 - (at & 15))) & 1;
+}
+
 /** Digits without a leading zero; -1 for anything else. */
 function parsePrefix(text: string): number {
   return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;

@@ -1,4 +1,4 @@
-/** The path in the target of a request, in whatever form the client sent it. */
+/** The path and the query in the target of a request, in whatever form the client sent it. */
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 

@@ -1,7 +1,7 @@
 /** Decides which address is the client's, believing only what trusted proxies wrote. */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
-import { type AddressRange, inRange, parseRange } from './cidr.js';
+import { type AddressRange, holdEveryone, inRange, parseRange } from './cidr.js';
 import { forwardedAddresses } from './forwarded.js';
 import { parseAddress } from './parse.js';
 
@@ -24,8 +24,9 @@ export type Trust =
  * included. Addresses are for all else. `0`, `[]`, `false` and undefined trust no proxy.
  *
  * @param option how the option is named in messages
- * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks of all addresses (`0.0.0.0/0`),
- * `SPW_CIDR_INVALID` for an element that is no address, network or name, `SPW_TRUST_PROXY_INVALID` for the rest.
+ * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks that together are all addresses
+ * of IPv4 or IPv6 (`0.0.0.0/0`), `SPW_CIDR_INVALID` for an element that is no address, network or name,
+ * `SPW_TRUST_PROXY_INVALID` for the rest.
  *
  * @example
  * ```ts
@@ -54,6 +55,7 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
   for (const [at, element] of given.entries()) {
     ranges.push(...compileElement(element, `${option}[${at}]`));
   }
+  if (holdEveryone(ranges)) throw unsafe(option, given);
   return ranges.length === 0 ? { kind: 'none' } : { kind: 'ranges', ranges };
 }
 
@@ -128,7 +130,6 @@ function compileElement(element: unknown, option: string): AddressRange[] {
   const ranges: AddressRange[] = [];
   for (const text of texts) {
     const range = parseRange(text);
-    if (range?.prefix === 0) throw unsafe(option, element);
     if (range) ranges.push(range);
   }
   if (ranges.length === 0) {

@@ -8,14 +8,28 @@ describe('compileTrust', () => {
     expect(compileTrust(given)).toEqual({ kind: 'none' });
   });
 
-  it.each([true, ['0.0.0.0/0'], ['10.0.0.0/8', '::/0'], ['::ffff:0:0/96']])(
-    'refuses %j, which trusts everyone, and says what to write instead',
-    (given) => {
-      expect(() => compileTrust(given as TrustProxy)).toThrow(
-        /^trustProxy(\[\d\])? must not trust everyone: .* never be limited; write the number of proxies .* got .* \(SPW_TRUST_PROXY_UNSAFE\)$/,
-      );
-    },
-  );
+  it.each([
+    [true],
+    [['0.0.0.0/0']],
+    [['10.0.0.0/8', '::/0']],
+    [['::ffff:0:0/96']],
+    [['0.0.0.0/1', '128.0.0.0/1']],
+    [['fd00::/8', '0.0.0.0/1', '10.0.0.0/8', '192.0.0.0/2', '64.0.0.0/1', '128.0.0.0/2']],
+    [['::/1', 'loopback', '8000::/1']],
+    [['::ffff:0:0/97', '::ffff:128.0.0.0/97']],
+  ])('refuses %j, which trusts everyone, and says what to write instead', (given) => {
+    expect(() => compileTrust(given as TrustProxy)).toThrow(
+      /^trustProxy must not trust everyone: .* never be limited; write the number of proxies .* got .* \(SPW_TRUST_PROXY_UNSAFE\)$/,
+    );
+  });
+
+  it.each([
+    [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3']],
+    [['0.0.0.0/1', '0.0.0.0/1', '64.0.0.0/2', '10.0.0.0/8']],
+    [['0.0.0.0/1', '8000::/1']],
+  ])('takes %j, which leaves some addresses out', (given) => {
+    expect(compileTrust(given)).toMatchObject({ kind: 'ranges' });
+  });
 
   it.each([
     -1,

@@ -117,3 +117,15 @@ describe('clientAddress with trusted networks', () => {
     }
   });
 });
+
+it('adds up networks of IPv6 to everyone, however small the last of them', () => {
+  const word = (at: number, bit: number) => {
+    const words = Array.from({ length: 8 }, (_, i) =>
+      i === at ? (0x8000 >> bit).toString(16) : '0',
+    );
+    return words.join(':');
+  };
+  const halves = Array.from({ length: 40 }, (_, i) => `${word(i >> 4, i & 15)}/${i + 1}`);
+  expect(compileTrust(halves)).toMatchObject({ kind: 'ranges' });
+  expect(() => compileTrust([...halves, '::/40'])).toThrow('SPW_TRUST_PROXY_UNSAFE');
+});
