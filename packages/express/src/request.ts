@@ -13,14 +13,15 @@ export class ExpressRequest extends NodeLimitRequest<Request> {
     this.believed = believed;
   }
 
-  override get path(): string {
-    return this.raw.baseUrl + this.raw.path;
-  }
-
   override get route(): string | undefined {
     const path: unknown = this.raw.route?.path;
     // The mount path is as the client spelled it, and Express matches it in any case: one route, one text.
     return typeof path === 'string' ? this.raw.baseUrl.toLowerCase() + path : undefined;
+  }
+
+  /** Unlike `req.path`, it is whole below a mount too. Frameworks that take such middleware may not have it. */
+  protected override get url(): string {
+    return this.raw.originalUrl ?? super.url;
   }
 
   protected override findAddress(): string | undefined {

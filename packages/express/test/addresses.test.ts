@@ -170,9 +170,11 @@ describe('wrong options', () => {
 });
 
 it.each([undefined, {}, { get: 'something else' }])(
-  'believes nobody under another framework, whose `app` is %j',
+  'believes nobody under another framework, whose `app` is %j, and knows the path',
   async (app) => {
-    const handle = spillway(rateLimit({ limit: 1, window: '1h' }));
+    const paths: string[] = [];
+    const cost = ({ path }: { path: string }) => paths.push(path) && 1;
+    const handle = spillway(rateLimit({ limit: 1, window: '1h', cost }));
     const { get } = await serveListener((req, res) => {
       handle(
         Object.assign(req as Request, { app: app as unknown as Express }),
@@ -184,6 +186,7 @@ it.each([undefined, {}, { get: 'something else' }])(
     });
     const forged = { headers: { 'x-forwarded-for': '198.51.100.1' } };
     expect((await get('/')).body).toBe('hello');
-    expect((await get('/', forged)).status).toBe(429);
+    expect((await get('/a?b', forged)).status).toBe(429);
+    expect(paths).toEqual(['/', '/a']);
   },
 );

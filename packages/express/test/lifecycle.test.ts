@@ -6,10 +6,6 @@ import { closing, departures, lifecycle, responses } from 'spillway-testkit/adap
 import { describe, expect, it } from 'vitest';
 import { EXPRESS, serve } from './service.js';
 
-const _answerError: ErrorRequestHandler = (error, _req, res, _next) => {
-  res.status(500).end(error.message);
-};
-
 describe.each(EXPRESS)('Express $major', ({ driver }) => {
   lifecycle(driver);
   departures(driver);

@@ -48,7 +48,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     [0.5, 'SPW_TRUST_PROXY_INVALID'],
     [-1, 'SPW_TRUST_PROXY_INVALID'],
     ['1', 'SPW_CIDR_INVALID'],
-  ])('believes nobody with trust proxy %j, until it is mended', async (setting, code) => {
+  ])('trusts nobody with trust proxy %j, until it is changed', async (setting, code) => {
     const { lines, logger } = noting();
     const seen: (string | undefined)[] = [];
     const app = express();

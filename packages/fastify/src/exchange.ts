@@ -19,7 +19,7 @@ export class FastifyExchange extends NodeExchange {
   }
 
   override setField(name: string, value: string): void {
-    if (!this.res.headersSent) this.reply.header(name, value);
+    if (!this.isTaken()) this.reply.header(name, value);
   }
 
   /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
@@ -37,21 +37,20 @@ export class FastifyExchange extends NodeExchange {
   }
 
   protected override setStatus(status: number): void {
-    if (!this.res.headersSent) this.reply.code(status);
+    if (!this.isTaken()) this.reply.code(status);
   }
 
   protected override end(body: string): void {
-    if (this.res.headersSent) {
-      super.end(body); // a hook before has begun the response by hand: Fastify's reply can send nothing any more
-      return;
-    }
     // With a serializer of its own, or Fastify would add a charset to the type: problem documents have none.
-    this.reply.serializer(asItIs).send(body);
+    if (!this.isTaken()) this.reply.serializer(asItIs).send(body);
+    // A hook before has begun the response by hand: Fastify's reply can send nothing any more.
+    else if (!this.reply.sent) super.end(body);
   }
 
   /** Past the hooks of the app: what was kept has been through them. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
+    if (reply.sent) return;
     if (!res.headersSent) {
       for (const [name, value] of Object.entries(reply.getHeaders())) {
         if (value !== undefined) reply.raw.setHeader(name, value);
@@ -59,6 +58,11 @@ export class FastifyExchange extends NodeExchange {
     }
     reply.hijack();
     super.endWith(body);
+  }
+
+  /** Whether the reply cannot say any more what is sent: its head was, or somebody has taken the response over. */
+  private isTaken(): boolean {
+    return this.reply.sent || this.res.headersSent;
   }
 }
 

@@ -12,7 +12,7 @@ import type { FastifyRequest } from 'fastify';
 
 const UNSAFE =
   "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
-  'limited; write the addresses of the proxies in front of this server. Until it is mended, no proxy is believed';
+  'limited; write the addresses of the proxies in front of this server. Until you change it, no proxy is trusted';
 
 interface FastifyAddressing extends Addressing {
   /** Whether Fastify's own option decides: then its `request.ip` is taken. */
@@ -29,6 +29,11 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
 
   override get route(): string | undefined {
     return this.raw.routeOptions.url;
+  }
+
+  /** As the client has sent it, whatever the app's `rewriteUrl` has made of it. */
+  protected override get url(): string {
+    return this.raw.originalUrl;
   }
 
   protected override findAddress(): string | undefined {

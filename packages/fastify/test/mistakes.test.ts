@@ -8,7 +8,6 @@ import {
   spillway,
 } from '@spillway/fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { brokenStore } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { makeApp, statuses } from './service.js';
 
@@ -90,24 +89,6 @@ it('asks nothing of the groups around a context but what its routes name', async
 });
 
 describe('at a request', () => {
-  it.each<[SpillwayOptions['onStoreError'], number[]]>([
-    ['allow', [200, 200]],
-    ['deny', [503, 503]],
-    ['local', [200, 429]],
-  ])('a store that fails is answered by %s', async (onStoreError, expected) => {
-    const faults: Fault[] = [];
-    const app = makeApp();
-    app.register(spillway, {
-      limiters: one(),
-      store: { ...brokenStore },
-      onStoreError,
-      onFault: (fault) => faults.push(fault),
-    });
-    app.get('/', () => 'ok');
-    expect(await statuses(app, '/', 2)).toEqual(expected);
-    expect(faults.map(({ source }) => source)).toEqual(['store', 'store']);
-  });
-
   it('callbacks that throw are told, and the request is limited by address', async () => {
     const faults: Fault[] = [];
     const app = makeApp();

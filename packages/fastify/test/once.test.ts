@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import compress from '@fastify/compress';
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/fastify';
 import type { FastifyReply } from 'fastify';
+import { until } from 'spillway-testkit';
 import { askAt, type OnceWorld, repeats, repeatsAfterDepartures } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { makeApp, serve } from './service.js';
@@ -77,6 +78,29 @@ describe('an answer', () => {
     ]);
     expect(again.headers['content-type']).toBe(first.headers['content-type']);
     expect(again.headers['idempotency-replayed']).toBe('true');
+  });
+
+  it('writes no kept answer on a response that was taken over meanwhile', async () => {
+    const app = makeApp();
+    let taken: FastifyReply | undefined;
+    app.addHook('onRequest', async (request, reply) => {
+      if (request.headers['x-take'] !== undefined) taken = reply;
+    });
+    const scope = () => {
+      taken?.hijack();
+      return 'ada';
+    };
+    app.register(spillway, { limiters: idempotency({ scope }) });
+    app.post('/charges', () => 'kept');
+    const { ask } = askAt((await serve(app)).port);
+    await ask();
+    const again = ask({ headers: { 'x-take': '1' } });
+    await until(() => taken?.sent === true);
+    await new Promise(setImmediate);
+    taken?.raw.end('by hand');
+    const { headers, bytes } = await again;
+    expect(String(bytes)).toBe('by hand');
+    expect(headers['idempotency-replayed']).toBeUndefined();
   });
 
   it('is repeated with the fields that hooks before the guard have set, and ends for onResponse', async () => {

@@ -1,6 +1,19 @@
-/** A Fastify app behind a real server. */
+/** A Fastify app behind a real server, and what the shared sentences need of it. */
 
-import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify';
+import {
+  admissionsOf,
+  concurrencyLimit,
+  rateLimit,
+  type SpillwayOptions,
+  spillway,
+} from '@spillway/fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyServerOptions,
+  type RouteHandlerMethod,
+} from 'fastify';
+import { type App, type Driver, type Handler, HELLO, type Sent } from 'spillway-testkit/adapters';
 import { type Service, serveListener } from 'spillway-testkit/http';
 import { onTestFinished } from 'vitest';
 
@@ -28,4 +41,48 @@ export async function statuses(
   const seen: number[] = [];
   for (let i = 0; i < times; i += 1) seen.push((await app.inject(url)).statusCode);
   return seen;
+}
+
+type Guard = SpillwayOptions;
+
+/** The plugin at one of its hooks. */
+export function driverOf(hook: NonNullable<SpillwayOptions['hook']>): Driver<Guard> {
+  return {
+    rateLimit: rateLimit as Driver['rateLimit'],
+    concurrencyLimit: concurrencyLimit as Driver['concurrencyLimit'],
+    guard: (limiters, options) => ({ ...options, limiters, hook }) as Guard,
+    serve: (app) => serve(built(app)),
+    // Fastify sends names in lower case.
+    shown: (fields) =>
+      fields
+        .map(([name, value]) => [name.toLowerCase(), value] as const)
+        .sort(([one], [other]) => (one < other ? -1 : 1)),
+  };
+}
+
+function built({ before, guards = [], routes = [HELLO], onError }: App<Guard>): FastifyInstance {
+  const app = makeApp();
+  if (before) app.addHook('onRequest', async (_request, reply) => before(reply.raw));
+  for (const guard of guards) app.register(spillway, guard);
+  if (onError) app.setErrorHandler((error, _, reply) => send(onError(error as Error), reply));
+  for (const { path, method = 'GET', handle } of routes) {
+    if (path === '*') app.all('/*', handlerOf(handle));
+    else app.route({ method, url: path, handler: handlerOf(handle) });
+  }
+  return app;
+}
+
+function handlerOf(handle: Handler): RouteHandlerMethod {
+  return async (request, reply) => {
+    const { method, url: path } = request;
+    const answer = await handle({ method, path, admissions: admissionsOf(request) });
+    if (!('by' in answer)) return send(answer, reply);
+    reply.hijack();
+    answer.by(reply.raw);
+    return reply;
+  };
+}
+
+function send({ status = 200, body, json }: Sent, reply: FastifyReply): FastifyReply {
+  return reply.code(status).send(json ?? body);
 }

@@ -19,6 +19,7 @@ import {
   showDecisions,
 } from './exchange.js';
 import { withCachedBody } from './recorder.js';
+import { waitUntilOf } from './request.js';
 
 export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   private refusal: Admission | undefined;
@@ -67,12 +68,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   }
 
   protected override waitUntil(): WaitUntil | undefined {
-    try {
-      const { executionCtx } = this.c;
-      return (promise) => executionCtx.waitUntil(promise);
-    } catch {
-      return undefined; // Hono throws where the platform has none
-    }
+    return waitUntilOf(this.c);
   }
 
   private async own(onRefused: OnRefused, refusal: Admission): Promise<Response> {

@@ -1,6 +1,7 @@
 /** Hono's request as limiters see it. */
 
-import { AddressedRequest, type AddressFinder } from '@spillway/core/fetch';
+import { pathOf } from '@spillway/core/adapter';
+import { AddressedRequest, type AddressFinder, type WaitUntil } from '@spillway/core/fetch';
 import type { Context } from 'hono';
 
 export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
@@ -15,8 +16,9 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
     return this.raw.req.method.toUpperCase();
   }
 
+  /** Of `req.path` Hono has decoded a part, or an app's `getPath` has made it. */
   get path(): string {
-    return this.raw.req.path;
+    return pathOf(this.raw.req.url);
   }
 
   get route(): string | undefined {
@@ -32,11 +34,18 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
   }
 
   waitUntil(promise: Promise<unknown>): boolean {
-    try {
-      this.raw.executionCtx.waitUntil(promise);
-      return true;
-    } catch {
-      return false; // Hono throws where the platform has none
-    }
+    const wait = waitUntilOf(this.raw);
+    wait?.(promise);
+    return wait !== undefined;
+  }
+}
+
+/** How the platform is told to wait, if it has such a thing. */
+export function waitUntilOf(c: Context): WaitUntil | undefined {
+  try {
+    const { executionCtx } = c;
+    return (promise) => executionCtx.waitUntil(promise);
+  } catch {
+    return undefined; // Hono throws where the platform has none
   }
 }

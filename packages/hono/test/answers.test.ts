@@ -5,10 +5,6 @@ import { answers, ownAnswers } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { WAYS } from './service.js';
 
-const _PROBLEM =
-  '{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,' +
-  '"detail":"You have used up the quota of policy \\"2-per-1m\\". Try again in 30 seconds.","violated-policies":["2-per-1m"]}';
-
 const once = () => rateLimit({ name: 'once', limit: 1, window: '1h', key: 'all' });
 
 describe.each(WAYS)('over %s', (_, { driver }) => {

@@ -1,6 +1,6 @@
 import { admissionsOf, rateLimit, spillway } from '@spillway/hono';
 import { Hono } from 'hono';
-import { composition, exemptions, stores } from 'spillway-testkit/adapters';
+import { composition, exemptions, requests, stores } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { WAYS } from './service.js';
 
@@ -9,6 +9,7 @@ const all = { key: 'all' } as const;
 describe.each(WAYS)('over %s', (_, { driver }) => {
   composition(driver);
   exemptions(driver);
+  requests(driver);
   stores(driver);
 });
 

@@ -9,10 +9,9 @@ import {
 } from '@spillway/hono';
 import { Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
-import { closing, departures, lifecycle } from 'spillway-testkit/adapters';
+import { closing, departures, lifecycle, noting } from 'spillway-testkit/adapters';
 import type { Service } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
-import { noting } from './noting.js';
 import { WAYS } from './service.js';
 
 /** Asks until the status is as expected, one request after the other. */
@@ -45,9 +44,9 @@ describe.each(WAYS)('over %s', (_, { driver }) => {
   closing(driver);
 });
 
-describe.each(WAYS)('over %s', (_, { serve }) => {
+describe.each(WAYS)('over %s', (_, { serve, driver }) => {
   it('releases when the body of the answer has been read', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Hono();
     app.use(guard);
     app.get('/', (c) => c.text('hello'));
@@ -64,7 +63,7 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
   });
 
   it('releases at once for HEAD, whose body Hono throws away', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Hono();
     app.use(guard);
     app.get('/', (c) => c.text('hello'));
@@ -96,11 +95,12 @@ describe('over a connection', () => {
 });
 
 describe('a client of an edge runtime that goes away', () => {
+  const [, [, { driver }]] = WAYS;
   const ask = (app: Hono, signal: AbortSignal) =>
     app.request(new Request('http://a.example/', { signal }));
 
   it('before the answer frees the permit at once; what is answered later changes nothing', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Hono();
     const client = new AbortController();
     app.get('/', guard, async (c) => {
@@ -113,7 +113,7 @@ describe('a client of an edge runtime that goes away', () => {
   });
 
   it('in the middle of a stream frees it once, though both the signal and the stream tell', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const source = manual();
     const app = new Hono();
     const client = new AbortController();

@@ -3,12 +3,15 @@
 import { concurrencyLimit, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
 import { Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
+import { noting } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
-import { noting } from './noting.js';
+import { WAYS } from './service.js';
+
+const [, [, { driver }]] = WAYS;
 
 describe('a fetch response', () => {
   it('that fails while it is read ends its permit, and fails for the reader as before', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Hono();
     const body = new ReadableStream({
       pull(controller) {
@@ -22,7 +25,7 @@ describe('a fetch response', () => {
   });
 
   it('of a handler that throws no Error leaves nothing held', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Hono();
     app.get('/', guard, () => {
       throw 'a text'; // Hono lets it through
@@ -32,7 +35,7 @@ describe('a fetch response', () => {
   });
 
   it('that nobody gives leaves nothing held, and is told by Hono', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Hono();
     const messages: string[] = [];
     app.use(guard);
@@ -55,7 +58,7 @@ describe('a fetch response', () => {
   });
 
   it('is read no faster than its reader asks', async () => {
-    const { guard } = noting();
+    const { guard } = noting(driver);
     let pulled = 0;
     const body = new ReadableStream(
       {

@@ -71,9 +71,18 @@ function fieldOf({ res }: Context, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** As Koa finds it. */
+/** As Koa 3 finds it. */
 function statusOf(error: unknown): number {
-  const { status, statusCode } = (error ?? {}) as Record<string, unknown>;
-  const own = status ?? statusCode;
+  if (!isError(error)) return 500;
+  const { status, statusCode } = error as {
+    readonly status?: unknown;
+    readonly statusCode?: unknown;
+  };
+  const own = status || statusCode;
   return typeof own === 'number' && own >= 400 && own <= 599 ? own : 500;
+}
+
+/** Also if it is of another realm. */
+function isError(thrown: unknown): boolean {
+  return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }

@@ -2,13 +2,14 @@
 
 import Router from '@koa/router';
 import { admissionsOf, rateLimit, spillway } from '@spillway/koa';
-import { composition, exemptions } from 'spillway-testkit/adapters';
+import { composition, exemptions, requests } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { KOA, serve } from './service.js';
 
 describe.each(KOA)('Koa $major', ({ driver }) => {
   composition(driver);
   exemptions(driver);
+  requests(driver);
 });
 
 describe.each(KOA)('Koa $major', ({ Koa }) => {

@@ -3,9 +3,8 @@
 import { PassThrough, Readable } from 'node:stream';
 import { rateLimit, spillway } from '@spillway/koa';
 import { until } from 'spillway-testkit';
-import { closing, departures, lifecycle, responses } from 'spillway-testkit/adapters';
+import { closing, departures, lifecycle, noting, responses } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
-import { noting } from './noting.js';
 import { KOA, serve } from './service.js';
 
 describe.each(KOA)('Koa $major', ({ driver }) => {
@@ -15,9 +14,9 @@ describe.each(KOA)('Koa $major', ({ driver }) => {
   closing(driver);
 });
 
-describe.each(KOA)('Koa $major', ({ Koa }) => {
+describe.each(KOA)('Koa $major', ({ Koa, driver }) => {
   it('releases when a stream fails', async () => {
-    const { outcomes, guard } = noting();
+    const { outcomes, guard } = noting(driver);
     const app = new Koa();
     app.silent = true;
     app.use(guard);

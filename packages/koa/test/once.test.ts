@@ -4,8 +4,10 @@ import { PassThrough, Readable } from 'node:stream';
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/koa';
 import type { Context, Middleware } from 'koa';
 import compress from 'koa-compress';
+import { until } from 'spillway-testkit';
 import {
   askAt,
+  latch,
   type OnceWorld,
   repeats,
   repeatsAfterDepartures,
@@ -146,6 +148,48 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     expect(String(again.bytes)).toBe(String(first.bytes));
     expect(again.headers['content-type']).toBe(first.headers['content-type']);
   });
+
+  it.each<[string, unknown]>([
+    ['a status', Object.assign(new Error(), { status: 409 })],
+    ['a status code', Object.assign(new Error(), { statusCode: 422 })],
+    ['no status, but a code', Object.assign(new Error(), { status: 0, statusCode: 404 })],
+    ['two', Object.assign(new Error(), { status: 410, statusCode: 404 })],
+    ['a status that HTTP does not have', Object.assign(new Error(), { status: 499 })],
+    ['none', new Error()],
+    ['a status, but is no error', { status: 404 }],
+  ])(
+    'keeps the status that Koa finds in what was thrown, though the client has gone: %s',
+    async (_, thrown) => {
+      const app = new Koa();
+      app.silent = true;
+      const finish = latch();
+      const arrived = latch();
+      const departed = latch();
+      app.use(spillway(idempotency({ scope: () => 'ada' })));
+      app.use(async (ctx) => {
+        if (ctx.get('idempotency-key') === 'gone') {
+          ctx.res.once('close', departed.open);
+          arrived.open();
+          await finish.opened;
+        }
+        throw thrown;
+      });
+      const { ask, open } = askAt((await serve(app)).port);
+      const there = await ask({ key: 'there' });
+      const client = (open as NonNullable<typeof open>)({ key: 'gone' });
+      client.on('error', () => undefined);
+      await arrived.opened;
+      client.destroy();
+      await departed.opened;
+      finish.open();
+      let again = there;
+      await until(async () => {
+        again = await ask({ key: 'gone' });
+        return again.headers['idempotency-replayed'] === 'true';
+      });
+      expect(again.status).toBe(there.status);
+    },
+  );
 
   it('asks no own answer to a refusal about a repeat, and shows the repeat to middleware in front', async () => {
     const app = new Koa();

@@ -80,16 +80,6 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     expect(store.calls[1]).toMatchObject([{ op: 'put', limiter: 'gone', cost: 1 }]);
   });
 
-  const _fails = (): never => {
-    throw new Error('not mine');
-  };
-  const _lie = {
-    allowed: false,
-    limiter: 'a\r\nX-Evil: 1',
-    reason: 'rate',
-    remaining: 0,
-    policy: {},
-  };
   it('is typed for the context of Koa', () => {
     const limiter = rateLimit({ limit: 1, window: '1s', key: ({ raw }) => raw.get('x-api-key') });
     const onRefused = (_: unknown, ctx: Context) => ctx.redirect('/busy');

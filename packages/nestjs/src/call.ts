@@ -7,11 +7,12 @@ import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 export interface PlatformRequest {
   readonly method?: string;
   readonly url?: string;
+  /** Of HTTP on both platforms: the target as the client has sent it. */
+  readonly originalUrl?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly socket?: { readonly remoteAddress?: string | undefined };
-  /** Express: where an app is mounted, the rest of the path, and the matched route. */
+  /** Express: where an app is mounted, and the matched route. */
   readonly baseUrl?: string;
-  readonly path?: string;
   readonly route?: { readonly path?: unknown };
   /** Express: its response. */
   readonly res?: PlatformResponse;

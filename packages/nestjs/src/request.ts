@@ -20,7 +20,6 @@ export class NestRequest extends NodeLimitRequest<ExecutionContext> {
 
   override get path(): string {
     const { request, operation } = this.call;
-    if (request?.path !== undefined) return (request.baseUrl ?? '') + request.path;
     return request?.url === undefined ? (operation ?? '') : super.path;
   }
 
@@ -34,6 +33,6 @@ export class NestRequest extends NodeLimitRequest<ExecutionContext> {
 }
 
 function headOf(request: PlatformRequest | undefined): NodeHead {
-  const { method, url, headers = {}, socket = {} } = request ?? {};
-  return { method, url, headers, socket };
+  const { method, url, originalUrl = url, headers = {}, socket = {} } = request ?? {};
+  return { method, url: originalUrl, headers, socket };
 }

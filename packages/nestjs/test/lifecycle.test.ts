@@ -1,7 +1,5 @@
 /** From the admission to the close of the response: released once, whatever happened. */
 
-import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
 import {
   type CanActivate,
   Controller,
@@ -10,7 +8,6 @@ import {
   Injectable,
   InternalServerErrorException,
   type NestInterceptor,
-  StreamableFile,
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
@@ -25,7 +22,6 @@ import {
   type SpillwayOptions,
 } from '@spillway/nestjs';
 import { throwError } from 'rxjs';
-import { SlowStore } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { create, PLATFORMS, serve, until } from './service.js';
 
@@ -63,7 +59,6 @@ class Waiting {
 
 function app(options: SpillwayOptions) {
   const waiting = new Waiting();
-  const stream = new PassThrough();
   @Controller()
   class Handlers {
     @Get('fine')
@@ -84,17 +79,6 @@ function app(options: SpillwayOptions) {
     @UseInterceptors(Failing)
     failing(): void {}
 
-    @Get('waits')
-    waits(): Promise<string> {
-      return waiting.wait();
-    }
-
-    @Get('stream')
-    stream(): StreamableFile {
-      stream.write('begun');
-      return new StreamableFile(stream);
-    }
-
     @Get('alone')
     @ConcurrencyLimit({ name: 'alone', limit: 1 })
     alone(): Promise<string> {
@@ -103,7 +87,6 @@ function app(options: SpillwayOptions) {
   }
   return {
     waiting,
-    stream,
     metadata: { imports: [SpillwayModule.forRoot(options)], controllers: [Handlers] },
   };
 }
@@ -122,35 +105,6 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     ]);
   });
 
-  it('releases once when the client goes away before the answer, which then has no status', async () => {
-    const { outcomes, limiter } = noting();
-    const { metadata, waiting } = app({ limiters: [limiter] });
-    const { open } = await serve(adapter, metadata);
-    const client = open('/waits').on('error', () => undefined);
-    client.end();
-    await until(() => waiting.arrived === 1);
-    client.destroy();
-    await until(() => outcomes.length > 0);
-    waiting.go();
-    await new Promise(setImmediate);
-    expect(outcomes).toEqual([{ aborted: true }]);
-  });
-
-  it('releases when the client goes away in the middle of a stream', async () => {
-    const { outcomes, limiter } = noting();
-    const { metadata, stream } = app({ limiters: [limiter] });
-    const { open } = await serve(adapter, metadata);
-    const client = open('/stream').on('error', () => undefined);
-    client.end();
-    const [response] = await once(client, 'response');
-    response.on('error', () => undefined);
-    expect(outcomes).toEqual([]);
-    client.destroy();
-    await until(() => outcomes.length > 0);
-    stream.destroy();
-    expect(outcomes).toEqual([{ status: 200, aborted: true }]);
-  });
-
   it('holds a permit while a handler runs, and refuses meanwhile', async () => {
     const { metadata, waiting } = app({});
     const { app: nest, get } = await serve(adapter, metadata);
@@ -166,49 +120,6 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     await until(() => waiting.arrived === 2);
     waiting.go();
     expect((await again).status).toBe(200);
-  });
-
-  it('does not start the handler of a client that left while the store was asked', async () => {
-    const store = new SlowStore();
-    const { outcomes, limiter } = noting();
-    const { metadata, waiting } = app({ store, limiters: [limiter], storeTimeout: '10s' });
-    const { open, server } = await serve(adapter, metadata);
-    const connected = once(server, 'connection');
-    const client = open('/waits').on('error', () => undefined);
-    client.end();
-    const [connection] = await connected;
-    await until(() => store.calls.length === 1);
-    client.destroy();
-    await until(() => connection.destroyed);
-    store.answer();
-    await until(() => outcomes.length === 1);
-    expect(outcomes).toEqual([{ aborted: true }]);
-    expect(waiting.arrived).toBe(0);
-  });
-
-  it('answers and refuses with a store that answers later', async () => {
-    const store = new SlowStore();
-    const limiter = rateLimit({ name: 'one', limit: 1, window: '1h' });
-    const { metadata } = app({ store, limiters: [limiter], storeTimeout: '10s' });
-    const { get } = await serve(adapter, metadata);
-    for (const status of [200, 429]) {
-      const reply = get('/fine');
-      await until(() => store.calls.length === (status === 200 ? 1 : 2));
-      store.answer();
-      expect((await reply).status).toBe(status);
-    }
-  });
-
-  it('counts in this process when the store is down, and says so', async () => {
-    const faults: Fault[] = [];
-    const { metadata } = app({
-      store: { sync: false, apply: () => Promise.reject(new Error('down')) },
-      limiters: [rateLimit({ name: 'one', limit: 1, window: '1h' })],
-      onFault: (fault) => faults.push(fault),
-    });
-    const { get } = await serve(adapter, metadata);
-    expect([(await get('/fine')).status, (await get('/fine')).status]).toEqual([200, 429]);
-    expect(faults.map(({ source }) => source)).toEqual(['store', 'store']);
   });
 
   it('is never the reason for an error', async () => {

@@ -29,3 +29,19 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     expect(paths).toEqual(['/health']);
   });
 });
+
+it('tells the whole path, whatever middleware before it made of it', async () => {
+  const paths: string[] = [];
+  const key = ({ path }: { readonly path: string }): undefined => void paths.push(path);
+  const limiters = [rateLimit({ limit: 9, window: '1h', key })];
+  const metadata = { imports: [SpillwayModule.forRoot({ limiters })], controllers: [Health] };
+  const [[, { adapter }]] = PLATFORMS;
+  const { get } = await serve(adapter, metadata, (app) => {
+    app.use((request: { url: string }, _response: object, next: () => void) => {
+      request.url = request.url.replace('/v1', '');
+      next();
+    });
+  });
+  expect((await get('/v1/health?deep=1')).body).toBe('ok');
+  expect(paths).toEqual(['/v1/health']);
+});

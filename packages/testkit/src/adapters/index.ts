@@ -11,8 +11,11 @@ export {
   type Fields,
   type Handler,
   HELLO,
+  latch,
   type MiddlewareDriver,
   type Mounted,
+  noting,
+  type Route,
   type Sent,
 } from './driver.js';
 export { closing, departures, lifecycle, responses } from './lifecycle.js';
@@ -27,4 +30,5 @@ export {
   type OnceWorld,
 } from './once-world.js';
 export { pipelining } from './pipelining.js';
+export { requests } from './requests.js';
 export { stores } from './stores.js';

@@ -46,6 +46,18 @@ export function keepsRecords(make: Make): void {
       expect(history[2]?.untilMs).toBe((history[2]?.atMs ?? 0) + 600_000);
     });
 
+    it('keep what was set, whatever its caller makes of the object later', async () => {
+      const control = await make();
+      const limits = { limit: 7 };
+      await control.set('api', { limits }, ada);
+      await control.limitKey('api', 'acme', limits, ada);
+      limits.limit = 8;
+      const kept = { limit: 7 };
+      expect((await control.list()).map(({ value }) => value)).toEqual([kept, kept]);
+      expect((await control.history()).map(({ after }) => after)).toEqual([kept, kept]);
+      expect(control.settingsOf('api')?.limits).toEqual(kept);
+    });
+
     it('keep the latest thousand changes', async () => {
       const control = await make();
       for (let i = 0; i < 1_005; i += 1) {

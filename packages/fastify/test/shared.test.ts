@@ -1,0 +1,22 @@
+/** What holds of every adapter, by either hook of the plugin. */
+
+import {
+  answers,
+  departures,
+  exemptions,
+  lifecycle,
+  requests,
+  stores,
+} from 'spillway-testkit/adapters';
+import { describe } from 'vitest';
+import { driverOf } from './service.js';
+
+describe.each(['onRequest', 'preHandler'] as const)('Fastify, by %s,', (hook) => {
+  const driver = driverOf(hook);
+  answers(driver);
+  exemptions(driver);
+  requests(driver);
+  lifecycle(driver);
+  departures(driver);
+  stores(driver);
+});

@@ -1,0 +1,23 @@
+/** What holds of every adapter, on both platforms. */
+
+import {
+  answers,
+  departures,
+  exemptions,
+  lifecycle,
+  requests,
+  stores,
+} from 'spillway-testkit/adapters';
+import { describe } from 'vitest';
+import { driverOf } from './driver.js';
+import { PLATFORMS } from './service.js';
+
+describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
+  const driver = driverOf(adapter);
+  answers(driver);
+  exemptions(driver);
+  requests(driver);
+  lifecycle(driver);
+  departures(driver);
+  stores(driver);
+});
