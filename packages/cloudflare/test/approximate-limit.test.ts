@@ -1,7 +1,14 @@
 /** The limiter over the platform's own: what it decides, and that it stands in nobody's way. */
 
 import { type ApproximateLimitOptions, approximateLimit } from '@spillway/cloudflare';
-import { createGuard, type Fault, type LimitRequest, memoryStore, rateLimit } from '@spillway/core';
+import {
+  createGuard,
+  type Fault,
+  type LimitRequest,
+  memoryControl,
+  memoryStore,
+  rateLimit,
+} from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 
 const request = (clientIp?: string): LimitRequest => ({
@@ -30,8 +37,9 @@ function guardOf(options: Partial<ApproximateLimitOptions>) {
   const flood = approximateLimit({ name: 'flood', binding, limit: 1, period: 10, ...options });
   const api = rateLimit({ name: 'api', limit: 10, window: '1h' });
   const onFault = (fault: Fault) => void faults.push(fault);
-  const guard = createGuard([flood, api], { store: memoryStore(), onFault });
-  return { guard, binding, faults };
+  const control = memoryControl();
+  const guard = createGuard([flood, api], { store: memoryStore(), onFault, control });
+  return { guard, binding, faults, control };
 }
 
 describe('an approximate limit', () => {
@@ -68,6 +76,24 @@ describe('an approximate limit', () => {
     const off = guardOf({ mode: 'off' });
     await off.guard.admit(request('192.0.2.1'));
     expect(off.binding.counts.size).toBe(0);
+  });
+
+  it.each(['flood', '*'])('follows modes that are set live for %s', async (limiter) => {
+    const { guard, binding, control, faults } = guardOf({ mode: 'shadow' });
+    const outcomes = async () => (await guard.admit(request('192.0.2.1'))).decisions[0]?.outcome;
+    const note = { by: 'ada', because: 'a test' };
+    expect([await outcomes(), await outcomes()]).toEqual(['allowed', 'would-deny']);
+    control.set(limiter, { mode: 'enforce' }, note);
+    expect(await outcomes()).toBe('denied');
+    control.set(limiter, { mode: 'shadow' }, note);
+    expect(await outcomes()).toBe('would-deny');
+    const asked = [...binding.counts.values()];
+    control.set(limiter, { mode: 'off' }, note);
+    expect(await outcomes()).toBe('skipped');
+    expect([...binding.counts.values()]).toEqual(asked);
+    control.clear(limiter, note);
+    expect(await outcomes()).toBe('would-deny');
+    expect(faults).toEqual([]);
   });
 
   it.each([
