@@ -40,7 +40,7 @@ describe('a README', () => {
 });
 
 describe(`a line of code has at most ${COLUMNS} columns`, () => {
-  it.each(markdownFiles())('in %s', (file) => {
+  it.each([...new Set([...markdownFiles(), ...readmes])])('in %s', (file) => {
     expect(wideLines(file, textOf(file))).toEqual([]);
   });
 
