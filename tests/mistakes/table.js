@@ -275,6 +275,11 @@ export const THROWN = [
     /^trustProxy must not trust everyone: .*write the number of proxies in front of this server, such as 1, .* \(SPW_TRUST_PROXY_UNSAFE\)$/,
   ),
   guard(
+    'PERMISSIVE_TRUST_PROXY',
+    { trustProxy: ['0.0.0.0/1', '128.0.0.0/1'] },
+    /^trustProxy must not trust everyone: .* got 0\.0\.0\.0\/1,128\.0\.0\.0\/1 \(SPW_TRUST_PROXY_UNSAFE\)$/,
+  ),
+  guard(
     'TypeError',
     { store: {} },
     'store must be memoryStore() or redisStore(client), got an object without `apply` (SPW_STORE_INVALID)',
@@ -290,6 +295,12 @@ export const THROWN = [
     'TypeError',
     { store: ioredis() },
     'store must be memoryStore() or redisStore(client), got an ioredis client (SPW_STORE_INVALID)',
+    { named: true },
+  ),
+  guard(
+    'TypeError',
+    { store: { idFromName: none, idFromString: none, newUniqueId: none, get: none } },
+    'store must be memoryStore() or redisStore(client), got a namespace of Durable Objects: write durableObjectStore(env.BINDING) (SPW_STORE_INVALID)',
     { named: true },
   ),
   guard(
@@ -504,7 +515,7 @@ export const LINES = [
     title: "app.set('trust proxy', true)",
     mount: 'trusting',
     says: () =>
-      /^app\.set\('trust proxy'\) must not trust everyone: .*write the number of proxies.* \(SPW_TRUST_PROXY_UNSAFE\)\. Until it is mended, no proxy is believed$/,
+      /^app\.set\('trust proxy'\) must not trust everyone: .*write the number of proxies.* \(SPW_TRUST_PROXY_UNSAFE\)\. Until you change it, no proxy is trusted$/,
     except: ['Koa', 'Fastify', 'Hono', 'NestJS', 'node:http', 'fetch'],
   },
   {
