@@ -159,7 +159,7 @@ class InMemory implements MemoryControl {
     if (this.overrides.size + added.length > MAX_OVERRIDES) throw tooMany();
     for (const setting of set.map(copyOf)) {
       this.record(limiter, setting, note, { atMs, untilMs, after: setting.value });
-      this.overrides.put({ limiter, ...setting, ...note, atMs, untilMs });
+      this.overrides.put(Object.freeze({ limiter, ...setting, ...note, atMs, untilMs }));
     }
     for (const target of clear) {
       const field = fieldOf(limiter, target);
@@ -180,7 +180,7 @@ class InMemory implements MemoryControl {
     const before = this.overrides.get(fieldOf(limiter, target))?.value ?? null;
     const id = Math.max((this.changes[0]?.id ?? 0) + 1, this.clock.nowUs());
     const of = { limiter, what, ...(key !== undefined && { key }) };
-    const change = { id, ...of, ...note, before, ...outcome };
+    const change = Object.freeze({ id, ...of, ...note, before, ...outcome });
     this.changes = [change, ...this.changes.slice(0, MAX_CHANGES - 1)];
   }
 
@@ -189,9 +189,9 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** The caller may change its object later, but a change must go through the control. */
+/** Whoever gave the object, or reads it from a list, may try to change it, but a change must go through the control. */
 function copyOf(setting: Setting): Setting {
   return setting.what === 'limits' || setting.what === 'key-limits'
-    ? ({ ...setting, value: { ...setting.value } } as Setting)
+    ? ({ ...setting, value: Object.freeze({ ...setting.value }) } as Setting)
     : setting;
 }

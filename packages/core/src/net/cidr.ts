@@ -42,12 +42,21 @@ export function inRange(range: AddressRange, address: Address): boolean {
   return true;
 }
 
-/** Whether the ranges together hold every IPv4 address, or every IPv6 address. */
+/** Where the addresses of clients on the internet are; the rest is multicast or reserved. */
+const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/3']];
+
+/** Whether the ranges together hold every public IPv4 address, or every public IPv6 address. */
 export function holdEveryone(ranges: readonly AddressRange[]): boolean {
-  const families = ['number', 'object'].map((type) =>
-    ranges.filter(({ network }) => typeof network === type),
+  return PUBLIC.some((family) =>
+    family.every((text) => hold(ranges, parseRange(text) as AddressRange)),
   );
-  return families.some((family) => holdAll(family, 0));
+}
+
+function hold(ranges: readonly AddressRange[], all: AddressRange): boolean {
+  if (ranges.some((range) => range.prefix <= all.prefix && inRange(range, all.network)))
+    return true;
+  const inside = ranges.filter(({ network }) => inRange(all, network));
+  return holdAll(inside, all.prefix);
 }
 
 /** Whether ranges of one family, whose first `bits` are the same, hold every address that begins with these. */

@@ -74,6 +74,19 @@ describe('the control in memory', () => {
     expect(control.settingsOf('api')).toEqual({ limits: { limit: 3 } });
   });
 
+  it('lists what nobody can change but through it', () => {
+    const control = memoryControl();
+    control.set('api', { mode: 'off' }, ada);
+    control.set('api', { limits: { limit: 3 } }, ada);
+    for (const entry of [...control.list(), ...control.history()]) {
+      const changed = Object.assign<object, object>;
+      expect(() => changed(entry, { untilMs: 0 })).toThrow(TypeError);
+      const values = Object.values(entry).filter((value) => typeof value === 'object' && value);
+      for (const value of values) expect(() => changed(value, { limit: 0 })).toThrow(TypeError);
+    }
+    expect(control.settingsOf('api')).toEqual({ mode: 'off', limits: { limit: 3 } });
+  });
+
   it('holds ten thousand overrides and no more', () => {
     const control = memoryControl();
     for (let i = 0; i < 10_000; i += 1) control.block('api', `key-${i}`, ada);
