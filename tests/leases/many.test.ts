@@ -59,8 +59,8 @@ async function live(store: Store): Promise<number> {
 
 /** A take that was done after its release lasts as long as its lease, for nobody renews it. */
 async function onlyHeldAreLive(store: Store): Promise<void> {
-  const endMs = performance.now() + 1.5 * LEASE_MS;
-  while (performance.now() < endMs && (await live(store)) > PERMITS) await wait(200);
+  const options = { timeout: 1.5 * LEASE_MS, interval: 200 };
+  await expect.poll(() => live(store), options).toBeLessThanOrEqual(PERMITS);
 }
 
 /** Other requests meanwhile, by another limit of the same store; what they were told. */

@@ -13,7 +13,7 @@ const snippets = findSnippets();
 function installedOn(file: string): string[] {
   const page = readFileSync(join(ROOT, file), 'utf8').replaceAll('\\\n', ' ');
   const lines = [...page.matchAll(/^npm install (.*)$/gm)].map(([, line = '']) => line);
-  return lines.flatMap((line) => line.match(/@spillway\/\w+/g) ?? []);
+  return lines.flatMap((line) => line.replace(/#.*/, '').match(/@spillway\/\w+/g) ?? []);
 }
 
 function importedOn(file: string): string[] {

@@ -187,6 +187,17 @@ describe('the promises of one request', () => {
     expect((await guard.admit(request())).allowed).toBe(true);
     expect(faults).toMatchObject([{ source: 'key', error: { message: 'no promise' } }]);
   });
+
+  it('may have a `then` of their own, which throws: the address is counted', async () => {
+    const torn = () => {
+      throw new Error('torn');
+    };
+    // biome-ignore lint/suspicious/noThenProperty: it is what is tested
+    const key = () => Object.assign(Promise.resolve('a'), { then: torn });
+    const { allowed, faults } = setUpLater(rateLimit({ ...two, key }));
+    expect([await allowed(), await allowed(), await allowed()]).toEqual([true, true, false]);
+    expect(faults[0]).toMatchObject({ source: 'key', error: { message: 'torn' } });
+  });
 });
 
 it.each([0, '0ms', '61s', -1, 'soon', Number.NaN])('callbackTimeout must not be %s', (timeout) => {

@@ -31,6 +31,26 @@ it('permits are renewed by the next request where the host ends timers with the 
   expect(ops).toEqual(['take', 'record', 'take']);
 });
 
+describe('a permit that a store which answers at once has not taken back', () => {
+  fakeTime();
+
+  it('is given back again', async () => {
+    const memory = memoryStore();
+    let failures = 1;
+    const apply = (steps: readonly Step[]): readonly Answer[] => {
+      if (steps[0]?.op === 'put' && failures-- > 0) throw new Error('lost');
+      return memory.apply(steps);
+    };
+    const limiter = concurrencyLimit({ name: 'one', limit: 1, key: 'all', lease: '60s' });
+    const guard = createGuard(limiter, { store: { sync: true, apply }, logger: false });
+    const allowed = async () => (await guard.admit(request())).allowed;
+    (await guard.admit(request())).release({ status: 200 });
+    expect(await allowed()).toBe(false);
+    await vi.advanceTimersByTimeAsync(30_000); // half of its lease
+    expect(await allowed()).toBe(true);
+  });
+});
+
 describe('a refund that did not reach the store', () => {
   fakeTime();
 

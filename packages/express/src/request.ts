@@ -19,11 +19,6 @@ export class ExpressRequest extends NodeLimitRequest<Request> {
     return typeof path === 'string' ? this.raw.baseUrl.toLowerCase() + path : undefined;
   }
 
-  /** Unlike `req.path`, it is whole below a mount too. Frameworks that take such middleware may not have it. */
-  protected override get url(): string {
-    return this.raw.originalUrl ?? super.url;
-  }
-
   protected override findAddress(): string | undefined {
     const { byExpress, ipv6Prefix } = this.believed;
     return byExpress ? canonicalAddress(this.expressAddress(), ipv6Prefix) : super.findAddress();

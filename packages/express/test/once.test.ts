@@ -10,6 +10,7 @@ import {
   type OnceWorld,
   repeats,
   repeatsAfterDepartures,
+  repeatsRewritten,
   repeatsUncompressed,
 } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
@@ -23,9 +24,15 @@ function worldOf(express: Factory): OnceWorld {
     rateLimit: rateLimit as OnceWorld['rateLimit'],
     compressions: ['before', 'behind'],
     parsers: [true, false],
-    async serve({ limiters, compression: place, parses, handle }) {
+    async serve({ limiters, compression: place, parses, rewrite, handle }) {
       const app = express();
       app.set('env', 'test'); // Express' own error handler prints nothing
+      if (rewrite) {
+        app.use(((req, _res, next) => {
+          req.url = rewrite(req.url);
+          next();
+        }) as RequestHandler);
+      }
       if (place === 'before') app.use(compression());
       if (parses) app.use(express.json());
       app.use(spillway(limiters));
@@ -55,6 +62,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
   repeats(world);
   repeatsUncompressed(world);
   repeatsAfterDepartures(world);
+  repeatsRewritten(world);
 
   it.each<[string, (req: Request, res: Response) => unknown]>([
     [

@@ -31,11 +31,6 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
     return this.raw.routeOptions.url;
   }
 
-  /** As the client has sent it, whatever the app's `rewriteUrl` has made of it. */
-  protected override get url(): string {
-    return this.raw.originalUrl;
-  }
-
   protected override findAddress(): string | undefined {
     const { byFastify, ipv6Prefix, watch } = this.believed;
     if (!byFastify) return super.findAddress();
@@ -72,14 +67,25 @@ export function addressingFinder(
   };
 }
 
-/** Fastify does not show its option: whoever believes a hundred addresses that nobody has believes every address. */
+/** A peer, and proxies that no service has all: of IPv4 documentation, and of everywhere in public IPv6. */
+const PROBES = [
+  { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },
+  { peer: '3fff::1', hops: hundred((at) => `${(0x2000 + at * 0x52).toString(16)}::1`) },
+];
+
+function hundred(address: (at: number) => string): string[] {
+  return Array.from({ length: 100 }, (_, at) => address(at));
+}
+
+/** Fastify does not show its option: whoever believes a hundred proxies that nobody has believes every address. */
 function believesEveryone(request: FastifyRequest): boolean {
-  const claims = Array.from({ length: 100 }, (_, last) => `198.51.100.${last}`);
-  const headers = { 'x-forwarded-for': claims.join(', ') };
-  const raw = { headers, socket: { remoteAddress: '203.0.113.1' } };
-  try {
-    return Object.create(request, { raw: { value: raw } }).ip === claims[0];
-  } catch {
-    return false; // as for each request then
-  }
+  return PROBES.some(({ peer, hops }) => {
+    const headers = { 'x-forwarded-for': hops.join(', ') };
+    const raw = { headers, socket: { remoteAddress: peer } };
+    try {
+      return Object.create(request, { raw: { value: raw } }).ip === hops[0];
+    } catch {
+      return false; // as for each request then
+    }
+  });
 }

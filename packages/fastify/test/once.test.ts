@@ -5,7 +5,13 @@ import compress from '@fastify/compress';
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/fastify';
 import type { FastifyReply } from 'fastify';
 import { until } from 'spillway-testkit';
-import { askAt, type OnceWorld, repeats, repeatsAfterDepartures } from 'spillway-testkit/adapters';
+import {
+  askAt,
+  type OnceWorld,
+  repeats,
+  repeatsAfterDepartures,
+  repeatsRewritten,
+} from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { makeApp, serve } from './service.js';
 
@@ -14,8 +20,8 @@ const world: OnceWorld = {
   rateLimit: rateLimit as OnceWorld['rateLimit'],
   compressions: ['before', 'behind'],
   parsers: [true, false],
-  async serve({ limiters, compression, parses, handle }) {
-    const app = makeApp();
+  async serve({ limiters, compression, parses, rewrite, handle }) {
+    const app = makeApp(rewrite && { rewriteUrl: ({ url }) => rewrite(url ?? '/') });
     if (compression === 'before') await app.register(compress, { threshold: 0 });
     // Fastify reads a body between these two.
     app.register(spillway, { limiters, hook: parses ? 'preHandler' : 'onRequest' });
@@ -38,6 +44,7 @@ const world: OnceWorld = {
 
 repeats(world);
 repeatsAfterDepartures(world);
+repeatsRewritten(world);
 
 describe('an answer', () => {
   it.each<[string, (reply: FastifyReply) => unknown]>([

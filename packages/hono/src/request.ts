@@ -44,6 +44,8 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
 export function waitUntilOf(c: Context): WaitUntil | undefined {
   try {
     const { executionCtx } = c;
+    // Whoever calls an app by hand may give any object.
+    if (typeof executionCtx.waitUntil !== 'function') return undefined;
     return (promise) => executionCtx.waitUntil(promise);
   } catch {
     return undefined; // Hono throws where the platform has none

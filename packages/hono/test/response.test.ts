@@ -1,6 +1,13 @@
 /** What a permit does to the response that it is held for, and to the platform that ends with it. */
 
-import { concurrencyLimit, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
+import {
+  concurrencyLimit,
+  memoryStore,
+  rateLimit,
+  type SpillwayOptions,
+  type Store,
+  spillway,
+} from '@spillway/hono';
 import { Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
 import { noting } from 'spillway-testkit/adapters';
@@ -108,6 +115,21 @@ describe('waitUntil', () => {
     store.answer();
     await all;
     expect(store.calls[1]).toMatchObject([{ op: 'put' }]);
+  });
+
+  it('may be missing, where somebody calls the app with a context of their own', async () => {
+    const app = new Hono();
+    const limiter = concurrencyLimit({ name: 'a', limit: 1, key: 'all' });
+    const faults: unknown[] = [];
+    const onFault = (fault: unknown) => void faults.push(fault);
+    const memory = memoryStore();
+    const store: Store = { sync: false, apply: async (steps) => memory.apply(steps) };
+    app.get('/', spillway(limiter, { store, onFault }), (c) => c.text('hello'));
+    for (const _ of [1, 2]) {
+      const response = await app.request('/', {}, {}, {} as never);
+      expect(await response.text()).toBe('hello');
+    }
+    expect(faults).toEqual([]);
   });
 
   it('is told nothing when there is nothing to give back', async () => {

@@ -3,6 +3,7 @@
  * changes it, as compression does, and also when the client is gone, to whom Koa writes nothing.
  */
 
+import { STATUS_CODES } from 'node:http';
 import type { AnswerWatcher } from '@spillway/core/adapter';
 import type { Context } from 'koa';
 
@@ -71,7 +72,7 @@ function fieldOf({ res }: Context, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** As Koa 3 finds it. */
+/** As Koa 3 finds it. Koa 2 answers 404 to the code `ENOENT` too. */
 function statusOf(error: unknown): number {
   if (!isError(error)) return 500;
   const { status, statusCode } = error as {
@@ -79,7 +80,7 @@ function statusOf(error: unknown): number {
     readonly statusCode?: unknown;
   };
   const own = status || statusCode;
-  return typeof own === 'number' && own >= 400 && own <= 599 ? own : 500;
+  return typeof own === 'number' && own in STATUS_CODES ? own : 500;
 }
 
 /** Also if it is of another realm. */

@@ -33,6 +33,10 @@ export class KoaExchange extends NodeExchange {
     else if (!isBodiless(answer.status)) this.setField('Content-Type', type);
   }
 
+  protected override get target(): string {
+    return this.ctx.originalUrl;
+  }
+
   protected override parsedBody(): unknown {
     return (this.ctx.request as { readonly body?: unknown }).body;
   }

@@ -9,8 +9,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
     return typeof path === 'string' ? path : undefined;
   }
 
-  /** Unlike `ctx.path`, it is the whole path below a mount too. */
-  protected override get url(): string {
+  /** Unlike `ctx.url`, nothing has rewritten it, and no mount has cut it. */
+  protected override get target(): string {
     return this.raw.originalUrl;
   }
 }

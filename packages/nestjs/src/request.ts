@@ -33,6 +33,6 @@ export class NestRequest extends NodeLimitRequest<ExecutionContext> {
 }
 
 function headOf(request: PlatformRequest | undefined): NodeHead {
-  const { method, url, originalUrl = url, headers = {}, socket = {} } = request ?? {};
-  return { method, url: originalUrl, headers, socket };
+  const { method, url, originalUrl, headers = {}, socket = {} } = request ?? {};
+  return { method, url, originalUrl, headers, socket };
 }

@@ -3,6 +3,7 @@
 import { Readable } from 'node:stream';
 import fastifyCompress from '@fastify/compress';
 import { All, Controller, HttpException, Post, Req, Res, StreamableFile } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
@@ -22,6 +23,7 @@ import {
   type OnceWorld,
   repeats,
   repeatsAfterDepartures,
+  repeatsRewritten,
   repeatsUncompressed,
 } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
@@ -43,11 +45,20 @@ function worldOf({ adapter, isFastify }: Place): OnceWorld {
     rateLimit: rateLimit as OnceWorld['rateLimit'],
     compressions: ['before'],
     parsers: [true], // Nest's guards stand behind it
-    async serve({ limiters, compression: place, handle }) {
+    async serve({ limiters, compression: place, rewrite, handle }) {
       const options = { limiters: limiters as SpillwayOptions['limiters'] };
       const imports = [SpillwayModule.forRoot(options)];
       const metadata = { imports, controllers: [controllerOf(handle)] };
-      const { port } = await serve(adapter, metadata, async (app) => {
+      const rewriteUrl =
+        rewrite && (({ url }: { url?: string | undefined }) => rewrite(url ?? '/'));
+      const own = isFastify && rewriteUrl ? () => new FastifyAdapter({ rewriteUrl }) : adapter;
+      const { port } = await serve(own, metadata, async (app) => {
+        if (rewrite && !isFastify) {
+          app.use((req: { url: string }, _res: unknown, next: () => void) => {
+            req.url = rewrite(req.url);
+            next();
+          });
+        }
         if (place && isFastify) await app.getHttpAdapter().getInstance().register(fastifyCompress);
         else if (place) app.use(compression());
       });
@@ -141,6 +152,7 @@ describe.each(PLACES)('Nest on %s', (_, place) => {
   repeats(world);
   if (!place.isFastify) repeatsUncompressed(world);
   repeatsAfterDepartures(world);
+  repeatsRewritten(world);
 
   it.each(['promise', 'observable', 'exception', 'by-hand', 'nothing'])(
     'keeps the answer of a decorated method: %s',

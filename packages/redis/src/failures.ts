@@ -10,6 +10,7 @@ const KINDS: Readonly<Record<string, string>> = {
   OOM: 'oom',
   CROSSSLOT: 'crossslot',
   MOVED: 'moved',
+  ASK: 'moved',
   NOPERM: 'noperm',
   NOAUTH: 'noauth',
   WRONGPASS: 'noauth',
@@ -21,8 +22,8 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** What one node of a Cluster answers, of keys in several slots and of a key that another node has. */
-const OF_CLUSTER: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED']);
+/** What one node of a Cluster answers, of keys in several slots and of a key that another node has or gets. */
+const OF_CLUSTER: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** How Redis 6.2 to 8 and Valkey say that the user may not run a command, called directly or in the script. */
 const DENIED =
@@ -137,7 +138,7 @@ function hintFor(word: string, isCluster: boolean): string {
       'createCluster() of node-redis'
     );
   }
-  return word === 'MOVED'
+  return word !== 'CROSSSLOT'
     ? '; the client did not follow the key to its new node: with enableAutoPipelining of ioredis, set ' +
         "autoPipeliningIgnoredCommands: ['evalsha', 'eval'] too"
     : '';

@@ -51,6 +51,7 @@ describe('an error that Redis answers with', () => {
     ["NOPERM User ada has no permissions to run the 'evalsha' command", 'noperm'],
     ["CROSSSLOT Keys in request don't hash to the same slot", 'crossslot'],
     ['MOVED 3999 127.0.0.1:6381', 'moved'],
+    ['ASK 3999 127.0.0.1:6381', 'moved'],
     ['TRYAGAIN Multiple keys request during rehashing of slot', 'tryagain'],
     ['NOSCRIPT No matching script.', 'noscript'],
     ['WRONGTYPE Operation against a key', 'other'],
@@ -64,15 +65,20 @@ describe('an error that Redis answers with', () => {
 
 describe('an error of a Cluster', () => {
   const MOVED = 'MOVED 3999 127.0.0.1:6381';
+  const ASK = 'ASK 3999 127.0.0.1:6381';
   const CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot";
 
-  it.each([MOVED, CROSSSLOT])('tells a client for one server what to pass: %s', async (text) => {
-    const { message } = await errorOf(failing(new Error(text)));
-    expect(message).toContain('pass a client for clusters');
-  });
+  it.each([MOVED, ASK, CROSSSLOT])(
+    'tells a client for one server what to pass: %s',
+    async (text) => {
+      const { message } = await errorOf(failing(new Error(text)));
+      expect(message).toContain('pass a client for clusters');
+    },
+  );
 
   it.each([
     [MOVED, "autoPipeliningIgnoredCommands: ['evalsha', 'eval']"],
+    [ASK, "autoPipeliningIgnoredCommands: ['evalsha', 'eval']"],
     [CROSSSLOT, 'CROSSSLOT (SPW_STORE_ERROR)'],
   ])('tells a client for clusters no such thing: %s', async (text, told) => {
     const client = { ...failing(new Error(text)), isCluster: true };

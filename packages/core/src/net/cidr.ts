@@ -43,29 +43,30 @@ export function inRange(range: AddressRange, address: Address): boolean {
 }
 
 /** Where the addresses of clients on the internet are; the rest is multicast or reserved. */
-const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/3']];
+const PUBLIC: readonly (readonly AddressRange[])[] = [
+  [0, 0x80000000, 0xc0000000].map((network, at) => ({ network, prefix: at + 1 })),
+  [{ network: [0x2000, 0, 0, 0, 0, 0, 0, 0], prefix: 3 }],
+];
 
 /** Whether the ranges together hold every public IPv4 address, or every public IPv6 address. */
 export function holdEveryone(ranges: readonly AddressRange[]): boolean {
-  return PUBLIC.some((family) =>
-    family.every((text) => hold(ranges, parseRange(text) as AddressRange)),
-  );
+  return PUBLIC.some((family) => family.every((whole) => cover(ranges, whole)));
 }
 
-function hold(ranges: readonly AddressRange[], all: AddressRange): boolean {
-  if (ranges.some((range) => range.prefix <= all.prefix && inRange(range, all.network)))
-    return true;
-  const inside = ranges.filter(({ network }) => inRange(all, network));
-  return holdAll(inside, all.prefix);
+function cover(ranges: readonly AddressRange[], whole: AddressRange): boolean {
+  const hasAll = (range: AddressRange): boolean =>
+    range.prefix <= whole.prefix && inRange(range, whole.network);
+  const inside = ranges.filter(({ network }) => inRange(whole, network));
+  return ranges.some(hasAll) || coverRest(inside, whole.prefix);
 }
 
-/** Whether ranges of one family, whose first `bits` are the same, hold every address that begins with these. */
-function holdAll(ranges: readonly AddressRange[], bits: number): boolean {
+/** Whether ranges of one family, whose first `bits` are the same, have every address that begins with these. */
+function coverRest(ranges: readonly AddressRange[], bits: number): boolean {
   if (ranges.some(({ prefix }) => prefix <= bits)) return true;
   const ones = ranges.filter(({ network }) => bitAt(network, bits) === 1);
   if (ones.length === 0 || ones.length === ranges.length) return false;
   const zeros = ranges.filter(({ network }) => bitAt(network, bits) === 0);
-  return holdAll(ones, bits + 1) && holdAll(zeros, bits + 1);
+  return coverRest(ones, bits + 1) && coverRest(zeros, bits + 1);
 }
 
 function bitAt(address: Address, at: number): number {

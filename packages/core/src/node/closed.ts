@@ -1,13 +1,14 @@
 /** When a response of node:http is over: its client is gone, it has closed, or it has finished without a connection. */
 
 import type { OnClosed } from '../passage/exchange.js';
+import type { NodeTarget } from './target.js';
 
 interface Emitter {
   once(event: 'close', listener: () => void): unknown;
 }
 
 /** What is needed of node:http's `IncomingMessage`. */
-export interface NodeRequest {
+export interface NodeRequest extends NodeTarget {
   readonly socket: Emitter & { readonly destroyed: boolean };
 }
 

@@ -7,6 +7,7 @@ import { PROBLEM_TYPE } from '../http/problem.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
 import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
 import { NodeRecorder } from './recorder.js';
+import { targetOf } from './target.js';
 
 /** A request of node:http and its response. Adapters refine `end`, by which a refusal is sent. */
 export class NodeExchange implements Exchange {
@@ -49,7 +50,7 @@ export class NodeExchange implements Exchange {
   }
 
   recorder(): Recorder {
-    return new NodeRecorder(this.req, this.res, () => this.parsedBody());
+    return new NodeRecorder(this.req, this.res, this.target, () => this.parsedBody());
   }
 
   repeat({ status, fields, body }: KeptAnswer): void {
@@ -69,6 +70,11 @@ export class NodeExchange implements Exchange {
     } catch (error) {
       return this.fail(error);
     }
+  }
+
+  /** The request's target as it was sent. Override it together with that of `NodeLimitRequest`. */
+  protected get target(): string {
+    return targetOf(this.req);
   }
 
   /** What a parser before the guard has made of the body: `req.body`, unless the framework keeps it elsewhere. */

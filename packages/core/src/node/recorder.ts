@@ -12,20 +12,24 @@ import { type NodeAnswer, watchAnswer } from './answer.js';
 import { type NodeBody, readBody, watchBody } from './body.js';
 
 export class NodeRecorder implements Recorder {
-  private readonly req: NodeBody & { readonly url?: string };
+  private readonly req: NodeBody;
   private readonly res: NodeAnswer & { shouldKeepAlive?: boolean };
-
+  private readonly target: string;
   private readonly parsed: () => unknown;
 
-  /** @param parsed what a parser has made of the body, wherever the framework keeps it */
-  constructor(req: object, res: object, parsed: () => unknown) {
+  /**
+   * @param target the request's target as it was sent
+   * @param parsed what a parser has made of the body, wherever the framework keeps it
+   */
+  constructor(req: object, res: object, target: string, parsed: () => unknown) {
     this.req = req as NodeRecorder['req'];
+    this.target = target;
     this.res = res as NodeRecorder['res'];
     this.parsed = parsed;
   }
 
   get query(): string {
-    return queryOf(this.req.url ?? '/');
+    return queryOf(this.target);
   }
 
   /** Of a body that nobody has read, what is there was not made of it. */

@@ -4,11 +4,11 @@ import type { LimitRequest } from '../contract/request.js';
 import { type Addressing, clientOf } from '../net/client.js';
 import { pathOf } from '../net/target.js';
 import type { NodeRequest } from './closed.js';
+import { type NodeTarget, targetOf } from './target.js';
 
 /** What limiters are told of node:http's `IncomingMessage`. */
-export interface NodeHead {
+export interface NodeHead extends NodeTarget {
   readonly method?: string | undefined;
-  readonly url?: string | undefined;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
@@ -37,7 +37,7 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   }
 
   get path(): string {
-    return pathOf(this.url);
+    return pathOf(this.target);
   }
 
   get route(): string | undefined {
@@ -58,9 +58,9 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return Array.isArray(value) ? value.join(', ') : undefined;
   }
 
-  /** The request's target as it was sent. */
-  protected get url(): string {
-    return this.incoming.url ?? '/';
+  /** The request's target as it was sent. Override it together with that of `NodeExchange`. */
+  protected get target(): string {
+    return targetOf(this.incoming);
   }
 
   /** The canonical address of the client; asked for once. */

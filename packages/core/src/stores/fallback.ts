@@ -1,4 +1,4 @@
-/** A store that always answers: when it cannot, each step's own policy does. */
+/** Asks a store for answers that are never missing: when it cannot answer, each step's own policy does. */
 
 import { systemClock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
@@ -52,14 +52,14 @@ export class Fallback {
     if (parts) return this.askAcross(parts, steps, options, host).then(then);
     const barred = this.bar(steps, options, host);
     if (!barred) return this.call(steps, then, options);
-    const within = this.within(steps, options);
+    const inTime = this.inTime(steps, options);
     return Promise.resolve(barred).then((error) =>
-      error ? then(this.answerFor(steps, error)) : this.call(steps, then, within),
+      error ? then(this.answerFor(steps, error)) : this.call(steps, then, inTime),
     );
   }
 
   /** What a request has waited before it asks is part of its time. */
-  private within(steps: readonly Step[], options: ApplyOptions | undefined): ApplyOptions {
+  private inTime(steps: readonly Step[], options: ApplyOptions | undefined): ApplyOptions {
     const latestUs = systemClock.nowUs() + timeoutOf(steps.length, this.calls.timeoutUs);
     return { ...options, deadlineUs: Math.min(latestUs, options?.deadlineUs ?? Infinity) };
   }
@@ -107,7 +107,7 @@ export class Fallback {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): Promise<readonly Answer[]> {
-    let within = options?.background ? options : this.within(steps, options);
+    let inTime = options?.background ? options : this.inTime(steps, options);
     const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
@@ -117,7 +117,7 @@ export class Fallback {
     const ask = (own: readonly Step[], name: string, always: boolean) => {
       const error = errors.get(name);
       if (error) throw error;
-      return this.calls.apply(own, always ? undefined : within);
+      return this.calls.apply(own, always ? undefined : inTime);
     };
     if (branchesOf(steps).length > 0) {
       const askInTurn: typeof ask = async (...asked) => {
@@ -125,7 +125,7 @@ export class Fallback {
           return await ask(...asked);
         } catch (error) {
           // Branches are asked one after another: one that took all the time must leave some for the next.
-          if (!options?.background) within = this.within(steps, options);
+          if (!options?.background) inTime = this.inTime(steps, options);
           throw error;
         }
       };

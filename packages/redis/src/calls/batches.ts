@@ -4,7 +4,7 @@ import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
 /** What sends the calls. */
-interface Calls {
+interface Sender {
   /** Whether no call is on its way. */
   readonly isIdle: boolean;
   /** Makes one call of groups of one slot. */
@@ -14,34 +14,34 @@ interface Calls {
 }
 
 export class Batches {
-  private readonly calls: Calls;
+  private readonly sender: Sender;
   private readonly maxSteps: number;
   private readonly coalesce: boolean;
   private groups: Group[] = [];
 
-  constructor(calls: Calls, maxSteps: number, coalesce: boolean) {
-    this.calls = calls;
+  constructor(sender: Sender, maxSteps: number, coalesce: boolean) {
+    this.sender = sender;
     this.maxSteps = maxSteps;
     this.coalesce = coalesce;
   }
 
   ask(group: Group): void {
     if (!this.coalesce) {
-      this.calls.pass([group]);
+      this.sender.pass([group]);
       return;
     }
     this.groups.push(group);
     if (this.groups.length > 1) return;
     // Where requests come one by one, the rest of the turn is only a delay. Where many come, a call is on its way.
-    if (this.calls.isIdle) afterThisTask(this.flush);
+    if (this.sender.isIdle) afterThisTask(this.flush);
     else afterThisTurn(this.flush);
   }
 
   private readonly flush = (): void => {
-    const { groups, calls } = this;
+    const { groups, sender } = this;
     this.groups = [];
     if (groups.length === 1) {
-      calls.pass(groups);
+      sender.pass(groups);
       return;
     }
     const all = bySlot(groups);
@@ -49,7 +49,7 @@ export class Batches {
       for (const some of all) this.cut(some);
     };
     if (all.length === 1) send();
-    else calls.together(send);
+    else sender.together(send);
   };
 
   /** Makes calls of at most `maxSteps` steps. A larger group goes alone, in one call. */
@@ -59,13 +59,13 @@ export class Batches {
     for (let at = 0; at < groups.length; at += 1) {
       const more = (groups[at] as Group).steps.length;
       if (at > from && steps + more > this.maxSteps) {
-        this.calls.pass(groups.slice(from, at));
+        this.sender.pass(groups.slice(from, at));
         from = at;
         steps = 0;
       }
       steps += more;
     }
-    this.calls.pass(from === 0 ? groups : groups.slice(from));
+    this.sender.pass(from === 0 ? groups : groups.slice(from));
   }
 }
 

@@ -83,8 +83,8 @@ export class Transport {
     };
     try {
       const given: unknown = this.client.together?.(once);
-      // An async function, whose failure nobody waits for: it must not end the process.
-      if (given instanceof Promise) given.catch(ignore);
+      // Of an async function, whose failure nobody waits for: it must not end the process.
+      if (given) Promise.resolve(given).catch(ignore);
     } catch {
       // Written one by one, calls arrive as well.
     }

@@ -20,7 +20,12 @@ export {
 } from './driver.js';
 export { closing, departures, lifecycle, responses } from './lifecycle.js';
 export { mistakes } from './mistakes.js';
-export { repeats, repeatsAfterDepartures, repeatsUncompressed } from './once.js';
+export {
+  repeats,
+  repeatsAfterDepartures,
+  repeatsRewritten,
+  repeatsUncompressed,
+} from './once.js';
 export {
   askAt,
   askFetch,

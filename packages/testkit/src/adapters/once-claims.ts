@@ -141,6 +141,24 @@ export function claimsKeys(world: OnceWorld): void {
   });
 }
 
+/** Holds where apps can rewrite the target of a request. */
+export function repeatsRewritten(world: OnceWorld): void {
+  it.each<[string, string, string]>([
+    ['query', '/charges?of=1', '/charges?of=2'],
+    ['path', '/charges/1', '/charges/2'],
+  ])(
+    'answers 422 to the key with another %s, also where the app rewrites it',
+    async (_, one, other) => {
+      const rewrite = () => '/charges';
+      const { ask, runs } = await start(world, () => ({ body: 'done' }), {}, { rewrite });
+      expect((await ask({ path: one })).status).toBe(200);
+      expect((await ask({ path: other })).status).toBe(422);
+      expect(isRepeat(await ask({ path: one }))).toBe(true);
+      expect(runs()).toBe(1);
+    },
+  );
+}
+
 /** Holds where requests come over a connection, which a client can close. */
 export function repeatsAfterDepartures(world: OnceWorld): void {
   it.each<[string, () => OnceAnswer]>([

@@ -29,6 +29,8 @@ export interface OnceApp {
   readonly compression?: 'before' | 'behind' | undefined;
   /** Whether a parser reads JSON before the guard. */
   readonly parses?: boolean | undefined;
+  /** What the app makes of a request's target, in front of the guard. */
+  readonly rewrite?: ((target: string) => string) | undefined;
   /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
 }

@@ -5,7 +5,7 @@ import { claimsKeys } from './once-claims.js';
 import type { OnceWorld } from './once-world.js';
 
 export { repeatsUncompressed } from './once-answers.js';
-export { repeatsAfterDepartures } from './once-claims.js';
+export { repeatsAfterDepartures, repeatsRewritten } from './once-claims.js';
 
 /** Holds of every adapter. */
 export function repeats(world: OnceWorld): void {

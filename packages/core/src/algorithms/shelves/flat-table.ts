@@ -105,7 +105,7 @@ export class FlatTable {
     return slot;
   }
 
-  /** False once a number that is not zero was stored. */
+  /** Of a table with one number in each slot: false once one that is not zero was stored. */
   get isBare(): boolean {
     return this.slots.numbers === undefined;
   }

@@ -44,7 +44,7 @@ export class Permits {
 
   /**
    * Gives permits and refunds back in one call. Permits that do not reach the store are given back again later. No
-   * response waits for the promise, which never rejects; undefined if it is done.
+   * response waits for the promise, which never rejects; undefined if the store has answered.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;
