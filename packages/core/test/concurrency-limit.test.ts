@@ -17,7 +17,7 @@ describe('a limit on concurrent requests', () => {
     const refused = admit();
     expect(refused).toMatchObject({
       status: 429,
-      binding: { reason: 'concurrency', outcome: 'denied', retryAfterMs: 1500 },
+      binding: { reason: 'concurrency', outcome: 'denied', retryAfterMs: 2000 },
       fields: [
         ['RateLimit-Policy', '"two";q=2;qu="concurrent-requests"'],
         ['RateLimit', '"two";r=0'],

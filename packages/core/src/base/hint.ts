@@ -6,8 +6,8 @@ import { type Duration, toMicroseconds } from './duration.js';
 /** Options of limiters whose refusals can only guess when to come back. */
 export interface HintOptions {
   /**
-   * The hint of when to come back; each refusal says a random time from this to twice this, so that clients do not all
-   * come back at once. Default `'1s'`.
+   * The hint of when to come back; each refusal says a random time from this to twice this, in whole seconds from one
+   * second on, so that clients do not all come back at once. Default `'1s'`.
    */
   readonly retryAfter?: Duration | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
@@ -22,7 +22,11 @@ export interface HintOptions {
 export function hints(options: HintOptions): () => number {
   const random = randomOf(options);
   const ms = toMicroseconds(options.retryAfter ?? '1s', 'retryAfter') / 1000;
-  return () => ms * (1 + random());
+  // `Retry-After` has whole seconds: of times between two of them, all clients would be told the same.
+  const unit = ms < 1_000 ? 1 : 1_000;
+  const least = Math.ceil(ms / unit);
+  const choices = Math.floor((2 * ms) / unit) - least + 1;
+  return () => unit * (least + Math.floor(random() * choices));
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */

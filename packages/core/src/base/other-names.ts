@@ -2,17 +2,18 @@
  * What options are called elsewhere, and where ours belong. docs/errors.md says more of each, at `SPW_OPTION_UNKNOWN`.
  *
  * The names are those of express-rate-limit 8, rate-limiter-flexible 9, @nestjs/throttler 6, hono-rate-limiter 0.5,
- * @upstash/ratelimit 2, @fastify/rate-limit 10 and koa-ratelimit 6, and some that come to mind.
+ * @upstash/ratelimit 2, @fastify/rate-limit 10 and koa-ratelimit 6, and some that come
+ * to mind.
  */
 
 /**
  * Ours, and what takes its place in other packages. What ends with `()` is a function of ours, no option. Of two that
- * are ours, the function with the unknown option has one.
+ * are ours, the function with the unknown option has one, and the other is meant by it too.
  */
 const OTHERS: Readonly<Record<string, string>> = {
-  limit: 'max points tokens',
+  'limit capacity': 'max points tokens',
   'window keep': 'windowMs duration ttl timeWindow interval period',
-  key: 'keyGenerator getTracker generateKey id',
+  'key scope': 'keyGenerator getTracker generateKey id',
   name: 'identifier keyPrefix nameSpace',
   cost: 'weight',
   mode: 'shadow dryRun enabled disabled',
@@ -40,9 +41,10 @@ const OTHERS: Readonly<Record<string, string>> = {
 /** Where options of ours belong that are easily given elsewhere. */
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
-    'limit window burst algorithm anchor key cost refundIf name share',
+    'limit defaultLimit window burst algorithm anchor key cost refundIf name share',
   'the guard':
     'skip headers onRefused onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
+  'shedders, and of schedule()': 'priority',
   'redisStore()': 'prefix hashKeys',
   'the Fastify plugin': 'groups',
 };
@@ -50,7 +52,9 @@ const PLACES: Readonly<Record<string, string>> = {
 /** What we call what another package calls so; of two names the one that is in `names`. */
 export function ourNameFor(name: string, names: object): string | undefined {
   const ours = keyOf(OTHERS, name)?.split(' ');
-  return ours?.find((own) => Object.hasOwn(names, own)) ?? ours?.[0];
+  if (ours) return ours.find((own) => Object.hasOwn(names, own)) ?? ours[0];
+  const alike = Object.keys(OTHERS).find((key) => key.split(' ').includes(name));
+  return alike?.split(' ').find((own) => Object.hasOwn(names, own));
 }
 
 /** Where an option of ours belongs. */

@@ -4,7 +4,7 @@
 export interface Fault {
   readonly limiter: string;
   /**
-   * What failed: the callback of an option, an observer, a limiter of your own (`step`, `decide`, `finish`), the store,
+   * What failed: the callback of an option, an observer, the signal of a shedder, a limiter of your own (`step`, `decide`, `finish`), the store,
    * the adapter.
    */
   readonly source:
@@ -13,6 +13,7 @@ export interface Fault {
     | 'limit'
     | 'capacity'
     | 'priority'
+    | 'signal'
     | 'mode'
     | 'control'
     | 'skip'

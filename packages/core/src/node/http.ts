@@ -1,5 +1,6 @@
 /** The adapter for plain node:http: a function that a request listener asks first. */
 
+import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
@@ -27,6 +28,12 @@ export interface NodeGuardOptions<
 
 const OWN: OwnNames<NodeGuardOptions> = { onRefused: 1 };
 
+const NO_MIDDLEWARE = /* @__PURE__ */ new SpillwayError(
+  'SPW_OPTION_INVALID',
+  'what nodeGuard() returns is no middleware: ask it in the listener, as in if (await guard(req, res)) app(req, res), ' +
+    'or give spillway() of your framework to app.use()',
+);
+
 /** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */
 export interface NodeGuard<
   Req extends NodeIncoming = NodeIncoming,
@@ -37,7 +44,8 @@ export interface NodeGuard<
 
 /**
  * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its
- * client has gone away; at once if the store answers at once. `admissionsOf(req)` has the decisions. CORS preflights
+ * client has gone away; at once if the store answers at once. As middleware it throws. `admissionsOf(req)` has the
+ * decisions. CORS preflights
  * pass uncounted: answer them before, or, where the listener does not look at the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
@@ -75,7 +83,9 @@ export function nodeGuard<
     return later ? later.then(() => false) : false;
   };
 
-  const handle = (req: Req, res: Res): boolean | Promise<boolean> => {
+  const handle = (req: Req, res: Res, next?: unknown): boolean | Promise<boolean> => {
+    // As middleware it would let nobody go on, and nobody would be told.
+    if (next !== undefined) throw NO_MIDDLEWARE;
     const exchange = new NodeExchange(req, res, onRefused !== undefined);
     const request = new NodeLimitRequest(req, req, addressing);
     const passage = gate.enter(request, exchange, req);

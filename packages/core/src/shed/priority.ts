@@ -10,7 +10,7 @@ import type { LimitRequest } from '../contract/request.js';
 /** The classes, from the one that is shed last to the one that is shed first. */
 const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
-/** Returns the class of a request. If it returns undefined, or a class that is not listed, the method decides. */
+/** Returns the class of a request. If it returns undefined, the method decides; also if a class is not listed, as a fault. */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
 
 /** How to tell the class of a request. */
@@ -66,7 +66,7 @@ export class Ranking<Raw = unknown> {
       const own: unknown = this.classify?.(request);
       const rank = typeof own === 'string' ? this.ranks.get(own) : undefined;
       if (rank !== undefined) return rank;
-      if (own !== undefined && typeof own !== 'string') fault(new Junk('priority', own));
+      if (own !== undefined) fault(new Junk('priority', own));
     } catch (error) {
       fault(error);
     }

@@ -13,6 +13,8 @@ type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number
 export class SignalLoop<State> {
   private known: State | undefined;
   private readUs = 0;
+  /** What the signal did in place of giving a reading, until somebody is told. */
+  fault: unknown;
   readonly signal: Signal;
   private readonly clock: Clock;
   private readonly periodUs: number;
@@ -61,9 +63,13 @@ export class SignalLoop<State> {
     this.read(this.clock.nowUs());
   }
 
+  private readonly failed = (error: unknown): void => {
+    this.fault = error;
+  };
+
   private read(nowUs: number): void {
     this.readUs = nowUs;
-    const reading = readSafely(this.signal);
+    const reading = readSafely(this.signal, this.failed);
     if (reading) this.known = this.advance(this.known ?? this.rest(nowUs), reading, nowUs);
   }
 }

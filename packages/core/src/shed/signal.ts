@@ -1,5 +1,7 @@
 /** What a shedder reads load from. */
 
+import { Junk } from '../base/junk.js';
+
 /** One measurement of load. */
 export interface Reading {
   /** 0 is idle, 1 is at the mark, and it may be more. */
@@ -39,17 +41,23 @@ export interface Signal {
 }
 
 /**
- * The signal's reading, or undefined if it throws or returns numbers that are not valid: the request is answered all
- * the same.
+ * The signal's reading, or undefined if there is none. Calls `fault` if it throws or returns something else.
  */
-export function readSafely(signal: Signal): Reading | undefined {
+export function readSafely(signal: Signal, fault?: (error: unknown) => void): Reading | undefined {
   try {
-    const reading = signal.read();
-    if (!reading || !isAmount(reading.value) || !isAmount(reading.ageMs)) return undefined;
-    return reading.spanMs === undefined || isAmount(reading.spanMs) ? reading : undefined;
-  } catch {
-    return undefined;
+    const reading: unknown = signal.read();
+    if (reading === undefined || isReading(reading)) return reading;
+    fault?.(new Junk(`signal "${signal.name}"`, reading));
+  } catch (error) {
+    fault?.(error);
   }
+  return undefined;
+}
+
+function isReading(given: unknown): given is Reading {
+  if (typeof given !== 'object' || given === null) return false;
+  const { value, ageMs, spanMs } = given as Partial<Reading>;
+  return isAmount(value) && isAmount(ageMs) && (spanMs === undefined || isAmount(spanMs));
 }
 
 function isAmount(value: unknown): boolean {

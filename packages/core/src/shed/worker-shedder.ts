@@ -74,6 +74,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly ranking: Ranking<Raw>;
   private readonly ladder: SignalLoop<LadderState> | undefined;
   private readonly brake: SignalLoop<ControllerState> | undefined;
+  private readonly loops: readonly { fault: unknown }[];
   private readonly mix: Mix;
   /** Lower ranks may be shed. */
   private readonly sheddable: number;
@@ -118,6 +119,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const climb = (state: LadderState, reading: Reading | undefined, nowUs: number): LadderState =>
       advanceLadder(state, reading, nowUs, !(areOne && held && holds(held.peek(nowUs), nowUs)));
     this.ladder = ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, climb);
+    this.loops = [this.ladder, this.brake].filter((loop) => loop !== undefined);
   }
 
   get shedAmount(): number {
@@ -132,6 +134,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const nowUs = this.clock.nowUs();
     const ladder = this.ladder?.at(nowUs);
     const fraction = this.brake?.at(nowUs).fraction ?? 0;
+    if (context) this.tellFaults(context);
     const rank = this.ranking.rankOf(request, (error) =>
       context?.fault({ limiter: this.name, source: 'priority', error }),
     );
@@ -144,6 +147,15 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const drawn = this.random();
     if (drawn < slow) return this.decision(rank, this.ladder?.signal);
     return this.decision(rank, drawn < fast ? this.brake?.signal : undefined);
+  }
+
+  private tellFaults(context: StepContext): void {
+    for (const loop of this.loops) {
+      const error = loop.fault;
+      if (error === undefined) continue;
+      loop.fault = undefined;
+      context.fault({ limiter: this.name, source: 'signal', error });
+    }
   }
 
   private decision(rank: number, refusedBy: Signal | undefined): Decision {

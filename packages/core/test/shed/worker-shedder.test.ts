@@ -1,5 +1,6 @@
 import {
   createGuard,
+  type Fault,
   type LoopSignal,
   type Signal,
   type WorkerShedderOptions,
@@ -176,15 +177,32 @@ describe('a worker shedder', () => {
     expect(shedder.shedAmount).toBeGreaterThan(0.9);
   });
 
-  it('tells a time from one to two hints, so that not all come back at once', () => {
-    const { shedder, load } = setUp({ retryAfter: '3s' });
+  it.each([
+    [undefined, [1, 2]],
+    ['1s', [1, 2]],
+    ['1500ms', [2, 3]],
+    ['3s', [3, 4, 5, 6]],
+  ] as const)(
+    'tells whole seconds from one to two hints, so that not all come back at once: %s',
+    (retryAfter, seconds) => {
+      const { shedder, load } = setUp({ retryAfter });
+      load(148, 1);
+      const waits = Array.from({ length: 400 }, () => {
+        return shedder.decide(request('GET', '/test')).retryAfterMs / 1000;
+      });
+      expect([...new Set(waits)].sort()).toEqual(seconds);
+    },
+  );
+
+  it('tells milliseconds from one to two hints below a second', () => {
+    const { shedder, load } = setUp({ retryAfter: '100ms' });
     load(148, 1);
-    const waits = Array.from({ length: 200 }, () => {
+    const waits = Array.from({ length: 400 }, () => {
       return shedder.decide(request('GET', '/test')).retryAfterMs;
     });
-    expect(Math.min(...waits)).toBeGreaterThanOrEqual(3000);
-    expect(Math.max(...waits)).toBeLessThan(6000);
-    expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(2500);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(100);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(200);
+    expect(new Set(waits).size).toBeGreaterThan(50);
   });
 
   it('holds while its signals are silent or broken, then sheds nothing', () => {
@@ -195,6 +213,54 @@ describe('a worker shedder', () => {
     expect(refused('/post')).toBe(1000);
     clock.advance('5s');
     expect(refused('/test')).toBe(0);
+  });
+
+  it.each<[string, () => unknown, string?]>([
+    ['a number', () => 1.5, 'signal "wait" returned 1.5'],
+    ['no age', () => ({ value: 3 })],
+    ['a text for a number', () => ({ value: '3', ageMs: 0 })],
+    [
+      'a promise',
+      async () => ({ value: 3, ageMs: 0 }),
+      'signal "wait" returned a promise: it must answer at once',
+    ],
+    ['null', () => null],
+    [
+      'an error',
+      () => {
+        throw new Error('mine');
+      },
+      'mine',
+    ],
+  ])('tells of a signal that gives %s, and sheds nothing', (_, read, message) => {
+    const faults: Fault[] = [];
+    const brake = { signal: { name: 'wait', read: read as Signal['read'] } };
+    const shedder = workerShedder({
+      name: 'workers',
+      ladder: false,
+      brake,
+      clock: new ManualClock(),
+    });
+    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
+    for (let i = 0; i < 3; i += 1)
+      expect(guard.admit(request('GET', '/'))).toMatchObject({ allowed: true });
+    expect(faults[0]).toMatchObject({ limiter: 'workers', source: 'signal' });
+    if (message) expect(String(faults[0]?.error)).toContain(message);
+    expect(faults).toHaveLength(1); // it is read ten times a second
+  });
+
+  it('tells nothing of a signal that has no reading', () => {
+    const faults: Fault[] = [];
+    const brake = { signal: { name: 'wait', read: () => undefined } };
+    const shedder = workerShedder({
+      name: 'workers',
+      ladder: false,
+      brake,
+      clock: new ManualClock(),
+    });
+    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
+    guard.admit(request('GET', '/'));
+    expect(faults).toEqual([]);
   });
 
   it('remembers what was before a measurement that came very late', () => {
@@ -256,8 +322,8 @@ describe('a worker shedder', () => {
   it('draws from Math.random when it decides, not before', () => {
     const { load, shedder } = setUp({ random: undefined as never });
     load(148, 1);
-    const random = vi.spyOn(Math, 'random').mockReturnValue(0.25);
-    expect(shedder.decide(request('GET', '/test')).retryAfterMs).toBe(1250);
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0.75);
+    expect(shedder.decide(request('GET', '/test')).retryAfterMs).toBe(2000);
     random.mockRestore();
   });
 });
