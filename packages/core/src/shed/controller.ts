@@ -8,11 +8,13 @@ import type { Reading } from './signal.js';
 
 /** How often the fraction is calculated. */
 export const TICK_US = 100_000;
-/**
- * How much the integral grows per tick and unit of error; beyond the first unit it grows by the error's square: at the
- * beginning of an overload it must be fast, near the mark slow, or the fraction would swing.
- */
+/** How much the integral grows per tick and unit of error. */
 const INTEGRAL_GAIN = 0.01;
+/**
+ * Errors that are larger than 1, or than 2/3 below the mark, count by their square: when an overload begins or ends the
+ * integral must be fast, near the mark slow, or the fraction would swing.
+ */
+const weightOf = (error: number): number => Math.max(1, error, -1.5 * error);
 /** How much the fraction grows per unit of the present error, above the mark and below it. */
 const RISING_GAIN = 0.25;
 /** Smaller, so that a moment without load does not let the lower classes in while the higher ones are refused. */
@@ -61,7 +63,7 @@ export function advanceController(
   const gain = error > 0 ? RISING_GAIN : FALLING_GAIN;
   // Not beyond what makes the fraction the largest: that would refuse no more now, and too much when the wait has gone.
   const room = error > 0 ? Math.max(before, MAX_FRACTION - gain * error) : MAX_FRACTION;
-  const growth = INTEGRAL_GAIN * error * Math.max(1, error) * ticks;
+  const growth = INTEGRAL_GAIN * weightOf(error) * error * ticks;
   const integral = clamp(Math.min(before + growth, room));
   return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
 }
