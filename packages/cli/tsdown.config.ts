@@ -7,4 +7,5 @@ export default defineConfig({
   platform: 'node',
   target: 'node20',
   sourcemap: true,
+  outputOptions: { sourcemapExcludeSources: true }, // they are in the package
 });

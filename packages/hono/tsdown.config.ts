@@ -8,4 +8,5 @@ export default defineConfig({
   platform: 'neutral',
   target: 'es2022',
   sourcemap: true,
+  outputOptions: { sourcemapExcludeSources: true }, // they are in the package
 });

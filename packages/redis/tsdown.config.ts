@@ -19,5 +19,6 @@ export default defineConfig({
   platform: 'neutral',
   target: 'es2022',
   sourcemap: true,
+  outputOptions: { sourcemapExcludeSources: true }, // they are in the package
   plugins: [luaAsText],
 });

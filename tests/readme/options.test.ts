@@ -18,7 +18,7 @@ const LINKS: Readonly<Record<string, string>> = {
   capacity: 'guide.md#requests-in-progress',
   control: 'operations.md#changing-settings-live',
   cost: 'guide.md#costs-and-what-counts',
-  denialCache: 'guide.md#redis',
+  denialCache: 'how-it-works.md#refused-again',
   headers: 'guide.md#fields',
   key: 'guide.md#which-key',
   localShare: 'operations.md#when-redis-is-down',
@@ -27,6 +27,8 @@ const LINKS: Readonly<Record<string, string>> = {
   onStoreError: 'operations.md#when-redis-is-down',
   preflights: 'guide.md#cors',
   priority: 'shedding.md#classes',
+  'PacedFetchOptions.key': 'outgoing.md#a-fetch-that-takes-its-turn',
+  'ScheduleOptions.priority': 'outgoing.md#start-work-at-a-pace',
   refundIf: 'guide.md#costs-and-what-counts',
   share: 'operations.md#rolling-out-a-limit',
   store: 'guide.md#redis',
@@ -35,9 +37,9 @@ const LINKS: Readonly<Record<string, string>> = {
   validate: 'errors.md#probable-mistakes',
 };
 
-function tableOf(options: readonly Option[]): string {
+function tableOf(of: string, options: readonly Option[]): string {
   const rows = options.map(({ name, type, defaultText, meaning }) => {
-    const link = LINKS[name];
+    const link = LINKS[`${of}.${name}`] ?? LINKS[name];
     const cells = [
       link ? `[\`${name}\`](${link})` : `\`${name}\``,
       type,
@@ -56,7 +58,7 @@ it('shows every option of every maker, with its type, its default and its meanin
       .filter((other) => other !== '')
       .flatMap((other) => optionsOf(other, file).map((option) => option.name));
     const options = optionsOf(name, file).filter((option) => !elsewhere.includes(option.name));
-    return `${begin}\n\n${tableOf(options)}\n\n${end}`;
+    return `${begin}\n\n${tableOf(name, options)}\n\n${end}`;
   });
   await expect(filled).toMatchFileSnapshot(FILE);
 });

@@ -49,10 +49,22 @@ export function keyFrom(key: string | undefined, { address, ipv6Prefix }: KeyOpt
   if ((key === undefined) === (address === undefined)) {
     throw new UsageError('which key? Give either <key> or --address <address>');
   }
-  if (key !== undefined) return key.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + key : key;
+  if (key !== undefined) {
+    if (ipv6Prefix !== undefined) warnOfAddress(key); // the command takes addresses
+    return key.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + key : key;
+  }
   const canonical = canonicalAddress(address, Number(ipv6Prefix));
   if (canonical === undefined) throw new UsageError(`${JSON.stringify(address)} is no address`);
   return ADDRESS_MARK + canonical;
+}
+
+/** A key that looks like an address is one only if a `key` function returns addresses, which seldom is so. */
+function warnOfAddress(key: string): void {
+  const address = key.startsWith(ADDRESS_MARK) ? key.slice(1) : key;
+  if (canonicalAddress(address, 128) === undefined) return;
+  process.stderr.write(
+    `warning: ${key} is taken for a key as your code returns it; for a client address write --address ${address}\n`,
+  );
 }
 
 function resetOf(limiter: string, key: string, rule: Rule): Step {

@@ -15,7 +15,8 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
       cancel();
       resolve(result);
     };
-    // Its `then` may be of anybody's making, too, also that of a promise of this realm: what it throws rejects this one.
+    // Its `then` may be of anybody's making, too, also that of a promise of this realm: what it throws rejects this
+    // one.
     new Promise<T>((take) => take(promise)).then(
       (value) => settle({ value }),
       (error: unknown) => settle({ error }),

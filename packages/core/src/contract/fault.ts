@@ -4,8 +4,8 @@
 export interface Fault {
   readonly limiter: string;
   /**
-   * What failed: the callback of an option, an observer, the signal of a shedder, a limiter of your own (`step`, `decide`, `finish`), the store,
-   * the adapter.
+   * What failed: the callback of an option, an observer, the signal of a shedder, a limiter of your own (`step`,
+   * `decide`, `finish`), the store, the adapter.
    */
   readonly source:
     | 'key'

@@ -10,7 +10,7 @@ import type { LimitRequest } from '../contract/request.js';
 /** The classes, from the one that is shed last to the one that is shed first. */
 const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
-/** Returns the class of a request. If it returns undefined, the method decides; also if a class is not listed, as a fault. */
+/** Returns the class of a request. Undefined lets the method decide; so does a class that is not listed, as a fault. */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
 
 /** How to tell the class of a request. */

@@ -14,13 +14,15 @@ import { isEnd } from '../contract/ask.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
-/** Calls with deadlines so near to each other share a timer, which comes after the last of them; background calls not. */
+/**
+ * Calls with deadlines so near to each other share a timer, which comes after the last of them; background calls not.
+ */
 const SHARED_US = 1_000;
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked, or up to a
- * millisecond later; a group of more than 128 steps has as much again for every further 512. The call may still be charged: a lost answer is counted,
- * never taken back.
+ * millisecond later; a group of more than 128 steps has as much again for every further 512. The call may still be
+ * charged: a lost answer is counted, never taken back.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);
