@@ -114,11 +114,14 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(rest.overrides).toMatchObject([{ what: 'share' }]);
   });
 
-  it.each(['203.0.113.9', '@203.0.113.9', '2001:db8::1'])('warns of an address that is given as a key: %s', async (key) => {
-    const { code, err } = await spillway(['block', 'api', key, ...because]);
-    expect(code).toBe(0);
-    expect(err).toContain(`write --address ${key.replace('@', '')}`);
-  });
+  it.each(['203.0.113.9', '@203.0.113.9', '2001:db8::1'])(
+    'warns of an address that is given as a key: %s',
+    async (key) => {
+      const { code, err } = await spillway(['block', 'api', key, ...because]);
+      expect(code).toBe(0);
+      expect(err).toContain(`write --address ${key.replace('@', '')}`);
+    },
+  );
 
   it('blocks and allows an address as limiters count it, and a key as it is', async () => {
     const { control, admit } = service();
