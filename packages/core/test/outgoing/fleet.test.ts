@@ -32,7 +32,7 @@ describe.each([1, 2, 3])('started by chance %i', (seed) => {
     ['with a server that works for a second', { workMs: 1000 }],
     ['with a server that is far away', { wayMs: [20, 40] }],
     ['a hundred a minute, twelve times as fast', { limit: 100, windowMs: 60_000, periodMs: 50 }],
-  ])('%s: at most 1 %% is refused, at least 95 %% is used', async (_, scene) => {
+  ])('%s: at most 1 in 100 is refused, at least 95 are used', async (_, scene) => {
     const whole = { ...LOCAL, periodMs: PERIOD_MS, ...scene, seed };
     const { refused, used } = await play(whole, lengthOf(scene));
     expect(refused).toBeLessThanOrEqual(0.01);
@@ -51,14 +51,14 @@ describe.each([1, 2, 3])('started by chance %i', (seed) => {
     ['twenty times as fast', { periodMs: 5 }],
     ['five times as fast, with a server that is far away', { periodMs: 20, wayMs: [20, 40] }],
     ['five times as fast, with a store that is far away', { periodMs: 20, storeMs: 10 }],
-  ])('%s: at most 4 %% is refused, at least 70 %% is used', async (_, scene) => {
+  ])('%s: at most 4 in 100 are refused, at least 70 are used', async (_, scene) => {
     const { refused, used } = await play({ ...LOCAL, periodMs: PERIOD_MS, ...scene, seed }, 30_000);
     expect(refused).toBeLessThanOrEqual(0.04);
     expect(used).toBeGreaterThanOrEqual(0.7);
   });
 
   // Where calls come at the edge of the windows, an eleventh may arrive before the edge again and again.
-  it('at exactly the pace of the server: at most 4 % is refused, at least 70 % is used', async () => {
+  it('at exactly the pace of the server: at most 4 in 100 are refused, at least 70 are used', async () => {
     const { refused, used } = await play({ ...LOCAL, periodMs: 100, seed }, 30_000);
     expect(refused).toBeLessThanOrEqual(0.04);
     expect(used).toBeGreaterThanOrEqual(0.7);
