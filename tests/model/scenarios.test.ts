@@ -77,6 +77,11 @@ describe.each<Loops>(['brake', 'both'])('with %s', (loops) => {
     }
   });
 
+  it('a pause of 150 ms in each second does not wind it up', () => {
+    for (const one of runs('long pauses', loops))
+      expect(one.goodput).toBeGreaterThan(0.52 * CAPACITY);
+  });
+
   it('a pause of 100 ms every five seconds costs less than 3 %', () => {
     expect(goodput('pauses', loops)).toBeGreaterThan(0.97 * goodput('pauses', 'none'));
   });

@@ -63,6 +63,12 @@ export const SCENARIOS = {
     dependency: FAST,
     pause: { everyMs: 5000, busyMs: 100 },
   },
+  'long pauses': {
+    seconds: 120,
+    rate: () => 0.7 * CAPACITY,
+    dependency: FAST,
+    pause: { everyMs: 1000, busyMs: 150 },
+  },
   'spike from idle': {
     seconds: 30,
     rate: (atSeconds) => (atSeconds >= 5 ? 3 * CAPACITY : IDLE),

@@ -70,7 +70,7 @@ export function addressingFinder(
 /** A peer, and proxies that no service has all: of IPv4 documentation, and of everywhere in public IPv6. */
 const PROBES = [
   { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },
-  { peer: '3fff::1', hops: hundred((at) => `${(0x2000 + at * 0x52).toString(16)}::1`) },
+  { peer: '2fff::1', hops: hundred((at) => `${(0x2000 + at * 0x28).toString(16)}::1`) },
 ];
 
 function hundred(address: (at: number) => string): string[] {

@@ -74,7 +74,7 @@ it.each<[string, SpillwayOptions, FastifyServerOptions['trustProxy'], string, st
 it.each<[string, FastifyServerOptions['trustProxy']]>([
   ['true', true],
   ['networks of all addresses', ['0.0.0.0/1', '128.0.0.0/1']],
-  ['all of public IPv6', ['2000::/3']],
+  ['all of public IPv6', ['2000::/4']],
   ['a function that believes all', () => true],
 ])('believes nobody where Fastify is told %s, and says so once', async (_, trustProxy) => {
   const lines: string[] = [];

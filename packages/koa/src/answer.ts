@@ -80,7 +80,7 @@ function statusOf(error: unknown): number {
     readonly statusCode?: unknown;
   };
   const own = status || statusCode;
-  return typeof own === 'number' && own in STATUS_CODES ? own : 500;
+  return typeof own === 'number' && own >= 200 && own in STATUS_CODES ? own : 500;
 }
 
 /** Also if it is of another realm. */

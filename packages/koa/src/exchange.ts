@@ -3,6 +3,7 @@
 import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
+import { targetOf } from './request.js';
 
 export class KoaExchange extends NodeExchange {
   /** Who keeps the answer of this request, if anybody does. */
@@ -34,7 +35,7 @@ export class KoaExchange extends NodeExchange {
   }
 
   protected override get target(): string {
-    return this.ctx.originalUrl;
+    return targetOf(this.ctx);
   }
 
   protected override parsedBody(): unknown {

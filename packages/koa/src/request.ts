@@ -9,8 +9,15 @@ export class KoaRequest extends NodeLimitRequest<Context> {
     return typeof path === 'string' ? path : undefined;
   }
 
-  /** Unlike `ctx.url`, nothing has rewritten it, and no mount has cut it. */
   protected override get target(): string {
-    return this.raw.originalUrl;
+    return targetOf(this.raw);
   }
+}
+
+/**
+ * The target as the client sent it. Unlike `ctx.url`, nothing has rewritten it, and no mount has cut it, of Koa or of a
+ * framework that Koa's callback is mounted in: that has noted it on the request.
+ */
+export function targetOf({ req, originalUrl }: Context): string {
+  return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;
 }

@@ -1,5 +1,6 @@
 /** Idempotency keys on both majors of Koa. */
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/koa';
 import type { Context, Middleware } from 'koa';
@@ -14,6 +15,7 @@ import {
   repeatsRewritten,
   repeatsUncompressed,
 } from 'spillway-testkit/adapters';
+import { serveListener } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
 import { KOA, serve } from './service.js';
 
@@ -199,6 +201,26 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       expect(again.status).toBe(there.status);
     },
   );
+
+  it('compares the path as the client sent it, also where the app is mounted in another framework', async () => {
+    const app = new Koa();
+    app.use(spillway(idempotency({ scope: () => 'ada' })));
+    app.use((ctx) => {
+      ctx.body = ctx.path;
+    });
+    const handle = app.callback();
+    // What Express, connect and middie do at a mount.
+    const mounted = (req: IncomingMessage & { originalUrl?: string }, res: ServerResponse) => {
+      const target = req.url ?? '/';
+      req.originalUrl = target;
+      req.url = target.replace(/^\/(ada|bob)/, '');
+      void handle(req, res);
+    };
+    const { port } = await serveListener(mounted);
+    const { ask } = askAt(port);
+    expect(String((await ask({ path: '/ada/pay' })).bytes)).toBe('/pay');
+    expect((await ask({ path: '/bob/pay' })).status).toBe(422);
+  });
 
   it('asks no own answer to a refusal about a repeat, and shows the repeat to middleware in front', async () => {
     const app = new Koa();

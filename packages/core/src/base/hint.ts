@@ -25,8 +25,8 @@ export function hints(options: HintOptions): () => number {
   // `Retry-After` has whole seconds: of times between two of them, all clients would be told the same.
   const unit = ms < 1_000 ? 1 : 1_000;
   const least = Math.ceil(ms / unit);
-  const choices = Math.floor((2 * ms) / unit) - least + 1;
-  return () => unit * (least + Math.floor(random() * choices));
+  const choices = Math.max(2, Math.floor((2 * ms) / unit) - least + 1);
+  return () => unit * (least + Math.min(choices - 1, Math.floor(random() * choices)));
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */

@@ -127,7 +127,7 @@ export class ActiveOverrides implements Control {
     }
     // If only something about keys was set, the settings are an empty object, not undefined: callers see by a new
     // object that something has changed.
-    return isConcerned ? { settings, rulings, limits, resets } : NONE;
+    return isConcerned ? { settings: Object.freeze(settings), rulings, limits, resets } : NONE;
   }
 
   private forget(limiter: string): void {

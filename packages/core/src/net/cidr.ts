@@ -42,16 +42,21 @@ export function inRange(range: AddressRange, address: Address): boolean {
   return true;
 }
 
-/** Where the addresses of clients on the internet are; the rest is multicast or reserved. */
-const PUBLIC: readonly (readonly AddressRange[])[] = [
-  [0, 0x80000000, 0xc0000000].map((network, at) => ({ network, prefix: at + 1 })),
-  [{ network: [0x2000, 0, 0, 0, 0, 0, 0, 0], prefix: 3 }],
-];
+/** Where the addresses of clients on the internet are, by family; the rest is multicast, reserved or not assigned. */
+const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/4']];
+/** What is in there and is nobody's on the internet (IANA's registries of special-purpose addresses). */
+const SPECIAL =
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
+  '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32';
 
 /** Whether the ranges together hold every public IPv4 address, or every public IPv6 address. */
 export function holdEveryone(ranges: readonly AddressRange[]): boolean {
-  return PUBLIC.some((family) => family.every((whole) => cover(ranges, whole)));
+  if (ranges.length === 0) return false;
+  const held = [...ranges, ...SPECIAL.split(' ').map(rangeOf)];
+  return PUBLIC.some((family) => family.every((text) => cover(held, rangeOf(text))));
 }
+
+const rangeOf = (text: string): AddressRange => parseRange(text) as AddressRange;
 
 function cover(ranges: readonly AddressRange[], whole: AddressRange): boolean {
   const hasAll = (range: AddressRange): boolean =>

@@ -25,7 +25,7 @@ export type Trust =
  *
  * @param option how the option is named in messages
  * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks that together are all public
- * addresses of IPv4 or IPv6 (`0.0.0.0/0`, `2000::/3`), `SPW_CIDR_INVALID` for an element that is no address, network or
+ * addresses of IPv4 or IPv6 (`0.0.0.0/0`, `2000::/4`), `SPW_CIDR_INVALID` for an element that is no address, network or
  * name, `SPW_TRUST_PROXY_INVALID` for the rest.
  *
  * @example

@@ -28,11 +28,9 @@ export interface NodeGuardOptions<
 
 const OWN: OwnNames<NodeGuardOptions> = { onRefused: 1 };
 
-const NO_MIDDLEWARE = /* @__PURE__ */ new SpillwayError(
-  'SPW_OPTION_INVALID',
+const NO_MIDDLEWARE =
   'what nodeGuard() returns is no middleware: ask it in the listener, as in if (await guard(req, res)) app(req, res), ' +
-    'or give spillway() of your framework to app.use()',
-);
+  'or give spillway() of your framework to app.use()';
 
 /** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */
 export interface NodeGuard<
@@ -85,7 +83,7 @@ export function nodeGuard<
 
   const handle = (req: Req, res: Res, next?: unknown): boolean | Promise<boolean> => {
     // As middleware it would let nobody go on, and nobody would be told.
-    if (next !== undefined) throw NO_MIDDLEWARE;
+    if (next !== undefined) throw new SpillwayError('SPW_OPTION_INVALID', NO_MIDDLEWARE);
     const exchange = new NodeExchange(req, res, onRefused !== undefined);
     const request = new NodeLimitRequest(req, req, addressing);
     const passage = gate.enter(request, exchange, req);

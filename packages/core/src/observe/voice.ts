@@ -15,7 +15,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   limit: 'the default limit counts instead',
   capacity: 'the default capacity counts instead',
   priority: 'the method decides the class instead',
-  signal: 'the shedder keeps what it does, and after 8 s sheds nothing',
+  signal: 'the shedder goes on without its readings',
   mode: 'the limit is enforced',
   control: 'what cannot be read counts as not set',
   skip: 'the request is not skipped',

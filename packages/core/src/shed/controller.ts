@@ -11,10 +11,10 @@ export const TICK_US = 100_000;
 /** How much the integral grows per tick and unit of error. */
 const INTEGRAL_GAIN = 0.01;
 /**
- * Errors that are larger than 1, or than 2/3 below the mark, count by their square: when an overload begins or ends the
+ * Errors that are larger than 1, or than 4/9 below the mark, count by their square: when an overload begins or ends the
  * integral must be fast, near the mark slow, or the fraction would swing.
  */
-const weightOf = (error: number): number => Math.max(1, error, -1.5 * error);
+const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
 /** How much the fraction grows per unit of the present error, above the mark and below it. */
 const RISING_GAIN = 0.25;
 /** Smaller, so that a moment without load does not let the lower classes in while the higher ones are refused. */

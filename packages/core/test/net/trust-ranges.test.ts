@@ -119,12 +119,12 @@ describe('clientAddress with trusted networks', () => {
 });
 
 it('adds up networks of IPv6 to everyone, however small the last of them', () => {
-  // 3000::/4, 2800::/5, 2400::/6, ...: what is left of 2000::/3 is half as large after each.
-  const networks = Array.from({ length: 37 }, (_, i) => {
+  // 2800::/5, 2400::/6, 2200::/7, ...: what is left of 2000::/4 is half as large after each.
+  const networks = Array.from({ length: 36 }, (_, i) => {
     const words = new Array<number>(8).fill(0);
     words[0] = 0x2000;
-    words[(i + 3) >> 4] = (words[(i + 3) >> 4] as number) | (0x8000 >> ((i + 3) & 15));
-    return `${words.map((word) => word.toString(16)).join(':')}/${i + 4}`;
+    words[(i + 4) >> 4] = (words[(i + 4) >> 4] as number) | (0x8000 >> ((i + 4) & 15));
+    return `${words.map((word) => word.toString(16)).join(':')}/${i + 5}`;
   });
   expect(compileTrust(networks)).toMatchObject({ kind: 'ranges' });
   expect(() => compileTrust([...networks, '2000::/40'])).toThrow('SPW_TRUST_PROXY_UNSAFE');

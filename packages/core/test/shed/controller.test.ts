@@ -26,7 +26,7 @@ describe('the controller', () => {
 
   it('is not wound up by a long overload: it lets go as fast as after a short one', () => {
     const [long, short] = [after(10_000, 100), after(60, 100)];
-    expect(after(10, 0, long).fraction).toBeCloseTo(0.22, 9);
+    expect(after(10, 0, long).fraction).toBeCloseTo(0.145, 9);
     expect(after(10, 0, long).fraction).toBe(after(10, 0, short).fraction);
     expect(after(45, 0, long).fraction).toBe(0);
   });
@@ -37,8 +37,9 @@ describe('the controller', () => {
     expect(after(1, 2.5).integral).toBeCloseTo(0.0225, 9);
     expect(after(1, 100).integral).toBeCloseTo(0.04, 9);
     const { integral } = after(10, 2);
-    expect(after(1, 0.5, after(10, 2)).integral).toBeCloseTo(integral - 0.005, 9);
-    expect(after(1, 0, after(10, 2)).integral).toBeCloseTo(integral - 0.015, 9);
+    expect(after(1, 0.5, after(10, 2)).integral).toBeCloseTo(integral - 0.01 * 2.25 * 0.25, 9);
+    expect(after(1, 0, after(10, 2)).integral).toBeCloseTo(integral - 0.0225, 9);
+    expect(after(1, 0.6, after(10, 2)).integral).toBeCloseTo(integral - 0.004, 9);
   });
 
   it('comes back to half when a wait far above the mark has gone, however long it refused all that it could', () => {

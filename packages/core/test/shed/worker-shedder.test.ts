@@ -180,6 +180,7 @@ describe('a worker shedder', () => {
   it.each([
     [undefined, [1, 2]],
     ['1s', [1, 2]],
+    ['1200ms', [2, 3]],
     ['1500ms', [2, 3]],
     ['3s', [3, 4, 5, 6]],
   ] as const)(
@@ -225,6 +226,7 @@ describe('a worker shedder', () => {
       'signal "wait" returned a promise: it must answer at once',
     ],
     ['null', () => null],
+    ['a span that is none', () => ({ value: 3, ageMs: 0, spanMs: Number.NaN })],
     [
       'an error',
       () => {
@@ -247,6 +249,42 @@ describe('a worker shedder', () => {
     expect(faults[0]).toMatchObject({ limiter: 'workers', source: 'signal' });
     if (message) expect(String(faults[0]?.error)).toContain(message);
     expect(faults).toHaveLength(1); // it is read ten times a second
+  });
+
+  it('tells of the ladder and of the brake, and of what failed before anybody could be told', () => {
+    const broken = (name: string): Signal => ({
+      name,
+      read: () => ({ value: Number.NaN, ageMs: 0 }),
+    });
+    const shedder = workerShedder({
+      name: 'workers',
+      ladder: { signal: broken('one') },
+      brake: { signal: broken('other') },
+      clock: new ManualClock(),
+    });
+    shedder.decide(request('GET', '/'));
+    const faults: Fault[] = [];
+    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
+    guard.admit(request('GET', '/'));
+    expect(faults.map(({ source, error }) => `${source}: ${error}`)).toEqual([
+      'signal: TypeError: signal "one" returned [object Object]',
+      'signal: TypeError: signal "other" returned [object Object]',
+    ]);
+  });
+
+  it('tells of a class that is not listed, and lets the method decide', () => {
+    const faults: Fault[] = [];
+    const shedder = workerShedder({
+      name: 'workers',
+      ladder: false,
+      brake: { signal: new StubSignal('wait') },
+      priority: () => 'Critical',
+    });
+    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
+    expect(guard.admit(request('POST', '/'))).toMatchObject({ decisions: [{ priority: 'post' }] });
+    expect(faults).toMatchObject([
+      { source: 'priority', error: { message: 'priority returned "Critical"' } },
+    ]);
   });
 
   it('tells nothing of a signal that has no reading', () => {
