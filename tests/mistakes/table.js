@@ -125,7 +125,7 @@ export const THROWN = [
     hasOwnAnswer(world)
       ? has('the guard', 'onRefuse', 'did you mean "onRefused"?')
       : world === 'NestJS'
-        ? has('the guard', 'onRefuse', 'did you mean "refuse"?')
+        ? has('the guard', 'onRefuse', 'use "exception" instead')
         : /^the guard has no option "onRefuse": /,
   ),
   guard(
@@ -340,7 +340,7 @@ export const THROWN = [
     hasOwnAnswer(world)
       ? 'onRefused must be a function, got "no" (SPW_OPTION_INVALID)'
       : world === 'NestJS'
-        ? has('the guard', 'onRefused', 'did you mean "refuse"?')
+        ? has('the guard', 'onRefused', 'use "exception" instead')
         : /^the guard has no option "onRefused": it has blockedStatus, .* \(SPW_OPTION_UNKNOWN\)$/,
   ),
   {

@@ -2,8 +2,7 @@
  * What options are called elsewhere, and where ours belong. docs/errors.md says more of each, at `SPW_OPTION_UNKNOWN`.
  *
  * The names are those of express-rate-limit 8, rate-limiter-flexible 9, @nestjs/throttler 6, hono-rate-limiter 0.5,
- * @upstash/ratelimit 2, @fastify/rate-limit 10 and koa-ratelimit 6, and some that come
- * to mind.
+ * @upstash/ratelimit 2, @fastify/rate-limit 10 and koa-ratelimit 6, and a few more.
  */
 
 /**

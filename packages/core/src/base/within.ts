@@ -15,8 +15,7 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
       cancel();
       resolve(result);
     };
-    // Its `then` may be of anybody's making, too, also that of a promise of this realm: what it throws rejects this
-    // one.
+    // Its `then` may be of anybody's making, also where it is a promise of this realm: what it throws rejects this.
     new Promise<T>((take) => take(promise)).then(
       (value) => settle({ value }),
       (error: unknown) => settle({ error }),
