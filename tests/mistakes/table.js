@@ -125,7 +125,7 @@ export const THROWN = [
     hasOwnAnswer(world)
       ? has('the guard', 'onRefuse', 'did you mean "onRefused"?')
       : world === 'NestJS'
-        ? has('the guard', 'onRefuse', 'use "exception" instead')
+        ? has('the guard', 'onRefuse', 'did you mean "refuse"?')
         : /^the guard has no option "onRefuse": /,
   ),
   guard(
