@@ -1,6 +1,5 @@
 import {
   createGuard,
-  type Fault,
   type LoopSignal,
   type Signal,
   type WorkerShedderOptions,
@@ -214,91 +213,6 @@ describe('a worker shedder', () => {
     expect(refused('/post')).toBe(1000);
     clock.advance('5s');
     expect(refused('/test')).toBe(0);
-  });
-
-  it.each<[string, () => unknown, string?]>([
-    ['a number', () => 1.5, 'signal "wait" returned 1.5'],
-    ['no age', () => ({ value: 3 })],
-    ['a text for a number', () => ({ value: '3', ageMs: 0 })],
-    [
-      'a promise',
-      async () => ({ value: 3, ageMs: 0 }),
-      'signal "wait" returned a promise: it must answer at once',
-    ],
-    ['null', () => null],
-    ['a span that is none', () => ({ value: 3, ageMs: 0, spanMs: Number.NaN })],
-    [
-      'an error',
-      () => {
-        throw new Error('mine');
-      },
-      'mine',
-    ],
-  ])('tells of a signal that gives %s, and sheds nothing', (_, read, message) => {
-    const faults: Fault[] = [];
-    const brake = { signal: { name: 'wait', read: read as Signal['read'] } };
-    const shedder = workerShedder({
-      name: 'workers',
-      ladder: false,
-      brake,
-      clock: new ManualClock(),
-    });
-    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
-    for (let i = 0; i < 3; i += 1)
-      expect(guard.admit(request('GET', '/'))).toMatchObject({ allowed: true });
-    expect(faults[0]).toMatchObject({ limiter: 'workers', source: 'signal' });
-    if (message) expect(String(faults[0]?.error)).toContain(message);
-    expect(faults).toHaveLength(1); // it is read ten times a second
-  });
-
-  it('tells of the ladder and of the brake, and of what failed before anybody could be told', () => {
-    const broken = (name: string): Signal => ({
-      name,
-      read: () => ({ value: Number.NaN, ageMs: 0 }),
-    });
-    const shedder = workerShedder({
-      name: 'workers',
-      ladder: { signal: broken('one') },
-      brake: { signal: broken('other') },
-      clock: new ManualClock(),
-    });
-    shedder.decide(request('GET', '/'));
-    const faults: Fault[] = [];
-    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
-    guard.admit(request('GET', '/'));
-    expect(faults.map(({ source, error }) => `${source}: ${error}`)).toEqual([
-      'signal: TypeError: signal "one" returned [object Object]',
-      'signal: TypeError: signal "other" returned [object Object]',
-    ]);
-  });
-
-  it('tells of a class that is not listed, and lets the method decide', () => {
-    const faults: Fault[] = [];
-    const shedder = workerShedder({
-      name: 'workers',
-      ladder: false,
-      brake: { signal: new StubSignal('wait') },
-      priority: () => 'Critical',
-    });
-    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
-    expect(guard.admit(request('POST', '/'))).toMatchObject({ decisions: [{ priority: 'post' }] });
-    expect(faults).toMatchObject([
-      { source: 'priority', error: { message: 'priority returned "Critical"' } },
-    ]);
-  });
-
-  it('tells nothing of a signal that has no reading', () => {
-    const faults: Fault[] = [];
-    const brake = { signal: { name: 'wait', read: () => undefined } };
-    const shedder = workerShedder({
-      name: 'workers',
-      ladder: false,
-      brake,
-      clock: new ManualClock(),
-    });
-    const guard = createGuard(shedder, { onFault: (fault) => void faults.push(fault) });
-    guard.admit(request('GET', '/'));
-    expect(faults).toEqual([]);
   });
 
   it('remembers what was before a measurement that came very late', () => {
