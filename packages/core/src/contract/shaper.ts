@@ -14,7 +14,7 @@ export interface Reservation {
   readonly delayMs: number;
   /** When the slot is, in milliseconds since the epoch, by the clock of `Date.now()`. */
   readonly startAt: number;
-  /** Gives the slot back, where nobody has taken a later one yet. */
+  /** Gives the slot back, where nobody has taken a later one yet. After the slot's start it does nothing. */
   cancel(): void;
 }
 
@@ -31,14 +31,21 @@ export interface Unreserved {
   readonly wouldWaitMs: number;
 }
 
+/** How jobs that wait are ranked. */
+export interface PriorityOptions {
+  /**
+   * Of the jobs that wait in this process, those with a higher priority go first, as long as each job that they overtake
+   * still starts within the `maxWait` that it was promised. Default 0.
+   */
+  readonly priority?: number | undefined;
+}
+
 /** How one piece of work is scheduled. */
-export interface ScheduleOptions {
+export interface ScheduleOptions extends PriorityOptions {
   /** Units: an integer from 1. Default 1. */
   readonly cost?: number | undefined;
   /** Ends the wait, and is passed to the work. */
   readonly signal?: HostSignal | undefined;
-  /** Of the jobs that wait in this process, those with a higher priority go first. Default 0. */
-  readonly priority?: number | undefined;
 }
 
 /** Lets work start at a pace, by key. */
@@ -64,16 +71,20 @@ export interface Shaper {
   ): Promise<Reservation | Unreserved>;
   /**
    * Waits for a slot, then does the work. Settles as the work does. Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`,
-   * `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` where there is no slot, and with the reason of `signal` if that comes
-   * first. The work is given `signal`, or one that is never aborted.
+   * `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` where there is no slot, with `SPW_SHAPER_WAIT` if a pause or an outage
+   * keeps the job from its slot until `maxWait` is over, and with the reason of `signal` if that comes first. The work is
+   * given `signal`, or one that is never aborted.
    */
   schedule<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options?: ScheduleOptions,
   ): Promise<T>;
-  /** How long somebody would wait who came now, in milliseconds, for pauses too. Takes nothing. */
-  waitOf(key: string): Promise<number>;
+  /**
+   * How long a job of one unit and this priority would wait that came now, in milliseconds, for pauses too, if no other
+   * came after it. Takes nothing. Jobs that wait in other processes do not let it overtake.
+   */
+  waitOf(key: string, options?: PriorityOptions): Promise<number>;
   /** How much longer a pause of the key lasts, in milliseconds; 0 if there is none, or nobody can tell. */
   pauseOf(key: string): Promise<number>;
   /** How many jobs wait in this process. */

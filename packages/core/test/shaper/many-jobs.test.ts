@@ -44,7 +44,9 @@ it('a store that refuses is not asked for all slots that are missing', async () 
   await pass(100);
   void shaper.pause('acme', '9s');
   await pass(30_000);
-  expect(starts.all).toHaveLength(100);
+  // Those that no slot after the pause can start in time are rejected.
+  expect(starts.all.length).toBeGreaterThanOrEqual(10);
+  expect(starts.all.length + starts.errors.length).toBe(100);
   // One for each job, and for each that lost its slot one more, and one in vain.
   expect(store.count('take')).toBeLessThan(100 + 2 * 99);
 });

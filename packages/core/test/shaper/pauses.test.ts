@@ -110,7 +110,7 @@ describe('a pause', () => {
     expect(await shaper.pauseOf('acme')).toBe(1000);
   });
 
-  it('does not make maxWait count twice', async () => {
+  it('that is longer than maxWait rejects at once what comes, and by its deadline what waits', async () => {
     const { shaper, starts } = setUp({ maxWait: '1s' });
     starts.many(shaper, 5);
     await pass(100);
@@ -118,8 +118,14 @@ describe('a pause', () => {
     starts.schedule(shaper, 'refused');
     await pass(0);
     expect(starts.codes).toEqual(['SPW_SHAPER_WAIT']);
+    await pass(1_151); // with a period that a slot may be late
+    expect(starts.codes).toEqual(new Array(5).fill('SPW_SHAPER_WAIT'));
+    expect(starts.errors[1]).toMatchObject({ name: '1', error: { wouldWaitMs: 10_100 } });
     await pass(20_000);
-    expect(starts.ms).toEqual([0, 10_100, 10_350, 10_600, 10_850]);
+    expect(starts.ms).toEqual([0]);
+    starts.schedule(shaper, 'after');
+    await pass(0);
+    expect(starts.all).toHaveLength(2);
   });
 
   it('is waited for, though the slot comes before the store has told of it', async () => {
@@ -200,7 +206,7 @@ describe('the clock of the store', () => {
     expect(starts.ms.slice(2)).toEqual([1004, 1254, 1504, 1754]);
   });
 
-  it('that goes back lets nobody wait longer than the store now says', async () => {
+  it('that goes back by an hour lets nobody wait longer than maxWait', async () => {
     const clock = new ManualClock(systemClock.nowUs());
     const store = new FarStore(memoryStore({ clock }));
     const { shaper, starts } = setUp({ maxWait: '2s' }, { store, localShare: 1 });
@@ -214,8 +220,12 @@ describe('the clock of the store', () => {
     await run(100);
     clock.setUs(clock.nowUs() - 3_600_000_000);
     await run(6_000);
-    expect(starts.names).toEqual(['0', '1', '2']);
-    expect(starts.ms[2]).toBeLessThan(5_000);
+    // The store has forgotten the slots at 250 and 500 ms, and grants others only after maxWait.
+    expect(starts.names).toEqual(['0']);
+    expect(starts.codes).toEqual(['SPW_SHAPER_WAIT', 'SPW_SHAPER_WAIT']);
+    starts.many(shaper, 3);
+    await run(2_500);
+    expect(starts.all).toHaveLength(4);
     expect(starts.leastGap).toBeGreaterThanOrEqual(249);
   });
 

@@ -9,6 +9,7 @@ interface ApplicantsHost {
   readonly key: string;
   readonly slots: Slots;
   readonly line: Line;
+  accept(job: Job): void;
   note(heard: Heard): void;
   place(heard: Heard, last: Slot | undefined): Heard;
   giveBackSpare(): void;
@@ -64,7 +65,7 @@ export class Applicants {
     const heard = host.place(told, last);
     if (heard.slot) host.line.addSlot(heard.slot);
     if (!job.isWaiting) host.giveBackSpare();
-    else if (heard.slot || host.line.hasRoomFor(job.cost)) host.line.addJob(job);
+    else if (heard.slot || host.line.hasRoomFor(job.cost)) host.accept(job);
     else refuse(heard);
     host.turn();
   }

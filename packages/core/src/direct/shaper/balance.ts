@@ -26,6 +26,12 @@ export class Balance {
     this.change(cost, 1);
   }
 
+  /** Slots of this very cost less jobs of it. */
+  countOf(cost: number): number {
+    const spare = this.spares[this.placeOf(cost)];
+    return spare?.cost === cost ? spare.count : 0;
+  }
+
   /** The costs of slots that are missing, the highest first, but not more than `most` of them. */
   missing(most: number): readonly number[] {
     const costs: number[] = [];

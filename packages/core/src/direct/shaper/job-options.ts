@@ -5,9 +5,11 @@ import { integerBetween } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
 import type { NamesOf } from '../../base/option-names.js';
 import type { QueueRule } from '../../contract/rule.js';
-import type { ScheduleOptions } from '../../contract/shaper.js';
+import type { PriorityOptions, ScheduleOptions } from '../../contract/shaper.js';
 import type { Signal } from './aborted.js';
 import type { JobOptions } from './job.js';
+
+const PRIORITY_OPTIONS: NamesOf<PriorityOptions> = { priority: 1 };
 
 const JOB_OPTIONS: NamesOf<ScheduleOptions> = { cost: 1, signal: 1, priority: 1 };
 
@@ -23,10 +25,22 @@ export function costIn(options: ScheduleOptions | undefined, { burst }: QueueRul
   return integerBetween('cost', cost, 1, burst, 'SPW_COST_INVALID');
 }
 
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
+export function priorityIn(options: PriorityOptions | undefined): number {
+  if (options === undefined) return 0;
+  checkOptions(options, 'waitOf', PRIORITY_OPTIONS);
+  return checkPriority(options);
+}
+
+function checkPriority({ priority = 0 }: PriorityOptions): number {
+  if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
+  return priority;
+}
+
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function jobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority' | 'signal'> {
-  const { priority = 0, signal } = options;
-  if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
+  const { signal } = options;
+  const priority = checkPriority(options);
   checkHas('signal', 'addEventListener', signal);
   checkHas('signal', 'removeEventListener', signal);
   return { priority, signal: signal as Signal | undefined };

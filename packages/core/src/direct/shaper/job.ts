@@ -19,6 +19,8 @@ export class Job {
   readonly cost: number;
   readonly priority: number;
   readonly order: number;
+  /** Accepted jobs start by then, by our clock, or are rejected. */
+  deadlineUs: number = Infinity;
   /** Settles as the work does, or as soon as the job is refused or aborted. */
   readonly result: Promise<unknown>;
   private readonly work: Work;
@@ -85,8 +87,10 @@ export class Job {
   }
 }
 
+type Rank = Pick<Job, 'priority' | 'order'>;
+
 /** By priority, then first come. */
-export function goesBefore(job: Job, other: Job): boolean {
+export function goesBefore(job: Rank, other: Rank): boolean {
   return (
     job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
   );

@@ -1,5 +1,6 @@
 /** One key of a shaper in this process: its jobs get slots, look once more before they start, and start. */
 
+import { AHEAD_US } from '../../contract/look-ahead.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { Applicants } from './applicants.js';
 import type { Job } from './job.js';
@@ -22,6 +23,8 @@ export interface KeyQueueHost {
   readonly slots: Slots;
   /** Runs a job whose time has come. */
   start(job: Job): void;
+  /** Rejects a job that was accepted and has not started in time. */
+  expire(job: Job, waitMs: number): void;
   /** Something has changed: perhaps the alarm must be set to another time. */
   changed(queue: KeyQueue): void;
 }
@@ -73,7 +76,8 @@ export class KeyQueue {
 
   /** When {@link turn} has something to do, or it is at rest; Infinity if only an answer can bring that. */
   dueUs(nowUs: number): number {
-    const dueUs = Math.min(this.slotDueUs(), this.refill.dueUs(), this.ownPause.dueUs);
+    const { refill, ownPause } = this;
+    const dueUs = Math.min(this.slotDueUs(), refill.dueUs(), ownPause.dueUs, this.expiryUs());
     if (dueUs < Infinity) return dueUs;
     const restUs = Math.max(this.timing.localPace.fullUs, this.ownPause.endUs);
     return restUs > nowUs ? restUs : Infinity;
@@ -89,14 +93,20 @@ export class KeyQueue {
 
   /** Accepts a job if there is a slot for it. `refuse` is told what the store has answered if there is none. */
   apply(job: Job, refuse: (heard: Heard) => void): void {
-    this.giveUp(this.slots.nowUs());
+    this.giveUpPassed();
     if (!this.line.first) this.putOff.forget();
     if (this.line.hasRoomFor(job.cost)) {
-      this.line.addJob(job);
+      this.accept(job);
       this.turn();
       return;
     }
     this.applicants.add(job, refuse);
+  }
+
+  /** From now on it starts within the longest wait, or is rejected. */
+  accept(job: Job): void {
+    job.deadlineUs = this.slots.nowUs() + this.rule.waitUs;
+    this.line.addJob(job);
   }
 
   /** A job that waits here was aborted: the next one has its slot. */
@@ -107,9 +117,21 @@ export class KeyQueue {
     this.turn();
   }
 
+  /**
+   * How long a job of one unit would wait that came now, if no other came after it, in milliseconds.
+   *
+   * @param behindMs the wait behind all that was taken, as the store has just told
+   */
+  waitMs(priority: number, behindMs: number): number {
+    this.giveUpPassed();
+    const nowUs = this.slots.nowUs();
+    const ownUs = this.line.spareFor(1)?.at.localUs ?? nowUs + behindMs * 1_000;
+    return Math.max(0, this.line.startUs(priority, ownUs) - nowUs) / 1_000;
+  }
+
   /** A slot that jobs here do not need, for work that is done elsewhere. */
   takeSpare(cost: number): Slot | undefined {
-    this.giveUp(this.slots.nowUs());
+    this.giveUpPassed();
     const slot = this.line.spareFor(cost);
     if (slot) this.line.removeSlot(slot);
     return slot;
@@ -171,6 +193,7 @@ export class KeyQueue {
     const nowUs = this.slots.nowUs();
     this.giveUp(nowUs);
     this.startDue(nowUs);
+    this.expireDue(nowUs);
     this.looks.begin(nowUs);
     if (this.refill.dueUs() <= nowUs) void this.refill.begin();
     if (this.ownPause.dueUs <= nowUs) void this.tellAgain();
@@ -218,6 +241,37 @@ export class KeyQueue {
     // No store grants what is further away: its clock was set back.
     const latestUs = nowUs + this.rule.waitUs + SLACK_US;
     while (line.last && line.last.at.localUs > latestUs) line.removeSlot(line.last);
+  }
+
+  /** No job that comes now may have a slot that has passed, not even where no alarm has come since. */
+  private giveUpPassed(): void {
+    const nowUs = this.slots.nowUs();
+    this.giveUp(nowUs);
+    this.line.removeSpareBefore((slot) => this.timing.startUs(slot) < nowUs);
+  }
+
+  /** When the job that waits longest is rejected. It may be as late as its slot may be. */
+  private expiryUs(): number {
+    const { oldest } = this.line;
+    if (!oldest) return Infinity;
+    return oldest.deadlineUs + Math.max(AHEAD_US, this.rule.windowUs / this.rule.limit);
+  }
+
+  /** Jobs that a pause, an outage or a stall of this process has kept from their slots for too long. */
+  private expireDue(nowUs: number): void {
+    const { line, rule } = this;
+    // No deadline is further away: our clock was set back.
+    const latestUs = nowUs + rule.waitUs + SLACK_US;
+    if (line.oldest && line.oldest.deadlineUs > latestUs) line.capDeadlines(latestUs);
+    let isAny = false;
+    while (this.expiryUs() < nowUs) {
+      const job = line.oldest as Job;
+      const waitedUs = nowUs - job.deadlineUs + rule.waitUs;
+      line.removeJob(job);
+      this.host.expire(job, (waitedUs + this.known.freeUs(nowUs) - nowUs) / 1_000);
+      isAny = true;
+    }
+    if (isAny) this.giveBackSpare();
   }
 
   private startDue(nowUs: number): void {

@@ -1,14 +1,37 @@
-/** The jobs of a key that wait in this process, and the slots that they will have: jobs take the earliest of them. */
+/**
+ * The jobs of a key that wait in this process, and the slots that they will have: jobs take the earliest of them.
+ *
+ * Every job was accepted because there was a slot for it before its deadline, and deadlines are in order of arrival. So
+ * if the jobs of one cost took the slots of that cost in order of arrival, each would start in time. A job of higher
+ * priority overtakes only where those that it overtakes can all move back by one slot: where the slot behind its own is
+ * still before its deadline. This keeps the condition true for all jobs that wait, and so nobody starves.
+ */
 
+import { AgeList } from './age-list.js';
 import { Balance } from './balance.js';
 import { goesBefore, type Job } from './job.js';
 import { Ranked } from './ranked.js';
 import { SlotRow } from './slot-row.js';
 import type { Slot } from './slots.js';
 
+/** The jobs of one cost. */
+interface Equals {
+  readonly byRank: Ranked<Job>;
+  readonly byAge: AgeList;
+}
+
+/** Who takes a slot, and whether the jobs of its cost could not all do without it. */
+interface Turn<One> {
+  readonly job: One;
+  readonly isNeeded: boolean;
+}
+
+/** A start compares at most so many jobs, so that it costs about the same however many wait. */
+const MOST_COMPARED = 1_000;
+
 export class Line {
   /** By cost; never empty ones. */
-  private readonly jobs = new Map<number, Ranked<Job>>();
+  private readonly jobs = new Map<number, Equals>();
   private readonly slots = new SlotRow();
   private readonly balance = new Balance();
   private jobCount = 0;
@@ -31,13 +54,23 @@ export class Line {
     return this.slots.firstBehind(holds);
   }
 
+  /** The job whose deadline comes first. */
+  get oldest(): Job | undefined {
+    let oldest: Job | undefined;
+    for (const { byAge } of this.jobs.values()) {
+      if (!oldest || (byAge.first as Job).deadlineUs < oldest.deadlineUs) oldest = byAge.first;
+    }
+    return oldest;
+  }
+
   addJob(job: Job): void {
     let equals = this.jobs.get(job.cost);
     if (!equals) {
-      equals = new Ranked(goesBefore);
+      equals = { byRank: new Ranked<Job>(goesBefore), byAge: new AgeList() };
       this.jobs.set(job.cost, equals);
     }
-    equals.add(job);
+    equals.byRank.add(job);
+    equals.byAge.add(job);
     this.jobCount += 1;
     this.balance.addJob(job.cost);
   }
@@ -45,8 +78,9 @@ export class Line {
   /** False if it is not in the line. */
   removeJob(job: Job): boolean {
     const equals = this.jobs.get(job.cost);
-    if (!equals?.remove(job)) return false;
-    if (equals.size === 0) this.jobs.delete(job.cost);
+    if (!equals?.byRank.remove(job)) return false;
+    equals.byAge.remove(job);
+    if (equals.byRank.size === 0) this.jobs.delete(job.cost);
     this.jobCount -= 1;
     this.balance.removeJob(job.cost);
     return true;
@@ -68,8 +102,8 @@ export class Line {
   }
 
   removeJobs(): void {
-    for (const [cost, { size }] of this.jobs) {
-      for (let job = 0; job < size; job += 1) this.balance.removeJob(cost);
+    for (const [cost, { byRank }] of this.jobs) {
+      for (let job = 0; job < byRank.size; job += 1) this.balance.removeJob(cost);
     }
     this.jobs.clear();
     this.jobCount = 0;
@@ -97,6 +131,22 @@ export class Line {
     return this.balance.isSpare(cost);
   }
 
+  /** The slots on which nothing has started at their time, and which no job needs, are gone. */
+  removeSpareBefore(hasPassed: (slot: Slot) => boolean): void {
+    const { first } = this.slots;
+    if (!first || !hasPassed(first)) return;
+    for (const slot of this.slots.filter(hasPassed)) {
+      if (this.isSpare(slot)) this.removeSlot(slot);
+    }
+  }
+
+  /** No deadline is later than this: the clock was set back. */
+  capDeadlines(us: number): void {
+    for (const { byAge } of this.jobs.values()) {
+      for (const job of byAge) job.deadlineUs = Math.min(job.deadlineUs, us);
+    }
+  }
+
   /** The job that starts on a slot that was removed: the first that fits and leaves the others what they need. */
   jobFor({ cost }: Slot): Job | undefined {
     // Without the slot one is missing. The others have what they need if a job starts that costs as much, or more.
@@ -105,12 +155,77 @@ export class Line {
     return first ?? this.firstOf(0, cost);
   }
 
+  /**
+   * When a job of one unit would start that came now, if no other came after it.
+   *
+   * @param ownUs the slot that it would bring: after those of the line, or a spare one of the line
+   */
+  startUs(priority: number, ownUs: number): number {
+    const equals = this.jobs.get(1);
+    const waiting: Waiting[] = equals ? [...equals.byAge] : [];
+    if (waiting.every((job) => job.priority >= priority)) return ownUs;
+    const newest: Waiting = { priority, order: Infinity, deadlineUs: Infinity };
+    waiting.push(newest);
+    const slotsUs = [...this.slots.timesOf(1)];
+    if (!slotsUs.includes(ownUs)) slotsUs.push(ownUs);
+    slotsUs.sort((one, other) => one - other);
+    for (const [at, slotUs] of slotsUs.entries()) {
+      const { job } = turnOf(waiting, slotsUs.slice(at + 1).values(), undefined);
+      if (job === newest) return slotUs;
+      waiting.splice(waiting.indexOf(job), 1);
+    }
+    return ownUs;
+  }
+
   private firstOf(least: number, most: number): Job | undefined {
-    let first: Job | undefined;
-    for (const [cost, { first: job }] of this.jobs) {
-      if (!job || cost < least || cost > most) continue;
+    const own = this.jobs.get(most);
+    const turn = own && this.turnOf(own, most);
+    if (turn?.isNeeded) return turn.job;
+    let first = turn?.job;
+    for (const [cost, { byRank }] of this.jobs) {
+      if (cost < least || cost >= most) continue;
+      const job = byRank.first as Job;
       if (!first || goesBefore(job, first)) first = job;
     }
     return first;
   }
+
+  private turnOf({ byRank, byAge }: Equals, cost: number): Turn<Job> {
+    const oldest = byAge.first as Job;
+    const best = byRank.first as Job;
+    const { last } = this.slots;
+    const spare = this.balance.countOf(cost);
+    // All slots are before all deadlines.
+    if (spare >= -1 && last && last.at.localUs <= oldest.deadlineUs) {
+      return { job: best, isNeeded: spare < 0 };
+    }
+    return turnOf(byAge, this.slots.timesOf(cost), this.jobs.size === 1 ? best : undefined);
+  }
+}
+
+type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
+
+/**
+ * Which of the jobs takes a slot, if `behind` are the ones behind it: the first by rank of those that only overtake jobs
+ * that can wait for one slot more.
+ *
+ * @param jobs in order of arrival, at least one
+ * @param best where there is nothing more to look for
+ */
+function turnOf<One extends Waiting>(
+  jobs: Iterable<One>,
+  behind: Iterator<number, unknown>,
+  best: One | undefined,
+): Turn<One> {
+  let first: One | undefined;
+  let compared = 0;
+  for (const job of jobs) {
+    if (!first || goesBefore(job, first)) first = job;
+    if (first === best) break;
+    const next = behind.next();
+    compared += 1;
+    const canWait = next.done !== true && next.value <= job.deadlineUs;
+    if (!canWait || compared === MOST_COMPARED) return { job: first, isNeeded: true };
+  }
+  return { job: first as One, isNeeded: false };
 }

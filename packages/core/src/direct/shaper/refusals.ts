@@ -22,6 +22,15 @@ export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
   );
 }
 
+/** @param waitMs as long as this at least: what it has waited, and what is left of a pause */
+export function waitedTooLong(name: string, waitMs: number): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_WAIT',
+    `the job was accepted by shaper "${name}" but could not start within maxWait: the key was paused, or slots were lost`,
+    { wouldWaitMs: waitMs },
+  );
+}
+
 export function blocked(name: string, endsInMs: number): SpillwayError {
   const ends = Number.isFinite(endsInMs)
     ? `for ${Math.ceil(endsInMs)} ms more`

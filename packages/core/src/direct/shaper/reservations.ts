@@ -89,7 +89,8 @@ export class Reservations {
     const atUs = queue?.promise(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
     let isHeld = true;
     const cancel = () => {
-      if (isHeld) this.queues.of(key).release(slot);
+      // Once it may start, its time counts, whether it did or not.
+      if (isHeld && this.slots.nowUs() <= atUs) this.queues.of(key).release(slot);
       isHeld = false;
     };
     const startAt = this.wallTime.at(atUs, nowUs);

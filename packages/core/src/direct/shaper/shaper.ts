@@ -6,6 +6,7 @@ import { mustBe } from '../../base/errors.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type {
   HostSignal,
+  PriorityOptions,
   Reservation,
   ScheduleOptions,
   Shaper,
@@ -14,12 +15,12 @@ import type {
 import { DirectClient } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
-import { costIn, jobOptions } from './job-options.js';
+import { costIn, jobOptions, priorityIn } from './job-options.js';
 import type { KeyQueue, KeyQueueHost } from './key-queue.js';
 import { LivePace } from './live-pace.js';
 import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
 import { Queues } from './queues.js';
-import { blocked, closed, full, noAnswer, waitTooLong } from './refusals.js';
+import { blocked, closed, full, noAnswer, waitedTooLong, waitTooLong } from './refusals.js';
 import { Reservations } from './reservations.js';
 import { type Heard, Slots } from './slots.js';
 
@@ -148,10 +149,13 @@ class Paced implements Shaper, KeyQueueHost {
     return job.result as Promise<T>;
   }
 
-  async waitOf(key: string): Promise<number> {
-    const waitMs = await this.slots.look(key, (heard) => heard.waitMs);
+  async waitOf(key: string, options?: PriorityOptions): Promise<number> {
+    const priority = priorityIn(options);
+    const behindMs = await this.slots.look(key, (heard) => heard.waitMs);
+    const queue = this.queues.get(key);
+    if (!queue) return behindMs;
     // The store may not have heard of a pause that this process began.
-    return Math.max(waitMs, this.queues.get(key)?.pausedMs ?? 0);
+    return Math.max(queue.waitMs(priority, behindMs), queue.pausedMs);
   }
 
   async pauseOf(key: string): Promise<number> {
@@ -193,6 +197,11 @@ class Paced implements Shaper, KeyQueueHost {
     const run = job.start();
     this.running.add(run);
     void run.then(() => this.running.delete(run));
+  }
+
+  expire(job: Job, waitMs: number): void {
+    this.waiting.delete(job);
+    job.refuse(waitedTooLong(this.name, waitMs));
   }
 
   changed(queue: KeyQueue): void {

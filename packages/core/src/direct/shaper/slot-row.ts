@@ -68,6 +68,15 @@ export class SlotRow {
     return undefined;
   }
 
+  /** When those of one cost are, in order. */
+  *timesOf(cost: number): Generator<number, void> {
+    const { slots } = this;
+    for (let at = this.head; at < slots.length; at += 1) {
+      const slot = slots[at] as Slot;
+      if (slot.cost === cost) yield slot.at.localUs;
+    }
+  }
+
   /** Those that fit. */
   filter(fits: (slot: Slot) => boolean): readonly Slot[] {
     return this.slots.slice(this.head).filter(fits);
