@@ -21,8 +21,8 @@ describe('a job of low priority', () => {
     expect(low?.ms).toBeGreaterThan(1_000);
     expect(low?.ms).toBeLessThanOrEqual(2_000);
     expect(starts.codes.every((code) => code === 'SPW_SHAPER_WAIT')).toBe(true);
-    // Twice as many came as may start: the pace is used in full.
-    expect(starts.all).toHaveLength(20 * (5 + 2) + 1);
+    // Twice as many came as may start: the pace is used in full, until 2 s after the last.
+    expect(starts.all).toHaveLength(20 * (5 + 2));
   });
 
   it('is overtaken as long as it can start in time', async () => {
@@ -171,7 +171,7 @@ describe.each(worlds)(
       });
       expect(late).toEqual([]);
       const started = jobs.filter((job) => job.startMs !== undefined);
-      expect(started.length).toBeGreaterThan(50);
+      expect(started.length).toBeGreaterThan(30);
       // Accepted, and rejected later.
       const broken = jobs.filter(({ atMs, refusedMs = atMs }) => refusedMs > atMs);
       if (!world.pauses) expect(broken).toEqual([]);

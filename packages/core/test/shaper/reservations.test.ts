@@ -1,7 +1,7 @@
 /** Reservations that a store does not know of, because it did not answer, or that this process had left. */
 
 import { createShaper } from '@spillway/core';
-import { fakeTime } from 'spillway-testkit';
+import { fakeTime, stall } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { Queues } from '../../src/direct/shaper/queues.js';
 import { FarStore, FOUR, pass, Starts, setUp, twoProcesses } from './set-up.js';
@@ -128,6 +128,46 @@ describe('a slot that this process has left', () => {
     expect(await here.reserve('acme')).toMatchObject({ allowed: true, delayMs: 750 });
     await pass(600);
     expect(starts.ms).toEqual([500]);
+  });
+});
+
+describe('a slot that has passed', () => {
+  /** Slots at 0 and 250 ms here, and one at 500 ms elsewhere; that at 250 ms is left. */
+  async function setUpPassed(passedMs: number) {
+    const { here, there, starts } = twoProcesses();
+    await here.reserve('acme');
+    const left = await here.reserve('acme');
+    await there.reserve('acme');
+    if (left.allowed) left.cancel();
+    await pass(0);
+    stall(250 + passedMs); // no alarm comes
+    return { here, starts };
+  }
+
+  it.each([0, 1, 49, 249])('by %i ms is only handed out if it has not', async (passedMs) => {
+    const { here } = await setUpPassed(passedMs);
+    const delayMs = passedMs === 0 ? 0 : 500 - passedMs;
+    expect(await here.reserve('acme')).toMatchObject({ delayMs });
+  });
+
+  it('starts no job that comes then', async () => {
+    const { here, starts } = await setUpPassed(20);
+    starts.many(here, 1);
+    await pass(1_000);
+    expect(starts.ms).toEqual([750]);
+  });
+
+  it('is not given back: to cancel a reservation after its start does nothing', async () => {
+    const { shaper, starts } = setUp();
+    await shaper.reserve('acme');
+    const second = await shaper.reserve('acme');
+    await pass(260);
+    if (second.allowed) second.cancel();
+    await pass(0);
+    expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 240 });
+    starts.many(shaper, 1);
+    await pass(1_000);
+    expect(starts.ms).toEqual([750]);
   });
 });
 

@@ -26,6 +26,16 @@ export class Balance {
     this.change(cost, 1);
   }
 
+  /** A cost of which a slot is missing while there is a spare one of a higher cost; undefined if there is none. */
+  covered(): number | undefined {
+    let spare = 0;
+    for (const { cost, count } of this.spares) {
+      if (spare > 0 && count < 0) return cost;
+      spare = Math.max(0, spare + count);
+    }
+    return undefined;
+  }
+
   /** Slots of this very cost less jobs of it. */
   countOf(cost: number): number {
     const spare = this.spares[this.placeOf(cost)];

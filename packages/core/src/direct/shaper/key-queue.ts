@@ -247,7 +247,7 @@ export class KeyQueue {
   private giveUpPassed(): void {
     const nowUs = this.slots.nowUs();
     this.giveUp(nowUs);
-    this.line.removeSpareBefore((slot) => this.timing.startUs(slot) < nowUs);
+    this.line.removePassed((slot) => this.timing.startUs(slot) < nowUs);
   }
 
   /** When the job that waits longest is rejected. It may be as late as its slot may be. */
@@ -280,10 +280,9 @@ export class KeyQueue {
       const isVoid = timing.isVoid(slot, nowUs);
       if (!isVoid && timing.startUs(slot) > nowUs) return;
       if (!isVoid && line.length > 0 && !timing.isSeen(slot)) return;
-      line.removeSlot(slot);
-      const job = isVoid ? undefined : line.jobFor(slot);
+      if (isVoid) line.removeSlot(slot);
+      const job = isVoid ? undefined : line.start(slot);
       if (!job) continue;
-      line.removeJob(job);
       timing.use(slot, nowUs, nowUs);
       this.host.start(job);
     }

@@ -2,8 +2,8 @@
  * The jobs of a key that wait in this process, and the slots that they will have: jobs take the earliest of them.
  *
  * Every job was accepted because there was a slot for it before its deadline, and deadlines are in order of arrival. So
- * if the jobs of one cost took the slots of that cost in order of arrival, each would start in time. A job of higher
- * priority overtakes only where those that it overtakes can all move back by one slot: where the slot behind its own is
+ * if the jobs of one cost took the slots of that cost in order of arrival, each would start in time. (A job that takes a
+ * spare slot of a higher cost makes it one of its own cost.) A job of higher priority overtakes only where those that it overtakes can all move back by one slot: where the slot behind its own is
  * still before its deadline. This keeps the condition true for all jobs that wait, and so nobody starves.
  */
 
@@ -73,6 +73,7 @@ export class Line {
     equals.byAge.add(job);
     this.jobCount += 1;
     this.balance.addJob(job.cost);
+    this.level();
   }
 
   /** False if it is not in the line. */
@@ -83,17 +84,19 @@ export class Line {
     if (equals.byRank.size === 0) this.jobs.delete(job.cost);
     this.jobCount -= 1;
     this.balance.removeJob(job.cost);
+    this.level();
     return true;
   }
 
   addSlot(slot: Slot): void {
     this.slots.add(slot);
     this.balance.addSlot(slot.cost);
+    this.level();
   }
 
   removeSlot(slot: Slot): void {
-    this.slots.remove(slot);
-    this.balance.removeSlot(slot.cost);
+    this.takeSlot(slot);
+    this.level();
   }
 
   /** The stand-in's slots are void. */
@@ -122,8 +125,8 @@ export class Line {
   /** A slot that no job needs and that work of this cost can have: the first behind those that jobs will take. */
   spareFor(cost: number): Slot | undefined {
     if (!this.hasRoomFor(cost)) return undefined;
-    const fits = (slot: Slot) => slot.cost >= cost && this.isSpare(slot);
-    return this.slots.find(fits, this.jobCount) ?? this.slots.findLast(fits);
+    for (const slot of this.spareSlots()) if (slot.cost >= cost) return slot;
+    return undefined;
   }
 
   /** Whether another job of this cost has a slot here. */
@@ -131,13 +134,11 @@ export class Line {
     return this.balance.isSpare(cost);
   }
 
-  /** The slots on which nothing has started at their time, and which no job needs, are gone. */
-  removeSpareBefore(hasPassed: (slot: Slot) => boolean): void {
+  /** Gives up slots that have passed, except for the jobs that are about to start on them. */
+  removePassed(hasPassed: (slot: Slot) => boolean): void {
     const { first } = this.slots;
     if (!first || !hasPassed(first)) return;
-    for (const slot of this.slots.filter(hasPassed)) {
-      if (this.isSpare(slot)) this.removeSlot(slot);
-    }
+    for (const slot of [...this.spareSlots()]) if (hasPassed(slot)) this.removeSlot(slot);
   }
 
   /** No deadline is later than this: the clock was set back. */
@@ -147,12 +148,13 @@ export class Line {
     }
   }
 
-  /** The job that starts on a slot that was removed: the first that fits and leaves the others what they need. */
-  jobFor({ cost }: Slot): Job | undefined {
-    // Without the slot one is missing. The others have what they need if a job starts that costs as much, or more.
-    const [least = 0, more] = this.balance.missing(2);
-    const first = more === undefined ? this.firstOf(least, cost) : undefined;
-    return first ?? this.firstOf(0, cost);
+  /** Takes away the first slot, and the job that starts on it. */
+  start(slot: Slot): Job | undefined {
+    this.takeSlot(slot);
+    const job = this.jobFor(slot);
+    if (job) this.removeJob(job);
+    else this.level();
+    return job;
   }
 
   /**
@@ -177,13 +179,41 @@ export class Line {
     return ownUs;
   }
 
-  private firstOf(least: number, most: number): Job | undefined {
-    const own = this.jobs.get(most);
-    const turn = own && this.turnOf(own, most);
+  private takeSlot(slot: Slot): void {
+    this.slots.remove(slot);
+    this.balance.removeSlot(slot.cost);
+  }
+
+  /** The slots of each cost behind those that the jobs of that cost will take. */
+  private *spareSlots(): Generator<Slot, void> {
+    const passed = new Map<number, number>();
+    for (const slot of this.slots) {
+      const { cost } = slot;
+      const before = passed.get(cost) ?? 0;
+      passed.set(cost, before + 1);
+      if (before >= (this.jobs.get(cost)?.byRank.size ?? 0)) yield slot;
+    }
+  }
+
+  /** Makes slots of a higher cost, which no job needs, those of jobs that have none. */
+  private level(): void {
+    for (let cost = this.balance.covered(); cost; cost = this.balance.covered()) {
+      const lacking = cost;
+      const slot = [...this.spareSlots()].find((one) => one.cost > lacking) as Slot;
+      this.takeSlot(slot);
+      this.slots.add({ ...slot, cost });
+      this.balance.addSlot(cost);
+    }
+  }
+
+  private jobFor({ cost }: Slot): Job | undefined {
+    const own = this.jobs.get(cost);
+    const turn = own && this.turnOf(own, cost);
     if (turn?.isNeeded) return turn.job;
+    // Jobs that cost less can have it, too, and leave theirs.
     let first = turn?.job;
-    for (const [cost, { byRank }] of this.jobs) {
-      if (cost < least || cost >= most) continue;
+    for (const [less, { byRank }] of this.jobs) {
+      if (less >= cost) continue;
       const job = byRank.first as Job;
       if (!first || goesBefore(job, first)) first = job;
     }

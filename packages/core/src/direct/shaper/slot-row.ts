@@ -48,33 +48,14 @@ export class SlotRow {
     return slots[from];
   }
 
-  /** The first one that fits, but none of so many in front. */
-  find(fits: (slot: Slot) => boolean, front: number): Slot | undefined {
-    const { slots, head } = this;
-    for (let at = head + front; at < slots.length; at += 1) {
-      const slot = slots[at] as Slot;
-      if (fits(slot)) return slot;
-    }
-    return undefined;
-  }
-
-  /** The last one that fits. */
-  findLast(fits: (slot: Slot) => boolean): Slot | undefined {
-    const { slots, head } = this;
-    for (let at = slots.length - 1; at >= head; at -= 1) {
-      const slot = slots[at] as Slot;
-      if (fits(slot)) return slot;
-    }
-    return undefined;
+  *[Symbol.iterator](): Generator<Slot, void> {
+    const { slots } = this;
+    for (let at = this.head; at < slots.length; at += 1) yield slots[at] as Slot;
   }
 
   /** When those of one cost are, in order. */
   *timesOf(cost: number): Generator<number, void> {
-    const { slots } = this;
-    for (let at = this.head; at < slots.length; at += 1) {
-      const slot = slots[at] as Slot;
-      if (slot.cost === cost) yield slot.at.localUs;
-    }
+    for (const slot of this) if (slot.cost === cost) yield slot.at.localUs;
   }
 
   /** Those that fit. */
