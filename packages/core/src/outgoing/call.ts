@@ -15,6 +15,8 @@ export interface Call {
   readonly signal: WebSignal | undefined;
   /** Whether the body can be sent only once. */
   readonly isOnce: boolean;
+  /** Whether redirects are followed, each in a turn of its own. */
+  readonly follows: boolean;
 }
 
 /** What is needed of a `Request` that was passed as input. */
@@ -51,7 +53,14 @@ export function callOf(input: unknown, options: WebInit | undefined): Call {
     signal: signal ?? undefined,
     // A Request's own body is a stream, whatever it was made of.
     isOnce: init?.body == null ? given.body != null : isStream(init.body),
+    follows: isToFollow({ redirect: given.redirect, integrity: given.integrity, ...init }),
   };
+}
+
+/** Browsers do not show where a redirect leads; and only the runtime knows which answer is the one to be verified. */
+function isToFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
+  const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
+  return redirect === 'follow' && integrity === '' && !isBrowser;
 }
 
 function isRequest(input: unknown): input is Given {

@@ -20,12 +20,14 @@ export interface WebInit {
   readonly headers?: unknown;
   readonly body?: unknown;
   readonly signal?: WebSignal | null | undefined;
+  readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
+  readonly integrity?: string | undefined;
 }
 
 interface Classes {
   readonly fetch: HostFetch;
   readonly Request: new (input: unknown, init?: WebInit) => HostRequest;
-  readonly Headers: new (headers: object) => object;
+  readonly Headers: new (headers: object) => { delete(name: string): void };
   readonly URLSearchParams: new (params: object) => object;
   readonly FormData: new () => Iterable<readonly [string, unknown]> & {
     append(name: string, value: unknown): void;

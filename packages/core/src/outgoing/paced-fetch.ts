@@ -8,6 +8,7 @@ import type { WebResponse, WebSignal } from '../fetch/web.js';
 import { type Call, callOf } from './call.js';
 import { type HostFetch, hostClasses, type WebInit } from './host.js';
 import { type PacedFetchOptions, type Pacing, pacingOf } from './options.js';
+import { markRedirected, redirected } from './redirects.js';
 
 /**
  * Makes a `fetch` whose calls start at the pace of `shaper`, by default one pace per host, over all processes that
@@ -16,6 +17,8 @@ import { type PacedFetchOptions, type Pacing, pacingOf } from './options.js';
  * - 429 pauses the key, 503 the host: as long as `retry-after-ms` or `Retry-After` say; for a 429 else the reset of the
  *   `RateLimit` fields; else 1 s, doubled with each refusal in a row. At most `maxPause`, at least one period.
  * - `RateLimit` fields (drafts 6 to 11) with nothing left, on any other answer, pause the key until there is more.
+ *
+ * A redirect is followed as by `fetch`, but each hop is a call that takes its turn at the host it goes to.
  *
  * Otherwise it is `fetch`: the same arguments, read when it is called, and the same response with its body unread. A
  * signal ends the wait for the slot, too. Where no slot can be had, it rejects as `shaper.schedule` does. Addresses
@@ -45,31 +48,65 @@ export function pacedFetch(shaper: Shaper, options: PacedFetchOptions = {}): Hos
 /** What came of a try that was made. */
 type Answered = { readonly response: WebResponse } | { readonly error: unknown };
 
-/** The tries of one call. */
+/** The tries of one call, and of those that it is redirected to. */
 class PacedCall {
   private readonly shaper: Shaper;
   private readonly pacing: Pacing;
-  private readonly call: Call;
-  private readonly key: string;
+  private call: Call;
+  private key: string;
+  /** How many redirects were followed. */
+  private hops = 0;
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
   constructor(shaper: Shaper, pacing: Pacing, call: Call) {
     this.shaper = shaper;
     this.pacing = pacing;
     this.call = call;
-    const key: unknown = pacing.key(call.request) ?? call.host;
-    checkKey(key);
-    this.key = key;
+    this.key = keyOf(call, pacing);
   }
 
   async make(): Promise<WebResponse> {
     let last: Answered | undefined;
-    for (let triesLeft = this.mayRepeat() ? this.pacing.retries : 0; ; triesLeft -= 1) {
+    for (let triesLeft = this.pacing.retries; ; ) {
       const answered = await this.next(last);
-      if (answered === undefined) return resultOf(last as Answered);
-      if (triesLeft === 0 || !this.isWorthRepeating(answered)) return resultOf(answered);
+      if (answered === undefined) return this.resultOf(last as Answered);
+      if (this.follow(answered)) {
+        last = undefined;
+        continue;
+      }
+      const isLast = triesLeft === 0 || !this.isWorthRepeating(answered) || !this.mayRepeat();
+      if (isLast) return this.resultOf(answered);
       last = answered;
+      triesLeft -= 1;
     }
+  }
+
+  /**
+   * Makes what an answer redirects to the next call; false if the answer is none of these.
+   *
+   * @throws TypeError where `fetch` would reject
+   */
+  private follow(answered: Answered): boolean {
+    if (!('response' in answered) || !answered.response?.headers) return false;
+    let call: Call | undefined;
+    try {
+      call = redirected(this.call, answered.response, this.hops);
+    } catch (error) {
+      discard(answered);
+      throw error;
+    }
+    if (!call) return false;
+    discard(answered);
+    this.key = keyOf(call, this.pacing);
+    this.call = call;
+    this.hops += 1;
+    return true;
+  }
+
+  private resultOf(answered: Answered): WebResponse {
+    if ('error' in answered) throw answered.error;
+    if (this.hops > 0) markRedirected(answered.response);
+    return answered.response;
   }
 
   /** Makes the call in a slot of its own; undefined if there is none for a repetition of `last`. */
@@ -120,17 +157,24 @@ class PacedCall {
 
 const REFUSALS: ReadonlySet<unknown> = new Set([429, 503]);
 
-function resultOf(answered: Answered): WebResponse {
-  if ('error' in answered) throw answered.error;
-  return answered.response;
+/** @throws SpillwayError `SPW_KEY_INVALID` */
+function keyOf(call: Call, pacing: Pacing): string {
+  const key: unknown = pacing.key(call.request) ?? call.host;
+  checkKey(key);
+  return key;
 }
 
 function fetchNow(call: Call, pacing: Pacing): Promise<WebResponse> {
   // Called like the global function, which on some runtimes must not be a method of anything.
   const fetch = pacing.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
   const until = withTimeout(call.signal, pacing.timeoutMs);
-  if (until === call.signal) return fetch(call.input, call.init);
-  return fetch(call.input, { ...call.init, signal: until });
+  const isSame = until === call.signal;
+  if (isSame && !call.follows) return fetch(call.input, call.init);
+  return fetch(call.input, {
+    ...call.init,
+    ...(!isSame && { signal: until }),
+    ...(call.follows && { redirect: 'manual' }),
+  });
 }
 
 function withTimeout(signal: WebSignal | undefined, ms: number | undefined): WebSignal | undefined {

@@ -85,7 +85,7 @@ describe('the call', () => {
     expect(await within(time, 0, send(URL_A, init))).toBe(response);
     expect(response.bodyUsed).toBe(false);
     expect(given[0]).toBe(URL_A);
-    expect(given[1]).toEqual(init);
+    expect(given[1]).toEqual({ ...init, redirect: 'manual' });
   });
 
   it('may be answered with anything by a fetch of yours', async () => {

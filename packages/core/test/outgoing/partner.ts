@@ -98,7 +98,8 @@ export async function play(scene: Scene, lengthMs: number): Promise<Outcome> {
   for (let one = 0; one < PROCESSES; one += 1) {
     const store = new FarStore(memory);
     store.delayMs = scene.storeMs;
-    const pace = { name: 'partner', limit: 1, window: scene.periodMs };
+    // Longer than a window, or what waits for the next one is rejected.
+    const pace = { name: 'partner', limit: 1, window: scene.periodMs, maxWait: '2m' } as const;
     const shaper = createShaper(pace, { store, onStoreError: 'deny' });
     const send = pacedFetch(shaper, { fetch, random });
     for (let other = 0; other < JOBS; other += 1) {
