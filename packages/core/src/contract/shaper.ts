@@ -32,16 +32,16 @@ export interface Unreserved {
 }
 
 /** How jobs that wait are ranked. */
-export interface PriorityOptions {
+export interface WaitOptions {
   /**
-   * Of the jobs that wait in this process, those with a higher priority go first, as long as each job that they overtake
-   * still starts within the `maxWait` that it was promised. Default 0.
+   * Of the jobs that wait in this process, those with a higher priority go first, as long as each job that they
+   * overtake still starts within the `maxWait` that it was promised. Default 0.
    */
   readonly priority?: number | undefined;
 }
 
 /** How one piece of work is scheduled. */
-export interface ScheduleOptions extends PriorityOptions {
+export interface ScheduleOptions extends WaitOptions {
   /** Units: an integer from 1. Default 1. */
   readonly cost?: number | undefined;
   /** Ends the wait, and is passed to the work. */
@@ -72,8 +72,8 @@ export interface Shaper {
   /**
    * Waits for a slot, then does the work. Settles as the work does. Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`,
    * `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` where there is no slot, with `SPW_SHAPER_WAIT` if a pause or an outage
-   * keeps the job from its slot until `maxWait` is over, and with the reason of `signal` if that comes first. The work is
-   * given `signal`, or one that is never aborted.
+   * keeps the job from its slot until `maxWait` is over, and with the reason of `signal` if that comes first. The work
+   * is given `signal`, or one that is never aborted.
    */
   schedule<T>(
     key: string,
@@ -84,7 +84,7 @@ export interface Shaper {
    * How long a job of one unit and this priority would wait that came now, in milliseconds, for pauses too, if no other
    * came after it. Takes nothing. Jobs that wait in other processes do not let it overtake.
    */
-  waitOf(key: string, options?: PriorityOptions): Promise<number>;
+  waitOf(key: string, options?: WaitOptions): Promise<number>;
   /** How much longer a pause of the key lasts, in milliseconds; 0 if there is none, or nobody can tell. */
   pauseOf(key: string): Promise<number>;
   /** How many jobs wait in this process. */

@@ -120,7 +120,10 @@ describe('as by fetch', () => {
       ];
       seen.push(`${method} ${url} ${fields.join()} ${Buffer.concat(parts)}`);
       const [, status, ...location] = url.split('!');
-      if (!status) return response.end(`end of ${method}`);
+      if (!status) {
+        response.end(`end of ${method}`);
+        return;
+      }
       const target = location.join('!');
       response.writeHead(Number(status), target === '' ? {} : { location: target }).end('moved');
     });

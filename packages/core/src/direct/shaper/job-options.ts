@@ -5,11 +5,11 @@ import { integerBetween } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
 import type { NamesOf } from '../../base/option-names.js';
 import type { QueueRule } from '../../contract/rule.js';
-import type { PriorityOptions, ScheduleOptions } from '../../contract/shaper.js';
+import type { ScheduleOptions, WaitOptions } from '../../contract/shaper.js';
 import type { Signal } from './aborted.js';
 import type { JobOptions } from './job.js';
 
-const PRIORITY_OPTIONS: NamesOf<PriorityOptions> = { priority: 1 };
+const WAIT_OPTIONS: NamesOf<WaitOptions> = { priority: 1 };
 
 const JOB_OPTIONS: NamesOf<ScheduleOptions> = { cost: 1, signal: 1, priority: 1 };
 
@@ -26,13 +26,13 @@ export function costIn(options: ScheduleOptions | undefined, { burst }: QueueRul
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
-export function priorityIn(options: PriorityOptions | undefined): number {
+export function priorityIn(options: WaitOptions | undefined): number {
   if (options === undefined) return 0;
-  checkOptions(options, 'waitOf', PRIORITY_OPTIONS);
+  checkOptions(options, 'waitOf', WAIT_OPTIONS);
   return checkPriority(options);
 }
 
-function checkPriority({ priority = 0 }: PriorityOptions): number {
+function checkPriority({ priority = 0 }: WaitOptions): number {
   if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
   return priority;
 }

@@ -2,9 +2,10 @@
  * The jobs of a key that wait in this process, and the slots that they will have: jobs take the earliest of them.
  *
  * Every job was accepted because there was a slot for it before its deadline, and deadlines are in order of arrival. So
- * if the jobs of one cost took the slots of that cost in order of arrival, each would start in time. (A job that takes a
- * spare slot of a higher cost makes it one of its own cost.) A job of higher priority overtakes only where those that it overtakes can all move back by one slot: where the slot behind its own is
- * still before its deadline. This keeps the condition true for all jobs that wait, and so nobody starves.
+ * if the jobs of one cost took the slots of that cost in order of arrival, each would start in time. (A job that takes
+ * a spare slot of a higher cost makes it one of its own cost.) A job of higher priority overtakes only where all that
+ * it overtakes can move back by one slot: where the slot behind its own is still before its deadline. This keeps the
+ * condition true for all jobs that wait, and so nobody starves.
  */
 
 import { AgeList } from './age-list.js';
@@ -236,8 +237,8 @@ export class Line {
 type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
 
 /**
- * Which of the jobs takes a slot, if `behind` are the ones behind it: the first by rank of those that only overtake jobs
- * that can wait for one slot more.
+ * Which of the jobs takes a slot, if `behind` are the ones behind it: the first by rank of those that only overtake
+ * jobs that can wait for one slot more.
  *
  * @param jobs in order of arrival, at least one
  * @param best where there is nothing more to look for

@@ -37,7 +37,10 @@ export interface ShaperOptions {
   readonly window: Duration;
   /** Units that may start at once after a rest, and the largest cost: an integer from 1 to 1,000,000,000. Default 1. */
   readonly burst?: number | undefined;
-  /** The longest wait that is promised; what would wait longer is refused. 0 to 400 days. Default `'30s'`. */
+  /**
+   * The longest wait. A job that would wait longer is refused; one that was accepted starts within this time, or is
+   * rejected when it is over. 0 to 400 days. Default `'30s'`.
+   */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;

@@ -1,4 +1,4 @@
-/** Takes slots for jobs that were accepted and have none any more: such a job is never refused. */
+/** Takes slots for jobs that were accepted and have none any more: until their deadlines such jobs go on waiting. */
 
 import type { QueueRule } from '../../contract/rule.js';
 import type { Known } from './known.js';

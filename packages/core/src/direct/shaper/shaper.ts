@@ -6,11 +6,11 @@ import { mustBe } from '../../base/errors.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type {
   HostSignal,
-  PriorityOptions,
   Reservation,
   ScheduleOptions,
   Shaper,
   Unreserved,
+  WaitOptions,
 } from '../../contract/shaper.js';
 import { DirectClient } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
@@ -29,7 +29,9 @@ import { type Heard, Slots } from './slots.js';
  * 250 ms: what comes too early is not refused but waits for its slot, at most `maxWait`.
  *
  * - `schedule` waits, runs the work and settles as it does. A job that waits keeps the process alive. Jobs of a key
- *   start by priority, then first come. A job that is aborted settles at once, and the next job has its slot.
+ *   start by priority, then first come, as long as each that was accepted still starts within `maxWait`. Where a pause
+ *   or an outage prevents that, it is rejected with `SPW_SHAPER_WAIT`. A job that is aborted settles at once, and the
+ *   next job has its slot.
  * - `reserve` tells when to start and leaves the rest to you; `reserveFirst` takes the first of several keys whose wait
  *   is at most `maxWait`. A refusal takes nothing.
  * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start,
@@ -149,7 +151,7 @@ class Paced implements Shaper, KeyQueueHost {
     return job.result as Promise<T>;
   }
 
-  async waitOf(key: string, options?: PriorityOptions): Promise<number> {
+  async waitOf(key: string, options?: WaitOptions): Promise<number> {
     const priority = priorityIn(options);
     const behindMs = await this.slots.look(key, (heard) => heard.waitMs);
     const queue = this.queues.get(key);
