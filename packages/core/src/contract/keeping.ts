@@ -60,6 +60,9 @@ export interface Keeping<Raw> {
     exchange: KeptExchange,
     context: KeepContext,
   ): Settlement | Promise<Settlement>;
-  /** Called before the handler runs under the claim of `turn`. `finish` ends the claim. */
-  begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void;
+  /**
+   * Called before the handler runs under the claim of `turn`, which waits for the promise, if there is one. `finish`
+   * ends the claim.
+   */
+  begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void | Promise<void>;
 }

@@ -1,6 +1,6 @@
 /** One run of a handler under a claim: what it answers, and what becomes of the claim then. */
 
-import { afterIdly, isThenable } from '../base/host.js';
+import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
 import type { KeepContext, KeptExchange } from '../contract/keeping.js';
@@ -9,7 +9,7 @@ import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import { keptFields } from './answers.js';
 import { Collected } from './collected.js';
-import { type PendingFingerprint, takeFingerprint } from './fingerprint.js';
+import { type Comparing, type PendingFingerprint, takeFingerprint } from './fingerprint.js';
 import { inTime } from './in-time.js';
 import { noteText } from './note.js';
 import type { FinalAnswer, Settings } from './options.js';
@@ -70,14 +70,18 @@ export class Run<Raw> implements AnswerWatcher {
 
   /**
    * Watches the handler, which is about to run. If this throws, it runs all the same: then the request is done with its
-   * response, and the answer is not kept.
+   * response, and the answer is not kept. The handler waits for a promise.
    *
    * @param own the digest of the parts that the app chose
    */
-  watch(own: string | undefined): void {
+  watch(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
-    this.fingerprint = takeFingerprint(this.turn.request, recorder, own);
+    const taken = takeFingerprint(this.turn.request, recorder, own, comparing);
     recorder.watchAnswer(this);
+    const note = (fingerprint: PendingFingerprint): void => {
+      this.fingerprint = fingerprint;
+    };
+    return isLater(taken) ? taken.then(note) : void note(taken);
   }
 
   get signal(): { readonly aborted: boolean } {

@@ -26,6 +26,7 @@ import { request } from 'spillway-testkit';
 /** One request, its handler and its client. */
 export class Call implements Exchange, Recorder {
   readonly query = '';
+  host = 'shop.example';
   readonly fields = new Map<string, string>();
   refusal: Admission | undefined;
   answer: KeptAnswer | undefined;
