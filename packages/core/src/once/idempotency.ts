@@ -29,6 +29,7 @@ import { claimOf, rememberClaim } from './claim-of.js';
 import { type ValueDigest, valueDigest } from './digests.js';
 import type { Comparing } from './fingerprint.js';
 import { keyIn } from './key.js';
+import { LateAnswers } from './late-answers.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
 import { newOwner } from './owner.js';
 import { repeat } from './repeat.js';
@@ -81,6 +82,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly options: IdempotencyOptions<Raw>;
   private readonly hint: () => number;
   private readonly waiting: Waiting;
+  private readonly lates = new LateAnswers();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
   /** The digests of what `fingerprint` has chosen. */
   private readonly chosen = new WeakMap<Claim, string>();
@@ -223,7 +225,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const step = turn.step as Step;
     const { id, owner } = step.claim as Claim;
     const own = this.chosen.get(step.claim as Claim);
-    const run = new Run(turn, exchange, context, this.settings);
+    const run = new Run(turn, exchange, context, this.settings, this.lates);
     this.runs.set(step, run);
     this.waiting.note(step, run.over);
     try {
