@@ -32,8 +32,9 @@ export async function compare<Raw>(
 }
 
 /**
- * What cannot be compared is another body. Where only one of the two is known, or each by other means, their lengths are compared. So are those of forms with
- * parts: what a parser made of one has its fields, while its files may lie elsewhere.
+ * A body that cannot be compared is another one. Where only one of the two is known, or each by other means, their
+ * lengths are compared. So are those of forms with parts: what a parser made of one has its fields, while its files may
+ * lie elsewhere.
  */
 function compareBodies<Raw>(
   note: Note,

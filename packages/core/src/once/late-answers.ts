@@ -14,7 +14,7 @@ const WRITE_MS = 1_000;
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/** So many are written at once. While one of them fails, the others wait: a store that hangs is not filled with them. */
+/** So many are written at once. After one has failed the others wait: a store that hangs is not filled with them. */
 const LANES = 4;
 
 /** By so much a value outlives its claim, which is marked after it was written. */

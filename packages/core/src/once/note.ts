@@ -1,8 +1,8 @@
 /** What is kept with a claim that is done, in one line: whether its answer was kept, and what the request was. */
 
 /**
- * What a body's digest is made of: its bytes (`r`), what a parser made of them (`p`), or parts that the app chose (`o`).
- * With `x` it has none, because what the parser made cannot be compared.
+ * What a body's digest is made of: its bytes (`r`), what a parser made of them (`p`), or parts that the app chose
+ * (`o`). With `x` it has none, because what the parser made cannot be compared.
  */
 export type BodyKind = 'r' | 'p' | 'o' | 'x';
 

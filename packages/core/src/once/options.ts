@@ -78,18 +78,22 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly fields?: readonly string[] | undefined;
   /**
    * What is compared in place of the body, such as a few of its members. Method, host, path, query, media type and
-   * encodings are always compared. It is called when the request comes, and may be async. Where it gives undefined, the body is compared;
-   * also where it fails, or gives what shows nothing to compare, such as a Blob. That is a fault.
+   * encodings are always compared. It is called when the request comes, and may be async. Where it gives undefined, the
+   * body is compared; also where it fails, or gives what cannot be compared, such as a Blob. That is a fault.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
-   * Whether the same request to another host is another request. Default true: apps that tell tenants apart by their
-   * hosts need it. Set it to false if clients retry at another host of the same service, and `scope` holds the tenant.
+   * Whether the same request to another host (`Host`, `X-Forwarded-Host`) is another request. Default true, because
+   * apps may tell tenants apart by their hosts. Set it to false if clients retry at another host of the same service;
+   * then `scope` must hold the tenant.
    */
   readonly compareHost?: boolean | undefined;
   /** The status where a key was used for another request. Default 422. */
   readonly mismatchStatus?: 409 | 422 | undefined;
-  /** How long a repeat waits for a request that is running, up to `'60s'`. Default 0: it gets a 409 at once. */
+  /**
+   * How long a repeat waits for a request that is running, up to `'60s'`. Default 0: it gets a 409 at once. In each
+   * process 32 repeats of one key wait; more get the 409 at once.
+   */
   readonly wait?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts what would be repeated, and runs everything) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;

@@ -1,4 +1,4 @@
-/** The canonical form of a value, as pieces of text and bytes: the same for equal values in whatever order of members. */
+/** The digest of a value: the same for equal values, in whatever order their members were written. */
 
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';

@@ -7,8 +7,8 @@ import type { BodyWatcher } from '../contract/recorder.js';
 const PIECE = 2 ** 18;
 
 /**
- * Shows the bytes of a body to a watcher. Between pieces the event loop turns, so that a large body holds up nobody. The
- * bytes must not change before the promise settles; undefined if they were shown at once.
+ * Shows the bytes of a body to a watcher. Between pieces the event loop turns, so that a large body holds up nobody.
+ * The bytes must not change before the promise settles; undefined if they were shown at once.
  */
 export function showBytes(watcher: BodyWatcher, bytes: Uint8Array): Promise<void> | undefined {
   if (bytes.length > PIECE) return showPieces(watcher, bytes);
