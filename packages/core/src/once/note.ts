@@ -4,7 +4,7 @@
  * What a body's digest is made of: its bytes (`r`), what a parser made of them (`p`), or parts that the app chose
  * (`o`). With `x` it has none, because what the parser made cannot be compared.
  */
-export type BodyKind = 'r' | 'p' | 'o' | 'x';
+type BodyKind = 'r' | 'p' | 'o' | 'x';
 
 export interface Note {
   /** Whether it is known that a value was written for it. One that came too late to be noted is given all the same. */
