@@ -75,6 +75,10 @@ export class Call implements Exchange, Recorder {
     this.watcher?.chunk(new TextEncoder().encode(text));
     void this.watcher?.end();
   }
+  /** What was answered could not be sent. */
+  takeBack(): void {
+    this.watcher?.unsent();
+  }
   begin(status = 200): void {
     this.watcher?.head(status, () => undefined);
   }

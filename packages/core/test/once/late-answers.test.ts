@@ -146,6 +146,20 @@ describe('an answer that the store did not take', () => {
     expect(tries.length).toBeLessThanOrEqual(4 * 13);
   });
 
+  it('is forgotten if it could not be sent, and another answer was', async () => {
+    const { send, setFailing } = withValues({ keepFirst: true });
+    const call = await send('key-1');
+    setFailing(down);
+    call.end('first');
+    await vi.advanceTimersByTimeAsync(100);
+    call.takeBack();
+    setFailing(undefined);
+    call.end('second');
+    await call.close();
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect((await send('key-1')).text).toBe('second');
+  });
+
   it('is written when the guard is closed', async () => {
     const { gate, send, answer, setFailing } = withValues();
     setFailing(down);
