@@ -1,6 +1,6 @@
 /** Repeats that wait for the request that is running. */
 
-import { after } from '../base/host.js';
+import { after, endsTimersWithRequests } from '../base/host.js';
 import type { ClaimsAnswer } from '../contract/answer.js';
 import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { Claim, Step } from '../contract/store.js';
@@ -21,7 +21,7 @@ export class Waiting {
   /** Until when each claim is waited for, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
   /** Of each guard, because each may have another store. */
-  private readonly waits = new WeakMap<KeepContext, Map<string, Wait>>();
+  private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 
   constructor(waitUs: number) {
@@ -47,25 +47,49 @@ export class Waiting {
     if (untilUs <= clock.nowUs() || exchange.isGone()) return false;
     const waits = this.waitsOf(context);
     const name = nameOf(step);
-    const known = waits.get(name);
-    if (known && known.size >= MOST_WAITING) return false;
-    const wait = known ?? new Wait(step, context);
+    const crowd = waits.get(name) ?? { size: 0, wait: undefined };
+    if (crowd.size >= MOST_WAITING) return false;
+    crowd.size += 1;
+    waits.set(name, crowd);
+    const isOver = await this.join(crowd, step, untilUs, exchange, context);
+    crowd.size -= 1;
+    if (crowd.size === 0) waits.delete(name);
+    return isOver;
+  }
+
+  private join(
+    crowd: Crowd,
+    step: Step,
+    untilUs: number,
+    exchange: KeptExchange,
+    context: KeepContext,
+  ): Promise<boolean> {
+    if (crowd.wait) return crowd.wait.join(untilUs, exchange);
+    const wait = new Wait(step, context);
     const settled = wait.join(untilUs, exchange);
-    if (!known) {
-      waits.set(name, wait);
-      void wait.poll(
-        () => this.running.get(name),
-        () => waits.delete(name),
-      );
-    }
+    // On Workers no request can wait for the timers and answers of another.
+    if (!endsTimersWithRequests()) crowd.wait = wait;
+    void wait.poll(
+      () => this.running.get(nameOf(step)),
+      () => {
+        crowd.wait = undefined;
+      },
+    );
     return settled;
   }
 
-  private waitsOf(context: KeepContext): Map<string, Wait> {
-    const waits = this.waits.get(context) ?? new Map<string, Wait>();
+  private waitsOf(context: KeepContext): Map<string, Crowd> {
+    const waits = this.waits.get(context) ?? new Map<string, Crowd>();
     this.waits.set(context, waits);
     return waits;
   }
+}
+
+/** All who wait for one claim in this process. */
+interface Crowd {
+  size: number;
+  /** For all of them. */
+  wait: Wait | undefined;
 }
 
 interface Waiter {
@@ -83,10 +107,6 @@ class Wait {
   constructor(step: Step, context: KeepContext) {
     this.step = { ...step, op: 'look', binding: false };
     this.context = context;
-  }
-
-  get size(): number {
-    return this.waiters.size;
   }
 
   join(untilUs: number, exchange: KeptExchange): Promise<boolean> {
