@@ -30,9 +30,15 @@ function requestRows({ note }: IdempotencyKeyState): string[][] {
   const { head, body, length } = note;
   const said = length === '' ? '' : `, ${length} bytes`;
   return [
-    ['request', `${head} (method, path, query, media type)`],
-    ['', body ? `${body.digest} (body: ${KINDS[body.kind]}${said})` : `body not seen${said}`],
+    ['request', `${head} (method, host, path, query, media type, encoding)`],
+    ['', bodyText(body, said)],
   ];
+}
+
+function bodyText(body: NonNullable<IdempotencyKeyState['note']>['body'], said: string): string {
+  if (!body) return `body not seen${said}`;
+  if (body.kind === 'x') return `body that cannot be compared${said}`;
+  return `${body.digest} (body: ${KINDS[body.kind]}${said})`;
 }
 
 function answerRows({ note, answer, size }: IdempotencyKeyState): string[][] {

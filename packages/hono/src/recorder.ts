@@ -1,6 +1,6 @@
 /** Sees the body of a request that Hono may have read before the guard. */
 
-import type { BodyWatcher, Recorder } from '@spillway/core/adapter';
+import { type BodyWatcher, type Recorder, showBytes } from '@spillway/core/adapter';
 import type { Context } from 'hono';
 
 /** What Hono keeps of a body as it was sent. Of a form it keeps what it has made of it. */
@@ -12,14 +12,14 @@ export function withCachedBody(recorder: Recorder, { req }: Context): Recorder {
   if (!read || !WHOLE.includes(read)) return recorder;
   const show = async (watcher: BodyWatcher): Promise<boolean> => {
     try {
-      watcher.chunk(new Uint8Array(await req.arrayBuffer()));
+      await showBytes(watcher, new Uint8Array(await req.arrayBuffer()));
       watcher.end();
       return true;
     } catch {
       return false; // it could not be read
     }
   };
-  recorder.watchBody = (watcher) => void show(watcher);
+  recorder.watchBody = async (watcher) => void (await show(watcher));
   recorder.readBody = async (watcher) => ((await show(watcher)) ? 'whole' : 'unknown');
   return recorder;
 }

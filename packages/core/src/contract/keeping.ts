@@ -33,8 +33,26 @@ export interface KeepContext extends StepContext {
   whenLost(step: Step, lost: () => void): void;
   /** From now on the claim of a step is not renewed. */
   abandon(step: Step): void;
+  /** Writes `value`, which could not be written, again and again with `last`, the step that ends its claim. */
+  writeLater(last: Step, value: LateValue): void;
   /** Ends the claim of a step by `last`, later than its request. */
   end(step: Step, last: Step): Promise<void> | undefined;
+}
+
+/** A value that could not be written. It waits for another try as long as the end of its claim may be sent again. */
+export interface LateValue {
+  /** Whether its claim was ended. */
+  readonly isMarked: boolean;
+  /** Its claim was ended just now. */
+  mark(): void;
+  /** Takes room for it, unless it has some; false if there is none. */
+  hold(): boolean;
+  /** Whether it need not be written any more. Never rejects. */
+  write(): Promise<boolean>;
+  /** Gives it up, and tells of that if it was not written. */
+  drop(): void;
+  /** Gives it up because it is not wanted any more. */
+  forget(): void;
 }
 
 /** What becomes of a request whose claim the store refused. */
@@ -60,6 +78,9 @@ export interface Keeping<Raw> {
     exchange: KeptExchange,
     context: KeepContext,
   ): Settlement | Promise<Settlement>;
-  /** Called before the handler runs under the claim of `turn`. `finish` ends the claim. */
-  begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void;
+  /**
+   * Called before the handler runs under the claim of `turn`, which waits for the promise, if there is one. `finish`
+   * ends the claim.
+   */
+  begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void | Promise<void>;
 }

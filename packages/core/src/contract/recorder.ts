@@ -54,10 +54,15 @@ export type BodyEnd = 'whole' | 'too-large' | 'late' | 'unknown';
 export interface Recorder {
   /** The query of the request as it was sent, without `?`; empty if there is none. */
   readonly query: string;
+  /** The host that the client named, with its port if it told one; empty if it named none. */
+  readonly host: string;
   /** What a parser before the guard has made of the body; undefined if none has run. */
   parsedBody(): unknown;
-  /** Shows the body as it passes to the handler, and reads nothing by itself. */
-  watchBody(watcher: BodyWatcher): void;
+  /**
+   * Shows the body as it passes to the handler, and reads nothing by itself. A promise says that it was read before and
+   * is being shown: the handler waits for that.
+   */
+  watchBody(watcher: BodyWatcher): void | Promise<void>;
   /** Reads the body of a request that no handler gets. Never rejects. */
   readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd>;
   /** Shows the answer of the handler, before compression where that is possible. */

@@ -2,6 +2,7 @@
 
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
+import { showBytes } from '../passage/show-bytes.js';
 import {
   type WebController,
   type WebReader,
@@ -49,7 +50,7 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
     if (typeof source[name] !== 'function') continue;
     const read: Read = async () => {
       const bytes = new Uint8Array(await readWhole());
-      watcher.chunk(bytes);
+      await showBytes(watcher, bytes);
       watcher.end();
       return name === 'arrayBuffer' ? bytes.buffer : readAs(name, bytes, source);
     };
@@ -99,7 +100,7 @@ class WatchedBody implements WebSource {
     try {
       const { done, value } = await this.reader.read();
       if (!done) {
-        this.watcher.chunk(value as Uint8Array);
+        await showBytes(this.watcher, value as Uint8Array);
         controller.enqueue(value);
         return;
       }
@@ -164,7 +165,7 @@ async function readAll(
     const bytes = value as Uint8Array;
     length += bytes.length;
     if (length > maxBytes) return false;
-    watcher.chunk(bytes);
+    await showBytes(watcher, bytes);
   }
 }
 

@@ -7,7 +7,7 @@ import type {
   BodyWatcher,
   Recorder,
 } from '../contract/recorder.js';
-import { queryOf } from '../net/target.js';
+import { hostOf, queryOf } from '../net/target.js';
 import { readBody, watchBody } from './body.js';
 import type { WebRequest } from './web.js';
 
@@ -23,6 +23,11 @@ export class FetchRecorder implements Recorder {
 
   get query(): string {
     return queryOf(this.request.url);
+  }
+
+  /** Runtimes make the URL with the host that the client named. */
+  get host(): string {
+    return hostOf(this.request.url);
   }
 
   /** Fetch keeps no parsed body: a request that was read has none. */

@@ -93,9 +93,9 @@ export class GuardAdmission<Raw> implements Admission {
     return this.open !== undefined;
   }
 
-  /** To be called before the handler runs, if a limiter of the guard keeps answers. */
-  begin(exchange: KeptExchange): void {
-    this.shared.keepers?.begin(this.turns, exchange);
+  /** To be called before the handler runs, if a limiter of the guard keeps answers. The handler waits for a promise. */
+  begin(exchange: KeptExchange): Promise<void> | undefined {
+    return this.shared.keepers?.begin(this.turns, exchange);
   }
 
   release(end: ResponseEnd): Promise<void> | undefined {

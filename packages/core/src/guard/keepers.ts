@@ -40,18 +40,26 @@ export class Keepers<Raw> {
     }
   }
 
-  /** Tells the limiter that the handler is about to run. What it throws is a fault: its answer is not kept. */
-  begin(turns: readonly DecidedTurn<Raw>[], exchange: KeptExchange): void {
+  /**
+   * Tells the limiter that the handler is about to run, which waits for the promise. What it throws is a fault: its
+   * answer is not kept.
+   */
+  begin(turns: readonly DecidedTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined {
+    let later: Promise<void> | undefined;
     for (const turn of turns) {
       const { limiter, step, answer } = turn;
       if (limiter.kind !== 'stored' || !step?.claim || !answer) continue;
       if (!answer.allowed && !answer.failure) continue; // in shadow
-      try {
-        limiter.keeping?.begin(turn, exchange, this.context);
-      } catch (error) {
+      const fail = (error: unknown): void =>
         this.context.fault({ limiter: limiter.name, source: 'adapter', error });
+      try {
+        const begun = limiter.keeping?.begin(turn, exchange, this.context);
+        if (begun) later = begun.catch(fail);
+      } catch (error) {
+        fail(error);
       }
     }
+    return later;
   }
 
   /** The answer to give, if the request is a repeat. */

@@ -105,6 +105,7 @@ function keepContextOf(
     ask: (step) => client.ask([step], ([answer]) => answer as Answer),
     whenLost: (step, lost) => permits.whenLost(step, lost),
     abandon: (step) => permits.abandon(step),
+    writeLater: (last, value) => permits.writeLater(last, value),
     end: (step, last) => permits.giveBack([permits.release(step, last)]),
   };
 }

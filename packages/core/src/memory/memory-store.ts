@@ -15,7 +15,8 @@ export interface MemoryStoreOptions {
    * The most entries to hold: one for each bucket and window in use, one for each request in a log or in progress.
    * Default 1,000,000 (about 25 MB of buckets, or 38 MB of windows). Above it, new keys share 1,024 counts for each set
    * of numbers: they are limited too early, never too late. Only these counts, and more permits of keys that have some
-   * already, may exceed it. A claim shares nothing: without room it is refused, as by a store that cannot answer.
+   * already, may exceed it. A claim takes about 900 bytes and shares nothing: without room it is refused, as by a store
+   * that cannot answer.
    */
   readonly maxEntries?: number | undefined;
   /**

@@ -1,4 +1,4 @@
-/** The path and the query in the target of a request, in whatever form the client sent it. */
+/** The host, the path and the query in the target of a request, in whatever form the client sent it. */
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
@@ -18,6 +18,11 @@ export function pathOf(target: string): string {
   const local = target.startsWith('/') ? target : target.replace(ORIGIN, '');
   const end = local.search(/[?#]/);
   return (end < 0 ? local : local.slice(0, end)) || '/';
+}
+
+/** The host of an absolute target, with its port if it has one; empty if the target is a path. */
+export function hostOf(target: string): string {
+  return ORIGIN.exec(target)?.[0].split('//')[1] ?? '';
 }
 
 /** The query of a request's target as it was sent, without `?`; empty if there is none. */

@@ -32,6 +32,12 @@ export class NodeRecorder implements Recorder {
     return queryOf(this.target);
   }
 
+  /** HTTP/2 has the host in a field of its own. */
+  get host(): string {
+    const { headers } = this.req;
+    return String(headers[':authority'] ?? headers['host'] ?? '');
+  }
+
   /** Of a body that nobody has read, what is there was not made of it. */
   parsedBody(): unknown {
     return this.req.readableDidRead ? this.parsed() : undefined;

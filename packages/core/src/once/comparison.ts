@@ -2,7 +2,7 @@
 
 import type { BodyEnd, Recorder } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
-import { BodyDigest, headDigest, knownBody, lengthOf } from './fingerprint.js';
+import { BodyDigest, type Comparing, headDigest, knownBody, lengthOf } from './fingerprint.js';
 import type { Note } from './note.js';
 
 /** A body that is repeated is read up to this: whoever compares it keeps none of it. */
@@ -17,9 +17,10 @@ export async function compare<Raw>(
   request: LimitRequest<Raw>,
   recorder: Recorder,
   own: string | undefined,
+  comparing: Comparing,
 ): Promise<Comparison> {
-  if (headDigest(request, recorder.query) !== note.head) return 'other';
-  const known = knownBody(recorder, own);
+  if (headDigest(request, recorder, comparing) !== note.head) return 'other';
+  const known = await knownBody(recorder, own, comparing);
   if (known) return compareBodies(note, known, request);
   if (note.body?.kind !== 'r' || recorder.parsedBody() !== undefined) {
     return compareBodies(note, undefined, request);
@@ -31,14 +32,16 @@ export async function compare<Raw>(
 }
 
 /**
- * Where only one of the two is known, or each by other means, their lengths are compared. So are those of forms with
- * parts: what a parser made of one has its fields, while its files may lie elsewhere.
+ * A body that cannot be compared is another one. Where only one of the two is known, or each by other means, their
+ * lengths are compared. So are those of forms with parts: what a parser made of one has its fields, while its files may
+ * lie elsewhere.
  */
 function compareBodies<Raw>(
   note: Note,
   body: Note['body'],
   request: LimitRequest<Raw>,
 ): Comparison {
+  if (note.body?.kind === 'x' || body?.kind === 'x') return 'other';
   if (note.body && body?.kind === note.body.kind) {
     if (body.digest !== note.body.digest) return 'other';
     if (body.kind !== 'p' || !hasParts(request)) return 'same';

@@ -1,31 +1,60 @@
 /** What tells whether two requests with one idempotency key are the same request. */
 
+import { type Eventually, isLater } from '../base/host.js';
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 import type { BodyWatcher, Recorder } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
-import { base64url } from './base64url.js';
-import type { BodyKind, Note } from './note.js';
-import { stableText } from './stable.js';
+import { shown, type ValueDigest, valueDigest } from './digests.js';
+import type { Note } from './note.js';
 
-/** Of a digest in a note: 128 bits. */
-const DIGITS = 22;
-
-/** SHA-256 of method, path, sorted query and media type: in another order of the query it is the same request. */
-export function headDigest<Raw>(request: LimitRequest<Raw>, query: string): string {
-  const type = (request.header('content-type') ?? '').split(';', 1)[0] ?? '';
-  const sorted = query.split('&').filter(Boolean).sort().join('&');
-  const parts = [request.method, request.path, sorted, type.trim().toLowerCase()];
-  return textDigest(parts.join('\n'));
+/** How the requests of one `idempotency()` are compared. */
+export interface Comparing {
+  /** Whether the host is compared. */
+  readonly comparesHost: boolean;
+  /** Called with why a parsed body cannot be compared. */
+  incomparable(error: unknown): void;
 }
 
-/** The digest of a value: of a body that a parser has read, or of parts that the app chose; undefined for none. */
-export function valueDigest(value: unknown): string | undefined {
-  try {
-    return value === undefined ? undefined : textDigest(stableText(value));
-  } catch {
-    return undefined; // it contains itself, or what cannot be told from others
-  }
+/** SHA-256 of method, host, path, query, media type and encodings: all that is compared beside the body. */
+export function headDigest<Raw>(
+  request: LimitRequest<Raw>,
+  recorder: Recorder,
+  { comparesHost }: Comparing,
+): string {
+  const parts = [
+    request.method,
+    // A client can forge the second, but by doing so it only fails to get its own answer.
+    comparesHost ? plainHost(recorder.host) : '',
+    comparesHost ? plainHost(request.header('x-forwarded-host')) : '',
+    request.path,
+    sortedQuery(recorder.query),
+    mediaType(request.header('content-type')),
+    (request.header('content-encoding') ?? '').trim().toLowerCase(),
+  ];
+  const hash = newDigest();
+  hash.update(utf8Bytes(parts.join('\n')));
+  return shown(hash.digest());
+}
+
+/** In lower case, without the dot of the root and without the port, by which processes of one service may differ. */
+function plainHost(host = ''): string {
+  return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
+}
+
+/** By name. Parameters of one name keep their order, in which handlers see them. */
+function sortedQuery(query: string): string {
+  const nameOf = (pair: string): string => pair.split('=', 1)[0] as string;
+  const byName = (one: string, other: string): number =>
+    nameOf(one) < nameOf(other) ? -1 : Number(nameOf(one) > nameOf(other));
+  return query.split('&').filter(Boolean).sort(byName).join('&');
+}
+
+/** With its charset, unless that is UTF-8. The boundary of a form with parts is another at each try. */
+function mediaType(value = ''): string {
+  const [type = '', ...parameters] = value.toLowerCase().replace(/[\s"]/g, '').split(';');
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  return !charset || /^charset=utf-?8$/.test(charset) ? type : `${type};${charset}`;
 }
 
 /** What is known of a request once its handler has answered. */
@@ -37,7 +66,7 @@ export interface PendingFingerprint {
 
 /**
  * Takes the fingerprint of a request whose handler is about to run: of its bytes as they pass, unless a parser has read
- * them.
+ * them. Where that takes longer, the handler must wait, because it may change what was parsed.
  *
  * @param own the digest of the parts that the app chose
  */
@@ -45,23 +74,37 @@ export function takeFingerprint<Raw>(
   request: LimitRequest<Raw>,
   recorder: Recorder,
   own: string | undefined,
-): PendingFingerprint {
-  const head = headDigest(request, recorder.query);
+  comparing: Comparing,
+): Eventually<PendingFingerprint> {
+  const head = headDigest(request, recorder, comparing);
   const length = lengthOf(request);
-  const known = knownBody(recorder, own);
   const body = new BodyDigest();
-  if (recorder.parsedBody() === undefined) recorder.watchBody(body);
-  return {
+  const watched = recorder.parsedBody() === undefined ? recorder.watchBody(body) : undefined;
+  const taken = (known: Note['body']): PendingFingerprint => ({
     read: () => ({ head, length, body: known ?? body.read() }),
     isCut: () => body.isCut,
-  };
+  });
+  const known = knownBody(recorder, own, comparing);
+  if (watched) return watched.then(() => known).then(taken);
+  return isLater(known) ? known.then(taken) : taken(known);
 }
 
 /** The body's part of a fingerprint, where it is known without the bytes. */
-export function knownBody(recorder: Recorder, own: string | undefined): Note['body'] {
+export function knownBody(
+  recorder: Recorder,
+  own: string | undefined,
+  { incomparable }: Comparing,
+): Eventually<Note['body']> {
   if (own !== undefined) return { kind: 'o', digest: own };
-  const parsed = valueDigest(recorder.parsedBody());
-  return parsed === undefined ? undefined : { kind: 'p', digest: parsed };
+  const parsed = recorder.parsedBody();
+  if (parsed === undefined) return undefined;
+  const known = ({ digest, error }: ValueDigest): Note['body'] => {
+    if (error !== undefined) incomparable(error);
+    if (digest !== undefined) return { kind: 'p', digest };
+    return error === undefined ? undefined : { kind: 'x', digest: '' };
+  };
+  const digested = valueDigest(parsed);
+  return isLater(digested) ? digested.then(known) : known(digested);
 }
 
 /** The length that a request tells of its body; empty if it tells none. */
@@ -81,7 +124,7 @@ export class BodyDigest implements BodyWatcher {
   }
 
   end(): void {
-    this.digest ??= shown(this.hash);
+    this.digest ??= shown(this.hash.digest());
   }
 
   cut(): void {
@@ -90,17 +133,6 @@ export class BodyDigest implements BodyWatcher {
 
   /** Undefined before the body was seen to its end. */
   read(): Note['body'] {
-    const kind: BodyKind = 'r';
-    return this.digest === undefined ? undefined : { kind, digest: this.digest };
+    return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }
-}
-
-function textDigest(text: string): string {
-  const hash = newDigest();
-  hash.update(utf8Bytes(text));
-  return shown(hash);
-}
-
-function shown(hash: Digest): string {
-  return base64url(hash.digest()).slice(0, DIGITS);
 }

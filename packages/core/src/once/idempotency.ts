@@ -4,7 +4,7 @@ import { makeClaimsRule } from '../algorithms/claims/rule.js';
 import { decide } from '../algorithms/decide.js';
 import { SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';
-import { isThenable } from '../base/host.js';
+import { isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Answer, ClaimsAnswer } from '../contract/answer.js';
 import type { Decision } from '../contract/decision.js';
@@ -26,8 +26,10 @@ import type { Claim, Step } from '../contract/store.js';
 import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { claimOf, rememberClaim } from './claim-of.js';
-import { valueDigest } from './fingerprint.js';
+import { type ValueDigest, valueDigest } from './digests.js';
+import type { Comparing } from './fingerprint.js';
 import { keyIn } from './key.js';
+import { LateAnswers } from './late-answers.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
 import { newOwner } from './owner.js';
 import { repeat } from './repeat.js';
@@ -80,6 +82,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly options: IdempotencyOptions<Raw>;
   private readonly hint: () => number;
   private readonly waiting: Waiting;
+  private readonly lates = new LateAnswers();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
   /** The digests of what `fingerprint` has chosen. */
   private readonly chosen = new WeakMap<Claim, string>();
@@ -143,7 +146,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     id: string,
     scope: string | undefined,
     parts: unknown,
-  ): Question {
+  ): Question | Promise<Question> {
     const key = asKey(scope);
     if (key === undefined) {
       const error = new SpillwayError(
@@ -154,13 +157,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
       return this.refuse('store-error', binding);
     }
     const claim = { id, owner: newOwner() };
-    const digest = valueDigest(parts);
-    if (digest !== undefined) this.chosen.set(claim, digest);
-    else if (parts !== undefined) {
-      const error = new Junk(`fingerprint of limiter "${this.name}"`, parts);
-      asking.context.fault({ limiter: this.name, source: 'fingerprint', error });
-    }
-    return {
+    const step: Step = {
       op: 'take',
       limiter: asking.context.countedAs ?? this.name,
       key,
@@ -170,6 +167,15 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
       claim,
       onStoreError: this.onStoreError,
     };
+    if (parts === undefined) return step;
+    const note = ({ digest, error: why }: ValueDigest): Step => {
+      const error = why ?? new Junk(`fingerprint of limiter "${this.name}"`, parts);
+      if (digest !== undefined) this.chosen.set(claim, digest);
+      else asking.context.fault({ limiter: this.name, source: 'fingerprint', error });
+      return step;
+    };
+    const digested = valueDigest(parts);
+    return isLater(digested) ? digested.then(note) : note(digested);
   }
 
   /** What is decided without the store. */
@@ -195,7 +201,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     if (claimOf(exchange.holder)?.token === (turn.answer as ClaimsAnswer).owner) return 'own';
     const own = this.chosen.get(step.claim as Claim);
     if (turn.decision.outcome === 'repeated') {
-      return repeat(turn, exchange, context, this.settings, own);
+      return repeat(turn, exchange, context, this.settings, own, this.comparing(context));
     }
     const running = { decision: turn.decision };
     if (this.settings.waitUs === 0) return running;
@@ -204,15 +210,26 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
       .then((isOver) => (isOver ? 'again' : running));
   }
 
-  private begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void {
+  private comparing(context: KeepContext): Comparing {
+    return {
+      comparesHost: this.settings.comparesHost,
+      incomparable: (error) => context.fault({ limiter: this.name, source: 'fingerprint', error }),
+    };
+  }
+
+  private begin(
+    turn: LimiterTurn<Raw>,
+    exchange: KeptExchange,
+    context: KeepContext,
+  ): Promise<void> | undefined {
     const step = turn.step as Step;
     const { id, owner } = step.claim as Claim;
     const own = this.chosen.get(step.claim as Claim);
-    const run = new Run(turn, exchange, context, this.settings);
+    const run = new Run(turn, exchange, context, this.settings, this.lates);
     this.runs.set(step, run);
     this.waiting.note(step, run.over);
     try {
-      run.watch(own);
+      return run.watch(own, this.comparing(context));
     } finally {
       const signal = run.signal as HostSignal;
       rememberClaim(exchange.holder, { token: owner, key: id, signal });

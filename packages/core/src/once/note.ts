@@ -1,7 +1,10 @@
 /** What is kept with a claim that is done, in one line: whether its answer was kept, and what the request was. */
 
-/** What a body's digest is made of: its bytes, what a parser made of them, or parts that the app chose. */
-export type BodyKind = 'r' | 'p' | 'o';
+/**
+ * What a body's digest is made of: its bytes (`r`), what a parser made of them (`p`), or parts that the app chose
+ * (`o`). With `x` it has none, because what the parser made cannot be compared.
+ */
+type BodyKind = 'r' | 'p' | 'o' | 'x';
 
 export interface Note {
   /** Whether it is known that a value was written for it. One that came too late to be noted is given all the same. */
@@ -14,7 +17,7 @@ export interface Note {
   readonly length: string;
 }
 
-const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|-) (\d{0,15})$/;
+const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|(x)|-) (\d{0,15})$/;
 
 /** As in `1k <head> r<body> 17`. */
 export function noteText({ isKept, head, body, length }: Note): string {
@@ -23,8 +26,9 @@ export function noteText({ isKept, head, body, length }: Note): string {
 
 /** Undefined for a text that is none of ours, or of a later version. */
 export function noteIn(text: string): Note | undefined {
-  const [, kept, head, kind, digest, length = ''] = FORM.exec(text) ?? [];
+  const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;
-  const body = digest === undefined ? undefined : { kind: kind as BodyKind, digest };
+  const bodyKind = (kind ?? none) as BodyKind | undefined;
+  const body = bodyKind && { kind: bodyKind, digest };
   return { isKept: kept === 'k', head, body, length };
 }

@@ -77,14 +77,23 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Names of further fields to keep. `Set-Cookie` and fields of one response only cannot be kept. */
   readonly fields?: readonly string[] | undefined;
   /**
-   * What is compared in place of the body, such as a few of its members. Method, path, query and media type are always
-   * compared. It is called when the request comes, and may be async. Where it gives undefined, the body is compared;
-   * also where it fails, or gives what shows nothing to compare, such as a Blob. That is a fault.
+   * What is compared in place of the body, such as a few of its members. Method, host, path, query, media type and
+   * encodings are always compared. It is called when the request comes, and may be async. Where it gives undefined, the
+   * body is compared; also where it fails, or gives what cannot be compared, such as a Blob. That is a fault.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
+  /**
+   * Whether the same request to another host (`Host`, `X-Forwarded-Host`) is another request. Default true, because
+   * apps may tell tenants apart by their hosts. Set it to false if clients retry at another host of the same service;
+   * then `scope` must hold the tenant.
+   */
+  readonly compareHost?: boolean | undefined;
   /** The status where a key was used for another request. Default 422. */
   readonly mismatchStatus?: 409 | 422 | undefined;
-  /** How long a repeat waits for a request that is running, up to `'60s'`. Default 0: it gets a 409 at once. */
+  /**
+   * How long a repeat waits for a request that is running, up to `'60s'`. Default 0: it gets a 409 at once. In each
+   * process 32 repeats of one key wait; more get the 409 at once.
+   */
   readonly wait?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts what would be repeated, and runs everything) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
@@ -110,6 +119,7 @@ export interface Settings<Raw> {
   readonly freeOn: ReadonlySet<number>;
   readonly maxBody: number;
   readonly fields: readonly string[];
+  readonly comparesHost: boolean;
   readonly mismatchStatus: number;
   readonly waitUs: number;
   readonly onStoreError: 'deny' | 'allow';
@@ -131,6 +141,7 @@ const NAMES: NamesOf<IdempotencyOptions> = {
   maxBody: 1,
   fields: 1,
   fingerprint: 1,
+  compareHost: 1,
   mismatchStatus: 1,
   wait: 1,
   mode: 1,
@@ -150,6 +161,7 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
   checkFlag('required', required);
   checkFlag('keepBody', keepBody);
   checkFlag('keepFirst', keepFirst);
+  checkFlag('compareHost', options.compareHost);
   checkCallback('keepIf', options.keepIf);
   checkCallback('fingerprint', options.fingerprint);
   const leaseUs = durationBetween('lease', options.lease ?? '30s', '1s', '24h');
@@ -169,6 +181,7 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
     freeOn: freeOnOf(options),
     maxBody: integerBetween('maxBody', options.maxBody ?? 65_536, 0, 1_000_000),
     fields: fieldsOf(options),
+    comparesHost: options.compareHost ?? true,
     mismatchStatus: mismatchOf(options),
     waitUs: durationBetween('wait', options.wait ?? 0, 0, '60s'),
     onStoreError: oneOf('onStoreError', options.onStoreError, ['deny', 'allow']) ?? 'deny',

@@ -9,6 +9,7 @@ import type { KeepContext, KeptExchange, Settled } from '../contract/keeping.js'
 import type { LimiterTurn } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { compare } from './comparison.js';
+import type { Comparing } from './fingerprint.js';
 import { inTime } from './in-time.js';
 import { noteIn } from './note.js';
 import type { Settings } from './options.js';
@@ -23,12 +24,13 @@ export async function repeat<Raw>(
   context: KeepContext,
   settings: Settings<Raw>,
   own: string | undefined,
+  comparing: Comparing,
 ): Promise<Settled> {
   const { request, decision } = turn;
   const answer = turn.answer as ClaimsAnswer;
   const note = noteIn(answer.note);
   if (!note) return refused(decision, 'not-kept');
-  const compared = await compare(note, request, exchange.recorder, own);
+  const compared = await compare(note, request, exchange.recorder, own, comparing);
   if (compared !== 'same') {
     const statuses = { other: settings.mismatchStatus, 'too-large': 413, late: 408 };
     return refused(decision, 'mismatch', statuses[compared]);

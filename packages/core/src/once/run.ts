@@ -1,29 +1,22 @@
 /** One run of a handler under a claim: what it answers, and what becomes of the claim then. */
 
-import { afterIdly, isThenable } from '../base/host.js';
+import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
-import type { KeepContext, KeptExchange } from '../contract/keeping.js';
+import type { KeepContext, KeptExchange, LateValue } from '../contract/keeping.js';
 import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import { keptFields } from './answers.js';
 import { Collected } from './collected.js';
-import { type PendingFingerprint, takeFingerprint } from './fingerprint.js';
-import { inTime } from './in-time.js';
+import { type Comparing, type PendingFingerprint, takeFingerprint } from './fingerprint.js';
+import { type AnswerToWrite, type LateAnswers, writeAnswer } from './late-answers.js';
 import { noteText } from './note.js';
 import type { FinalAnswer, Settings } from './options.js';
 import { type AnswerRecord, encodeRecord } from './record.js';
 
-/** Where nobody waits: as long as a release may take. */
-const WRITE_MS = 1_000;
-
 /** So long the end of a claim waits for a client that reads its answer slowly, to go in one call with permits. */
 const SLOW_CLIENT_MS = 1_000;
-
-/** By so much a value outlives its claim, which is marked after it was written. */
-const LONGER_US = 60_000_000;
-const MAX_TTL_US = 400 * 86_400_000_000;
 
 declare class AbortController {
   readonly signal: { readonly aborted: boolean };
@@ -47,6 +40,9 @@ export class Run<Raw> implements AnswerWatcher {
   private readonly exchange: KeptExchange;
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
+  private readonly lates: LateAnswers;
+  /** The answer, if it could not be written. */
+  private late: LateValue | undefined;
   /** Undefined where the request could not be watched. */
   private fingerprint: PendingFingerprint | undefined;
 
@@ -55,12 +51,14 @@ export class Run<Raw> implements AnswerWatcher {
     exchange: KeptExchange,
     context: KeepContext,
     settings: Settings<Raw>,
+    lates: LateAnswers,
   ) {
     this.turn = turn;
     this.step = turn.step as Step;
     this.exchange = exchange;
     this.context = context;
     this.settings = settings;
+    this.lates = lates;
     this.over = new Promise((resolve) => {
       this.tellOver = resolve;
     });
@@ -70,14 +68,18 @@ export class Run<Raw> implements AnswerWatcher {
 
   /**
    * Watches the handler, which is about to run. If this throws, it runs all the same: then the request is done with its
-   * response, and the answer is not kept.
+   * response, and the answer is not kept. The handler waits for a promise.
    *
    * @param own the digest of the parts that the app chose
    */
-  watch(own: string | undefined): void {
+  watch(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
-    this.fingerprint = takeFingerprint(this.turn.request, recorder, own);
+    const taken = takeFingerprint(this.turn.request, recorder, own, comparing);
     recorder.watchAnswer(this);
+    const note = (fingerprint: PendingFingerprint): void => {
+      this.fingerprint = fingerprint;
+    };
+    return isLater(taken) ? taken.then(note) : void note(taken);
   }
 
   get signal(): { readonly aborted: boolean } {
@@ -111,6 +113,7 @@ export class Run<Raw> implements AnswerWatcher {
   unsent(): void {
     this.cancel();
     this.last = undefined;
+    this.late?.forget();
     this.isSent = false;
     this.cancel = this.expireLater();
   }
@@ -197,24 +200,27 @@ export class Run<Raw> implements AnswerWatcher {
   /** Writes the answer, and then marks the claim as done, whether it could be written or not. */
   private keep(record: AnswerRecord): Step | Promise<Step> {
     const { limiter, key, claim } = this.step;
-    const bytes = encodeRecord(record);
-    const ttlUs = Math.min(this.settings.keepUs + LONGER_US, MAX_TTL_US);
+    const { keepUs, name: own } = this.settings;
     const name = { limiter, key, id: claim?.owner ?? '' };
-    const written = inTime(WRITE_MS, (deadlineUs) =>
-      this.context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
-    );
-    return isThenable(written) ? written.then((result) => this.done(result)) : this.done(written);
+    const { context } = this;
+    const answer = { limiter: own, name, bytes: encodeRecord(record), keepUs, context };
+    const written = writeAnswer(answer);
+    const done = (result: Result<void>): Step => this.done(answer, result);
+    return isLater(written) ? written.then(done) : done(written);
   }
 
-  private done(written: Result<void>): Step {
+  private done(answer: AnswerToWrite, written: Result<void>): Step {
     const { step, settings, context } = this;
     const isKept = 'value' in written;
-    if ('error' in written) {
-      context.fault({ limiter: settings.name, source: 'store', error: written.error });
-    }
     const known = this.fingerprint?.read();
     const note = known ? noteText({ isKept, ...known }) : ''; // of no form: it is repeated as not kept
-    return { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
+    const last: Step = { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
+    if ('error' in written) {
+      context.fault({ limiter: settings.name, source: 'store', error: written.error });
+      this.late = this.lates.of(answer, written.error);
+      if (this.late) context.writeLater(last, this.late);
+    }
+    return last;
   }
 }
 

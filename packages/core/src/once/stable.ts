@@ -1,47 +1,270 @@
-/** A value as a text that is the same for equal values, in whatever order their members were written. */
+/** The digest of a value: the same for equal values, in whatever order their members were written. */
+
+import { type Digest, newDigest } from '../base/sha256.js';
+import { utf8Bytes } from '../base/utf8.js';
+
+/** Work between two turns of the event loop: characters and bytes, and {@link VALUE} for each value. A few ms. */
+const SLICE = 2 ** 17;
+
+/** The most work for one value: 10 MB of JSON need less, whatever they hold. Aliases of YAML could need any amount. */
+const MOST = 2 ** 26;
+
+const VALUE = 8;
+
+/** The frames of a million levels take about 100 MB. A value that contains itself has more levels than any number. */
+const DEEPEST = 2 ** 20;
+
+/** Texts are hashed in pieces of this many UTF-16 units. */
+const PIECE = 2 ** 15;
+
+/** Names are sorted by the engine in lists of this length, which are merged step by step. */
+const RUN = 2 ** 12;
+
+/** Of what shows nothing that tells it from others of its kind, such as a Blob. */
+export class Hidden extends TypeError {
+  constructor(value: unknown) {
+    super(`${Object.prototype.toString.call(value)} cannot be compared`);
+  }
+}
 
 /**
- * JSON with sorted members. Bytes are told apart from lists, and dates are written as JSON does it. What can be
- * iterated, such as a form, is a list.
+ * The SHA-256 of JSON with sorted members. Bytes are told apart from lists, and dates are written as JSON does it. What
+ * can be iterated, such as a form, is a list. Yields after each {@link SLICE} of work, and does not recurse. Only
+ * `Object.keys` of one object is a single step, however many names it has.
  *
- * @throws RangeError for a value that contains itself, or lies deeper than the stack
- * @throws TypeError for what shows nothing that tells it from others of its kind, such as a Blob
+ * @throws Hidden
+ * @throws RangeError for a value that contains itself, is too deep or too large
+ * @throws whatever the value's own getters and methods throw
  */
-export function stableText(value: unknown): string {
-  if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'number') return `${value}`;
-  if (typeof value !== 'object' || value === null) return textOfSimple(value);
-  const bytes = bytesIn(value);
-  if (bytes) return `b[${bytes.join(',')}]`;
-  const { toJSON } = value as { toJSON?: unknown };
-  if (typeof toJSON === 'function') return stableText(toJSON.call(value));
-  if (Symbol.iterator in value) return `[${[...(value as Iterable<unknown>)].map(stableText)}]`;
-  const members = Object.entries(value).filter(
-    ([, member]) => member !== undefined && typeof member !== 'function',
-  );
-  if (members.length === 0 && !isPlain(value)) throw untold(value);
-  const texts = members
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${JSON.stringify(name)}:${stableText(member)}`);
-  return `{${texts.join(',')}}`;
+export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> {
+  const out = new Output();
+  const path: Frame[] = [];
+  let frame = begin(value, out);
+  for (;;) {
+    if (frame && path.push(frame) > DEEPEST) throw new RangeError('a value is nested too deeply');
+    if (out.isDue()) yield;
+    const top = path.at(-1);
+    if (!top) return out.digest();
+    frame = undefined;
+    const next = top.next(out);
+    if (next === 'end') path.pop();
+    else if (next === 'value') frame = begin(top.value, out);
+  }
 }
 
-function textOfSimple(value: unknown): string {
-  if (typeof value === 'symbol' || typeof value === 'function') throw untold(value);
-  return JSON.stringify(value) ?? 'undefined';
+/** What is not written in one step. */
+interface Frame {
+  /** After `value`: what is to be written next. */
+  readonly value: unknown;
+  /** Takes the next step: there is a `value`, or `more` to do, or all was written. */
+  next(out: Output): 'value' | 'more' | 'end';
 }
 
-function bytesIn(value: object): Uint8Array | undefined {
-  if (value instanceof ArrayBuffer) return new Uint8Array(value);
-  if (!ArrayBuffer.isView(value)) return undefined;
-  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+/** Writes a value, or gives what writes it step by step. */
+function begin(given: unknown, out: Output): Frame | undefined {
+  let value = given;
+  out.work += VALUE;
+  if (typeof value === 'object' && value !== null && !isBytes(value)) {
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON === 'function') value = toJSON.call(value);
+  }
+  if (typeof value === 'string') return writeText(value, out);
+  if (typeof value === 'symbol' || typeof value === 'function') throw new Hidden(value);
+  if (typeof value !== 'object' || value === null) {
+    out.add(typeof value === 'bigint' ? `${value}n` : `${value}`);
+    return undefined;
+  }
+  if (isBytes(value)) return new Bytes(value, out);
+  if (Array.isArray(value)) return new List(value, undefined, out);
+  if (!(Symbol.iterator in value)) return new Members(value, out);
+  return new List([], (value as Iterable<unknown>)[Symbol.iterator](), out);
+}
+
+function writeText(text: string, out: Output): Frame | undefined {
+  if (text.length > PIECE) return new LongText(text);
+  out.add(JSON.stringify(text));
+  return undefined;
+}
+
+/** Two quotes in a row stand only between the pieces of one text. */
+class LongText implements Frame {
+  readonly value = undefined;
+  private at = 0;
+  private readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  next(out: Output): 'more' | 'end' {
+    out.add(JSON.stringify(this.text.slice(this.at, this.at + PIECE)));
+    this.at += PIECE;
+    return this.at < this.text.length ? 'more' : 'end';
+  }
+}
+
+class Bytes implements Frame {
+  readonly value = undefined;
+  private at = 0;
+  private readonly bytes: Uint8Array;
+
+  constructor(value: ArrayBuffer | ArrayBufferView, out: Output) {
+    const isView = ArrayBuffer.isView(value);
+    this.bytes = isView
+      ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+      : new Uint8Array(value);
+    out.add(`b${this.bytes.length}:`); // the length keeps them apart from what follows
+  }
+
+  next(out: Output): 'more' | 'end' {
+    out.addBytes(this.bytes.subarray(this.at, this.at + SLICE));
+    this.at += SLICE;
+    return this.at < this.bytes.length ? 'more' : 'end';
+  }
+}
+
+class List implements Frame {
+  value: unknown;
+  private at = 0;
+  private readonly array: readonly unknown[];
+  private readonly values: Iterator<unknown> | undefined;
+
+  /** @param values in place of those in `array` */
+  constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
+    this.array = array;
+    this.values = values;
+    out.add('[');
+  }
+
+  next(out: Output): 'value' | 'end' {
+    const { array, values, at } = this;
+    const given = values?.next();
+    if (given ? given.done : at >= array.length) {
+      out.add(']');
+      return 'end';
+    }
+    this.value = given ? given.value : array[at];
+    if (at > 0) out.add(',');
+    this.at = at + 1;
+    return 'value';
+  }
+}
+
+class Members implements Frame {
+  value: unknown;
+  private at = 0;
+  private isEmpty = true;
+  private names: readonly string[] | undefined;
+  private readonly of: object;
+  private readonly sorting: Iterator<undefined, readonly string[]> | undefined;
+
+  constructor(of: object, out: Output) {
+    const names = Object.keys(of);
+    this.of = of;
+    this.names = names.length > RUN ? undefined : names.sort();
+    this.sorting = this.names ? undefined : sorted(names, out);
+    out.add('{');
+  }
+
+  next(out: Output): 'value' | 'more' | 'end' {
+    const sorting = this.names ? undefined : this.sorting?.next();
+    if (sorting?.done) this.names = sorting.value;
+    if (!this.names) return 'more';
+    const name = this.names[this.at];
+    if (name === undefined) {
+      if (this.isEmpty && !isPlain(this.of)) throw new Hidden(this.of);
+      out.add('}');
+      return 'end';
+    }
+    this.at += 1;
+    this.value = (this.of as Record<string, unknown>)[name];
+    if (this.value === undefined || typeof this.value === 'function') return 'more';
+    out.add(`${this.isEmpty ? '' : ','}${JSON.stringify(name)}:`);
+    this.isEmpty = false;
+    return 'value';
+  }
+}
+
+/** The names in the order of their UTF-16 units. */
+function* sorted(names: string[], out: Output): Generator<undefined, readonly string[]> {
+  let lists: string[][] = [];
+  for (let from = 0; from < names.length; from += RUN) {
+    lists.push(names.slice(from, from + RUN).sort());
+    out.work += RUN * VALUE;
+    yield;
+  }
+  while (lists.length > 1) {
+    const merged: string[][] = [];
+    for (let i = 0; i < lists.length; i += 2) {
+      merged.push(yield* merge(lists[i] as string[], lists[i + 1] ?? [], out));
+    }
+    lists = merged;
+  }
+  return lists[0] as string[];
+}
+
+function* merge(
+  one: readonly string[],
+  other: readonly string[],
+  out: Output,
+): Generator<undefined, string[]> {
+  const all: string[] = [];
+  let at = 0;
+  for (const name of one) {
+    for (; at < other.length && (other[at] as string) < name; at += 1) {
+      all.push(other[at] as string);
+    }
+    all.push(name);
+    out.work += 2;
+    if (all.length % RUN === 0) yield;
+  }
+  return all.concat(other.slice(at));
+}
+
+/** Where the canonical form is written. */
+class Output {
+  /** So far, in the units of {@link SLICE}. */
+  work = 0;
+  private due = SLICE;
+  private text = '';
+  private readonly hash: Digest = newDigest();
+
+  add(text: string): void {
+    this.text += text;
+    this.work += text.length;
+    if (this.text.length >= PIECE) this.flush();
+  }
+
+  addBytes(bytes: Uint8Array): void {
+    this.flush();
+    this.hash.update(bytes);
+    this.work += bytes.length;
+  }
+
+  /** Whether a slice of work is done. */
+  isDue(): boolean {
+    if (this.work < this.due) return false;
+    if (this.work > MOST) throw new RangeError('a value is too large to be compared');
+    this.due = this.work + SLICE;
+    return true;
+  }
+
+  digest(): Uint8Array {
+    this.flush();
+    return this.hash.digest();
+  }
+
+  private flush(): void {
+    if (this.text !== '') this.hash.update(utf8Bytes(this.text));
+    this.text = '';
+  }
+}
+
+function isBytes(value: object): value is ArrayBuffer | ArrayBufferView {
+  return value instanceof ArrayBuffer || ArrayBuffer.isView(value);
 }
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function untold(value: unknown): TypeError {
-  return new TypeError(`${Object.prototype.toString.call(value)} cannot be compared`);
 }

@@ -1,6 +1,6 @@
 /** Repeats that wait for the request that is running. */
 
-import { after } from '../base/host.js';
+import { after, endsTimersWithRequests } from '../base/host.js';
 import type { ClaimsAnswer } from '../contract/answer.js';
 import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { Claim, Step } from '../contract/store.js';
@@ -12,11 +12,16 @@ const LAST_MS = 500;
 /** After the answer was kept in this process: the store is about to know it. */
 const SOON_MS = 10;
 
-/** The runs of this process, by their claims, for those who wait. */
+/** So many repeats of one key wait in a process. A client that retries has one or two. */
+const MOST_WAITING = 32;
+
+/** The runs of this process, by their claims, and those who wait for one. */
 export class Waiting {
   private readonly running = new Map<string, Promise<void>>();
   /** Until when each claim is waited for, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
+  /** Of each guard, because each may have another store. */
+  private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 
   constructor(waitUs: number) {
@@ -33,20 +38,119 @@ export class Waiting {
     });
   }
 
-  /** Whether the claim is worth asking for again; false if it still runs when the wait is over. */
+  /** Whether the claim is worth asking for again; false if it still runs when the wait is over, or too many wait. */
   async wait(step: Step, exchange: KeptExchange, context: KeepContext): Promise<boolean> {
     const claim = step.claim as Claim;
     const { clock } = context;
     const untilUs = this.untilUs.get(claim) ?? clock.nowUs() + this.waitUs;
     this.untilUs.set(claim, untilUs);
+    if (untilUs <= clock.nowUs() || exchange.isGone()) return false;
+    const waits = this.waitsOf(context);
+    const name = nameOf(step);
+    const crowd = waits.get(name) ?? { size: 0, wait: undefined };
+    if (crowd.size >= MOST_WAITING) return false;
+    crowd.size += 1;
+    waits.set(name, crowd);
+    const isOver = await this.join(crowd, step, untilUs, exchange, context);
+    crowd.size -= 1;
+    if (crowd.size === 0) waits.delete(name);
+    return isOver;
+  }
+
+  private join(
+    crowd: Crowd,
+    step: Step,
+    untilUs: number,
+    exchange: KeptExchange,
+    context: KeepContext,
+  ): Promise<boolean> {
+    if (crowd.wait) return crowd.wait.join(untilUs, exchange);
+    const wait = new Wait(step, context);
+    const settled = wait.join(untilUs, exchange);
+    // On Workers no request can wait for the timers and answers of another.
+    if (!endsTimersWithRequests()) crowd.wait = wait;
+    void wait.poll(
+      () => this.running.get(nameOf(step)),
+      () => {
+        crowd.wait = undefined;
+      },
+    );
+    return settled;
+  }
+
+  private waitsOf(context: KeepContext): Map<string, Crowd> {
+    const waits = this.waits.get(context) ?? new Map<string, Crowd>();
+    this.waits.set(context, waits);
+    return waits;
+  }
+}
+
+/** All who wait for one claim in this process. */
+interface Crowd {
+  size: number;
+  /** For all of them. */
+  wait: Wait | undefined;
+}
+
+interface Waiter {
+  readonly untilUs: number;
+  readonly exchange: KeptExchange;
+  readonly settle: (isOver: boolean) => void;
+}
+
+/** Those of this process who wait for one claim: one question to the store is for all of them. */
+class Wait {
+  private readonly waiters = new Set<Waiter>();
+  private readonly step: Step;
+  private readonly context: KeepContext;
+
+  constructor(step: Step, context: KeepContext) {
+    this.step = { ...step, op: 'look', binding: false };
+    this.context = context;
+  }
+
+  join(untilUs: number, exchange: KeptExchange): Promise<boolean> {
+    return new Promise((settle) => {
+      this.waiters.add({ untilUs, exchange, settle });
+    });
+  }
+
+  /**
+   * Asks until nobody waits any more. Never rejects.
+   *
+   * @param ended called when that is so, before anybody could join
+   */
+  async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
     let pauseMs = FIRST_MS;
-    for (;;) {
-      const leftMs = (untilUs - clock.nowUs()) / 1000;
-      if (leftMs <= 0 || exchange.isGone()) return false;
-      const isOver = await paused(Math.min(pauseMs, leftMs), this.running.get(nameOf(step)));
-      pauseMs = isOver ? SOON_MS : Math.min(2 * pauseMs, LAST_MS);
-      const answer = await context.ask({ ...step, op: 'look', binding: false });
-      if (!answer.failure && (answer as ClaimsAnswer).state !== 'running') return true;
+    do {
+      const hasEnded = await paused(Math.min(pauseMs, this.leftMs()), running());
+      pauseMs = hasEnded ? SOON_MS : Math.min(2 * pauseMs, LAST_MS);
+      this.settle(await this.look());
+    } while (this.waiters.size > 0);
+    ended();
+  }
+
+  /** Of the first whose time is over. */
+  private leftMs(): number {
+    const untilUs = Math.min(...[...this.waiters].map((waiter) => waiter.untilUs));
+    return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);
+  }
+
+  private async look(): Promise<boolean> {
+    try {
+      const answer = await this.context.ask(this.step);
+      return !answer.failure && (answer as ClaimsAnswer).state !== 'running';
+    } catch {
+      return false; // of a store that breaks its contract: asked again
+    }
+  }
+
+  private settle(isOver: boolean): void {
+    const nowUs = this.context.clock.nowUs();
+    for (const waiter of this.waiters) {
+      if (!isOver && nowUs < waiter.untilUs && !waiter.exchange.isGone()) continue;
+      this.waiters.delete(waiter);
+      waiter.settle(isOver);
     }
   }
 }

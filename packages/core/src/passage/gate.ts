@@ -158,7 +158,7 @@ export class Gate<Raw> {
     holder: object,
     seen: SeenExchange | undefined,
     waited: boolean,
-  ): Passage {
+  ): Passage | Promise<Passage> {
     request.checkAddress?.(admission);
     this.remember(admission, holder);
     let isWatched = !admission.pending; // or needs no watching
@@ -171,7 +171,8 @@ export class Gate<Raw> {
       if (!isWatched) exchange.onClosed((outcome) => admission.release(outcome));
       isWatched = true;
       setFields(admission.fields, exchange, 'Content-Type'); // that is of the refusal's body
-      if (seen && admission.allowed) admission.begin(seen);
+      const begun = seen && admission.allowed ? admission.begin(seen) : undefined;
+      if (begun) return begun.then(() => 'pass');
       return finish(admission, exchange);
     } catch (error) {
       if (!isWatched) admission.release({}); // nobody will call when the response has closed

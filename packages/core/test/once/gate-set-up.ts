@@ -26,6 +26,7 @@ import { request } from 'spillway-testkit';
 /** One request, its handler and its client. */
 export class Call implements Exchange, Recorder {
   readonly query = '';
+  host = 'shop.example';
   readonly fields = new Map<string, string>();
   refusal: Admission | undefined;
   answer: KeptAnswer | undefined;
@@ -73,6 +74,10 @@ export class Call implements Exchange, Recorder {
     this.begin(status);
     this.watcher?.chunk(new TextEncoder().encode(text));
     void this.watcher?.end();
+  }
+  /** What was answered could not be sent. */
+  takeBack(): void {
+    this.watcher?.unsent();
   }
   begin(status = 200): void {
     this.watcher?.head(status, () => undefined);

@@ -128,9 +128,10 @@ describe('while an answer is being kept first', () => {
       client.destroy();
       server.close();
     });
-    const post = () =>
+    const post = (host = 'shop-a.example') =>
       new Promise<unknown>((resolve) => {
-        const request = client.request({ ':method': method, 'idempotency-key': 'key-1' });
+        const fields = { ':method': method, ':authority': host, 'idempotency-key': 'key-1' };
+        const request = client.request(fields);
         let head: http2.IncomingHttpHeaders | undefined;
         request.on('response', (fields) => {
           head = fields;
@@ -147,7 +148,8 @@ describe('while an answer is being kept first', () => {
     expect(isOver).toBe(false);
     await keep();
     await first;
-    expect(await post()).toBe('true');
+    expect(await post('Shop-A.example:443')).toBe('true');
+    expect(await post('shop-b.example')).toBeUndefined();
   });
 
   it('what stands behind the guard and waits for the head is asked', async () => {

@@ -47,7 +47,7 @@ describe('a body that no handler reads', () => {
     const socket = connect(port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     socket.write(
-      'POST /charges HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nIdempotency-Key: key-1\r\n' +
+      'POST /charges HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nIdempotency-Key: key-1\r\n' +
         'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
     );
     await once(socket, 'data');
@@ -72,7 +72,7 @@ describe('a body that breaks off', () => {
   it('leaves no answer of 400 behind: the request runs when all of it comes', async () => {
     const { post, port, memory, runs } = await serve(parsing);
     const socket = connect(port, '127.0.0.1');
-    const head = 'POST /charges HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+    const head = 'POST /charges HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n';
     socket.write(`${head}Idempotency-Key: key-1\r\nContent-Length: 12\r\n\r\n"hello`);
     await until(() => runs() === 1);
     socket.destroy();
@@ -86,7 +86,7 @@ describe('a body that breaks off', () => {
       res.end('charged all the same');
     });
     const socket = connect(port, '127.0.0.1');
-    const head = 'POST /charges HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+    const head = 'POST /charges HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n';
     socket.write(`${head}Idempotency-Key: key-1\r\nContent-Length: 12\r\n\r\n"hello`);
     await until(() => runs() === 1);
     socket.destroy();

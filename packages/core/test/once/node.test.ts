@@ -117,7 +117,9 @@ describe('a body', () => {
     const type = { 'Content-Type': 'application/json', 'Idempotency-Key': 'key-1' };
     await post('key-1', { body: 'x', headers: type });
     const headers = { ...type, 'Content-Length': String(11 * 2 ** 20) };
-    const req = httpRequest({ port, path: '/charges', method: 'POST', headers, agent: false });
+    const host = '127.0.0.1';
+    const where = { host, port, path: '/charges' };
+    const req = httpRequest({ ...where, method: 'POST', headers, agent: false });
     req.on('error', () => undefined);
     req.flushHeaders();
     const [res] = (await once(req, 'response')) as [IncomingMessage];

@@ -6,10 +6,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newDigest } from '../../src/base/sha256.js';
 import { base64url } from '../../src/once/base64url.js';
 import { Collected } from '../../src/once/collected.js';
+import { valueDigest } from '../../src/once/digests.js';
 import { keyIn } from '../../src/once/key.js';
 import { noteIn, noteText } from '../../src/once/note.js';
 import { decodeRecord, encodeRecord } from '../../src/once/record.js';
-import { stableText } from '../../src/once/stable.js';
 
 const random = seeded(17);
 const integer = (below: number): number => Math.floor(random.uniform() * below);
@@ -143,14 +143,27 @@ describe('the bytes of an answer', () => {
   });
 });
 
-describe('a stable text', () => {
-  it('does not depend on the order of members', () => {
+describe('the digest of a value', () => {
+  const digestOf = async (value: unknown) => (await valueDigest(value)).digest;
+
+  it('does not depend on the order of members', async () => {
     const one = { a: 1, b: [{ x: 1, y: undefined }], c: new Date(0), d: new Uint8Array([1, 2]) };
     const other = { d: new Uint8Array([1, 2]), c: new Date(0), b: [{ x: 1 }], a: 1 };
-    expect(stableText(one)).toBe(stableText(other));
+    expect(await digestOf(one)).toBe(await digestOf(other));
+    expect(await digestOf(one)).toMatch(/^[\w-]{22}$/);
   });
 
-  it('tells other values apart', () => {
+  it('does not depend on the order of members where they are many', async () => {
+    const names = Array.from({ length: 20_000 }, (_, at) => `k${(at * 7_919) % 20_000}`);
+    const one = Object.fromEntries(names.map((name) => [name, 1]));
+    const other = Object.fromEntries(names.toSorted().map((name) => [name, 1]));
+    expect(await digestOf(one)).toBe(await digestOf(other));
+    expect(await digestOf({ ...one, k7: 2 })).not.toBe(await digestOf(one));
+    const { k7: _, ...fewer } = one;
+    expect(await digestOf(fewer)).not.toBe(await digestOf(one));
+  });
+
+  it('tells other values apart', async () => {
     const values = [
       null,
       undefined,
@@ -163,6 +176,8 @@ describe('a stable text', () => {
       [1, 2],
       ['1,2'],
       new Uint8Array([1, 2]),
+      [new Uint8Array([1]), new Uint8Array([2])],
+      [new Uint8Array([1]), 2],
       { a: 1 },
       { a: '1' },
       { a: { b: 1 } },
@@ -172,16 +187,24 @@ describe('a stable text', () => {
       'true',
       Number.NaN,
       Infinity,
+      '\ud800',
+      '\ufffd',
+      'x'.repeat(100_000),
+      ['x'.repeat(50_000), 'x'.repeat(50_000)],
       new ArrayBuffer(1),
       new Uint8Array([7]).buffer,
       new DataView(new Uint8Array([8]).buffer),
+      new Map([['a', 1]]),
+      new Map([['a', 2]]),
       new URLSearchParams('a=1'),
       new URLSearchParams('a=2'),
       new Headers({ a: '3' }),
       form({ a: '4' }),
       form({ a: '5' }),
     ];
-    expect(new Set(values.map(stableText)).size).toBe(values.length);
+    const digests = await Promise.all(values.map(digestOf));
+    expect(digests).not.toContain(undefined);
+    expect(new Set(digests).size).toBe(values.length);
   });
 
   it.each([
@@ -191,13 +214,83 @@ describe('a stable text', () => {
     ['a promise', { a: Promise.resolve(1) }],
     ['a symbol', Symbol('one')],
     ['a function', () => 1],
-  ])('throws for what it cannot tell from others: %s', (_, value) => {
-    expect(() => stableText(value)).toThrow(TypeError);
+  ])('is none for what shows nothing to compare: %s', async (_, value) => {
+    expect(await valueDigest(value)).toEqual({});
   });
 
-  it('throws for what contains itself', () => {
-    const self: Record<string, unknown> = {};
-    self.self = self;
-    expect(() => stableText(self)).toThrow(RangeError);
+  const self: Record<string, unknown> = {};
+  self['self'] = self;
+  const getter = {
+    get amount() {
+      throw new Error('not now');
+    },
+  };
+  function* endless() {
+    for (;;) yield 'x'.repeat(10_000);
+  }
+  it.each([
+    ['contains itself', self, RangeError],
+    ['never ends', endless(), RangeError],
+    ['has a getter that throws', getter, Error],
+    [
+      'throws what is no error',
+      {
+        toJSON: () => {
+          throw 'no';
+        },
+      },
+      TypeError,
+    ],
+  ])('says why there is none for a value that %s', async (_, value, kind) => {
+    const { digest, error } = await valueDigest(value);
+    expect(digest).toBeUndefined();
+    expect(error).toBeInstanceOf(kind);
+  });
+
+  it.each([3_000, 1_000_000])('is that of the whole value, %i levels deep', async (levels) => {
+    const nested = (inner: string) =>
+      JSON.parse(`${'['.repeat(levels)}${inner}${']'.repeat(levels)}`);
+    const [one, same, other] = await Promise.all(['5', '5', '9'].map((at) => digestOf(nested(at))));
+    expect([one, one === same, one === other]).toEqual([expect.any(String), true, false]);
+  });
+
+  it.each([
+    ['bytes', () => new Uint8Array(10_000_000)],
+    ['a text', () => 'x'.repeat(10_000_000)],
+    ['a list', () => Array.from({ length: 1_000_000 }, (_, at) => at)],
+    ['many objects', () => Array.from({ length: 200_000 }, (_, a) => ({ a, b: 'x' }))],
+    [
+      'members',
+      () => Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, at])),
+    ],
+  ])('gives the event loop its turns while it is made of 10 MB: %s', async (_, make) => {
+    const value = make();
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    await valueDigest(value);
+    isDone = true;
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  it('costs little more than the SHA-256 of the same bytes', async () => {
+    const all = bytes(100_000);
+    const body = new Uint8Array(10_000_000).map((_, at) => all[at % 100_000] as number);
+    const cpuOf = async (work: () => unknown) => {
+      const before = process.cpuUsage();
+      await work();
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const ratios: number[] = [];
+    for (let round = 0; round < 7; round += 1) {
+      const plain = await cpuOf(() => createHash('sha256').update(body).digest());
+      ratios.push((await cpuOf(() => valueDigest(body))) / plain);
+    }
+    expect(ratios.sort((a, b) => a - b)[3]).toBeLessThan(2);
   });
 });

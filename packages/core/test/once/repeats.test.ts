@@ -2,7 +2,7 @@
 
 import { rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
-import { account, bodyOf, charge, serve } from './set-up.js';
+import { account, bodyOf, charge, type Handler, serve } from './set-up.js';
 
 describe('a repeated request', () => {
   it('gets the same status, fields and bytes, and no handler runs', async () => {
@@ -146,12 +146,16 @@ describe('the same key with another request', () => {
     ['another body', { body: '{"amount":6}' }],
     ['another path', { path: '/refunds' }],
     ['another query', { path: '/charges?dry=1' }],
+    ['one name of the query twice, in another order', { path: '/charges?to=2&to=1' }],
     ['another method', { method: 'PATCH' }],
     ['another media type', { headers: { 'Content-Type': 'text/plain' } }],
+    ['another charset', { headers: { 'Content-Type': 'application/json; charset="UTF-16"' } }],
+    ['another encoding', { headers: { 'Content-Encoding': 'gzip' } }],
+    ['another host by a proxy', { headers: { 'X-Forwarded-Host': 'shop-b.example' } }],
   ])('is refused: %s', async (_, init) => {
     const { post, runs, events } = await serve();
-    await post('key-1');
-    const other = await post('key-1', init);
+    await post('key-1', { path: '/charges?to=1&to=2' });
+    const other = await post('key-1', { path: '/charges?to=1&to=2', ...init });
     expect(other.status).toBe(422);
     expect(JSON.parse(other.text).type).toMatch(/#mismatch$/);
     expect(other.headers.get('retry-after')).toBeNull();
@@ -159,11 +163,11 @@ describe('the same key with another request', () => {
     expect(events.at(-1)).toMatchObject({ outcome: 'denied', reason: 'mismatch', status: 422 });
   });
 
-  it('is the same in another order of the query and with another charset', async () => {
+  it('is the same in another order of names of the query, and where UTF-8 is told or not', async () => {
     const { post, runs } = await serve();
-    await post('key-1', { path: '/charges?a=1&b=2' });
+    await post('key-1', { path: '/charges?a=1&b=2&b=1' });
     const headers = { 'Content-Type': 'application/json; charset=utf-8' };
-    expect((await post('key-1', { path: '/charges?b=2&a=1', headers })).isRepeat).toBe(true);
+    expect((await post('key-1', { path: '/charges?b=2&b=1&a=1', headers })).isRepeat).toBe(true);
     expect(runs()).toBe(1);
   });
 
@@ -189,6 +193,44 @@ describe('the same key with another request', () => {
     const headers = { 'x-order': '1' };
     expect((await post('key-1', { body: 'anything', headers })).isRepeat).toBe(true);
     expect((await post('key-1', { headers: { 'x-order': '2' } })).status).toBe(422);
+  });
+
+  it('is another if its parsed body cannot be compared, and that is told', async () => {
+    const self: Record<string, unknown> = {};
+    self['self'] = self;
+    const getter = {
+      get amount() {
+        throw new Error('not now');
+      },
+    };
+    for (const parsed of [self, getter]) {
+      const before = async (req: object) => {
+        await bodyOf(req as never);
+        Object.assign(req, { body: parsed });
+      };
+      const { post, runs, faults } = await serve((_req, res) => res.end('done'), { before });
+      expect((await post('key-1')).status).toBe(200);
+      expect((await post('key-1')).status).toBe(422);
+      expect(runs()).toBe(1);
+      const fault = { limiter: 'once', source: 'fingerprint' };
+      expect(faults).toMatchObject([fault, fault]);
+    }
+  });
+
+  it('is compared as its parser made it, however large, though the handler changes that', async () => {
+    const before = async (req: object) => {
+      const parsed = JSON.parse(await bodyOf(req as never));
+      Object.assign(req, { body: parsed });
+    };
+    const handler: Handler = (req, res) => {
+      (req as unknown as { body: unknown[] }).body.length = 0;
+      res.end('done');
+    };
+    const { post } = await serve(handler, { before });
+    const body = (last: number) => JSON.stringify([...Array(300_000).keys(), last]);
+    await post('key-1', { body: body(1) });
+    expect((await post('key-1', { body: body(1) })).isRepeat).toBe(true);
+    expect((await post('key-1', { body: body(2) })).status).toBe(422);
   });
 
   it('is compared by the parsed body where a parser stands before the guard', async () => {

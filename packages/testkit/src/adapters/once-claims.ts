@@ -78,6 +78,47 @@ export function claimsKeys(world: OnceWorld): void {
     },
   );
 
+  it('answers 422 to the key at another host, however it is told, unless the app says otherwise', async () => {
+    const at = (host: string, forwarded?: string) => ({
+      headers: { host, ...(forwarded ? { 'x-forwarded-host': forwarded } : {}) },
+    });
+    const { ask, runs } = await start(world, () => ({ body: 'done' }));
+    expect((await ask(at('shop-a.example'))).status).toBe(200);
+    for (const same of ['SHOP-A.example', 'shop-a.example.', 'shop-a.example:8080']) {
+      expect([same, isRepeat(await ask(at(same)))]).toEqual([same, true]);
+    }
+    expect(problem(await ask(at('shop-b.example')))).toEqual([
+      422,
+      'application/problem+json',
+      422,
+    ]);
+    expect((await ask(at('shop-a.example', 'shop-b.example'))).status).toBe(422);
+    expect(runs()).toBe(1);
+    const wherever = await start(world, () => ({ body: 'done' }), { compareHost: false });
+    expect((await wherever.ask(at('api.example'))).status).toBe(200);
+    expect(isRepeat(await wherever.ask(at('eu.api.example')))).toBe(true);
+  });
+
+  it.each(world.parsers)(
+    'answers 422 to the key with another body, however deep or large (parsed before: %s)',
+    async (parses) => {
+      const read = async ({ read }: { read(): Promise<unknown> }) => {
+        await read();
+        return { body: 'done' };
+      };
+      const { ask, runs } = await start(world, read, {}, { parses });
+      const deep = '['.repeat(5_000) + ']'.repeat(5_000);
+      const wide = JSON.stringify(Array.from({ length: 9_000 }, (_, at) => at));
+      for (const [key, member] of Object.entries({ deep, wide })) {
+        const bodyOf = (amount: number) => `{"amount":${amount},"x":${member}}`;
+        expect((await ask({ key, body: bodyOf(5) })).status).toBe(200);
+        expect(isRepeat(await ask({ key, body: bodyOf(5) }))).toBe(true);
+        expect((await ask({ key, body: bodyOf(9) })).status).toBe(422);
+      }
+      expect(runs()).toBe(2);
+    },
+  );
+
   it('answers 400 to a request without a key where one is required, and to hostile keys', async () => {
     const { ask, runs } = await start(world, () => ({ body: 'ok' }), { required: true });
     const hostile = [null, '', ' ', 'a'.repeat(256), '"open', 'a b', 'a,b', '\u00e9', '"a", "b"'];

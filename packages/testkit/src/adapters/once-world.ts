@@ -92,7 +92,8 @@ export function askAt(port: number): OnceService {
 export function askFetch(fetch: (request: Request) => Response | Promise<Response>): OnceService {
   return {
     async ask({ path = '/charges', ...ask } = {}) {
-      const response = await fetch(new Request(`http://localhost${path}`, requestOf(ask)));
+      const { host = 'localhost' } = ask.headers ?? {};
+      const response = await fetch(new Request(`http://${host}${path}`, requestOf(ask)));
       const headers = Object.fromEntries(response.headers);
       const bytes = Buffer.from(await response.arrayBuffer());
       return { status: response.status, headers, bytes };

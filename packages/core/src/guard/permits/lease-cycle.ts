@@ -3,6 +3,7 @@
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/answer.js';
+import type { LateValue } from '../../contract/keeping.js';
 import type { Step } from '../../contract/store.js';
 import type { StoreClient } from '../../stores/store-client.js';
 import { LostReleases } from './lost-releases.js';
@@ -32,6 +33,8 @@ export class LeaseCycle {
   /** Of claims: what ends them, and whom to tell when they are lost. */
   private readonly lasts = new WeakMap<Step, Step>();
   private readonly losers = new WeakMap<Step, () => void>();
+  /** What could not be written beside the ends of claims. */
+  private readonly lates = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   /** Of the last turn. */
   private nowUs = 0;
@@ -61,7 +64,7 @@ export class LeaseCycle {
     this.roster = new Roster(leaseUs);
     const { latestUs } = this.roster;
     this.resendUs = rule.machine === 'claims' ? Math.min(latestUs, RESEND_CLAIMS_US) : latestUs;
-    this.lost = new LostReleases(client.releaseRoom);
+    this.lost = new LostReleases(client.releaseRoom, (release) => this.lates.get(release)?.drop());
   }
 
   get size(): number {
@@ -83,7 +86,21 @@ export class LeaseCycle {
     this.losers.set(step, lost);
   }
 
+  writeLater(last: Step, value: LateValue): void {
+    this.lates.set(last, value);
+  }
+
+  /** A claim was ended by `last`. If its value was not written before, the store may take it now. */
+  noteDone(last: Step): void {
+    const late = this.lates.get(last);
+    if (!late) return;
+    late.mark();
+    this.track(this.giveBack(last));
+  }
+
   noteLost(release: Step): void {
+    const late = this.lates.get(release);
+    if (late?.hold() === false) late.drop();
     const nowUs = this.clock.nowUs();
     if (this.lost.size === 0) this.roundUs = nowUs;
     const leases = release.op === 'done' ? DONE_LEASES : 1;
@@ -106,6 +123,15 @@ export class LeaseCycle {
     this.catchingUp = true;
     this.cancel?.();
     this.turn();
+  }
+
+  /** Writes what waits to be written, once more. */
+  async writeNow(): Promise<void> {
+    const writing = this.lost.all().map(async (release) => {
+      const late = this.lates.get(release);
+      if (late && !(await late.write())) late.drop();
+    });
+    await Promise.all(writing);
   }
 
   /** Stops; the releases that are left to send, with those of what is held if `givesBack`. */
@@ -223,11 +249,20 @@ export class LeaseCycle {
   }
 
   private async giveBack(release: Step): Promise<boolean> {
-    const [answer] = await this.client.giveBack([release], (given) => given, GIVE_BACK_US);
-    const arrived = !hasFailed(answer);
+    const late = this.lates.get(release);
+    // First: from the moment on at which its claim is done, repeats ask for it.
+    const isWritten = !late || (await late.write());
+    const arrived = (late?.isMarked || (await this.send(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);
     else this.noteLost(release);
     return arrived;
+  }
+
+  private async send(release: Step, late: LateValue | undefined): Promise<boolean> {
+    const [answer] = await this.client.giveBack([release], (given) => given, GIVE_BACK_US);
+    const hasArrived = !hasFailed(answer);
+    if (hasArrived) late?.mark();
+    return hasArrived;
   }
 
   private beginRound(nowUs: number): void {

@@ -12,9 +12,12 @@ export class LostReleases {
   /** Those that this round has still to send, the next one last. */
   private round: Step[] = [];
   private readonly room: Room;
+  private readonly forgotten: (release: Step) => void;
 
-  constructor(room: Room) {
+  /** @param forgotten told of each that will not be sent again, though it has not arrived */
+  constructor(room: Room, forgotten: (release: Step) => void) {
     this.room = room;
+    this.forgotten = forgotten;
   }
 
   get size(): number {
@@ -24,7 +27,11 @@ export class LostReleases {
   /** One for which there is no room is left to the end of its lease. */
   add(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
-    if (bytes > this.room.bytes || this.untilUs.has(release)) return;
+    if (this.untilUs.has(release)) return;
+    if (bytes > this.room.bytes) {
+      this.forgotten(release);
+      return;
+    }
     this.room.bytes -= bytes;
     this.untilUs.set(release, untilUs);
   }
@@ -35,7 +42,11 @@ export class LostReleases {
 
   /** From now on each is sent once more; those whose leases have ended are forgotten. */
   beginRound(nowUs: number): void {
-    for (const [release, untilUs] of this.untilUs) if (untilUs <= nowUs) this.delete(release);
+    for (const [release, untilUs] of this.untilUs) {
+      if (untilUs > nowUs) continue;
+      this.delete(release);
+      this.forgotten(release);
+    }
     this.round = [...this.untilUs.keys()].reverse();
   }
 
@@ -53,6 +64,10 @@ export class LostReleases {
       if (this.untilUs.has(release)) next.push(release);
     }
     return next;
+  }
+
+  all(): readonly Step[] {
+    return [...this.untilUs.keys()];
   }
 
   /** All of them; none is left. */

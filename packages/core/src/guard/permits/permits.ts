@@ -2,6 +2,7 @@
 
 import { afterIdly, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/answer.js';
+import type { LateValue } from '../../contract/keeping.js';
 import type { BreakerEvent } from '../../contract/observer.js';
 import type { Step } from '../../contract/store.js';
 import type { StoreClient } from '../../stores/store-client.js';
@@ -29,6 +30,11 @@ export class Permits {
   /** Calls back if a renewal finds that another owner has the claim of a step that is held. */
   whenLost(step: Step, lost: () => void): void {
     this.cycleOf(step).whenLost(step, lost);
+  }
+
+  /** Writes `value` again with the step that ends its claim, until it was written, or that is not sent again. */
+  writeLater(last: Step, value: LateValue): void {
+    this.cycleOf(last).writeLater(last, value);
   }
 
   /** From now on a claim is not renewed, and nothing is sent. */
@@ -87,6 +93,7 @@ export class Permits {
    * answered, at the latest after 5 s.
    */
   async close(): Promise<void> {
+    for (const cycle of this.claims.values()) void this.track(cycle.writeNow());
     const releases = [
       ...[...this.permits.values()].flatMap((cycle) => cycle.end(true)),
       ...[...this.claims.values()].flatMap((cycle) => cycle.end(false)),
@@ -118,7 +125,9 @@ export class Permits {
 
   private noteLost(releases: readonly Step[], answers: readonly Answer[]): void {
     for (const [i, step] of releases.entries()) {
-      if ((step.lease || step.claim) && hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
+      if (!step.lease && !step.claim) continue;
+      if (hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
+      else if (step.op === 'done') this.cyclesOf(step).get(lengthOf(step))?.noteDone(step);
     }
   }
 

@@ -1,0 +1,135 @@
+/** Answers that could not be written: they wait in memory, and are written again with the ends of their claims. */
+
+import { SpillwayError } from '../base/errors.js';
+import { type Eventually, endsTimersWithRequests } from '../base/host.js';
+import type { Result } from '../base/within.js';
+import type { KeepContext, LateValue } from '../contract/keeping.js';
+import type { ValueName } from '../contract/values.js';
+import { inTime } from './in-time.js';
+
+/** Where nobody waits: as long as a release may take. */
+const WRITE_MS = 1_000;
+
+/** What the answers of one limiter may take while they wait, each with {@link OVERHEAD}: at most 16,384 of them. */
+const MOST_BYTES = 2 ** 24;
+const OVERHEAD = 2 ** 10;
+
+/** So many are written at once. After one has failed the others wait: a store that hangs is not filled with them. */
+const LANES = 4;
+
+/** By so much a value outlives its claim, which is marked after it was written. */
+const LONGER_US = 60_000_000;
+const MAX_TTL_US = 400 * 86_400_000_000;
+
+/** One answer, and where it goes. */
+export interface AnswerToWrite {
+  readonly limiter: string;
+  readonly name: ValueName;
+  readonly bytes: Uint8Array;
+  /** How long it is kept from the end of its claim on. */
+  readonly keepUs: number;
+  readonly context: KeepContext;
+}
+
+/** Writes an answer once: an error if it fails, or takes too long. */
+export function writeAnswer(
+  { name, bytes, keepUs, context }: AnswerToWrite,
+  sinceUs = 0,
+): Eventually<Result<void>> {
+  const ttlUs = Math.min(keepUs + LONGER_US - sinceUs, MAX_TTL_US);
+  return inTime(WRITE_MS, (deadlineUs) =>
+    context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
+  );
+}
+
+/** Those of one limiter. */
+export class LateAnswers {
+  freeBytes: number = MOST_BYTES;
+  private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);
+  private lane = 0;
+  private failedUs = Number.NEGATIVE_INFINITY;
+
+  /** Undefined if no store will ever take it. */
+  of(answer: AnswerToWrite, error: unknown): LateValue | undefined {
+    const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
+    return isInvalid ? undefined : new LateAnswer(answer, this);
+  }
+
+  /** Whether it was written. Never rejects. */
+  write(answer: AnswerToWrite, sinceUs: number): Promise<boolean> {
+    const { clock } = answer.context;
+    const attempt = async (): Promise<boolean> => {
+      if (clock.nowUs() < this.failedUs + WRITE_MS * 1000) return false;
+      const isWritten = 'value' in (await writeAnswer(answer, sinceUs));
+      if (!isWritten) this.failedUs = clock.nowUs();
+      return isWritten;
+    };
+    // There no request can wait for another.
+    if (endsTimersWithRequests()) return attempt();
+    this.lane = (this.lane + 1) % LANES;
+    const written = (this.lanes[this.lane] as Promise<unknown>).then(attempt);
+    this.lanes[this.lane] = written;
+    return written;
+  }
+}
+
+class LateAnswer implements LateValue {
+  private markedUs: number | undefined;
+  private heldBytes = 0;
+  private answer: AnswerToWrite | undefined;
+  private readonly all: LateAnswers;
+
+  constructor(answer: AnswerToWrite, all: LateAnswers) {
+    this.answer = answer;
+    this.all = all;
+  }
+
+  get isMarked(): boolean {
+    return this.markedUs !== undefined;
+  }
+
+  mark(): void {
+    this.markedUs ??= this.answer?.context.clock.nowUs();
+  }
+
+  hold(): boolean {
+    if (this.heldBytes > 0 || !this.answer) return true;
+    const bytes = OVERHEAD + this.answer.bytes.length;
+    if (bytes > this.all.freeBytes) return false;
+    this.all.freeBytes -= bytes;
+    this.heldBytes = bytes;
+    return true;
+  }
+
+  async write(): Promise<boolean> {
+    const { answer } = this;
+    if (!answer) return true;
+    const sinceUs = this.sinceUs(answer);
+    if (sinceUs >= answer.keepUs) this.drop();
+    else if (await this.all.write(answer, sinceUs)) this.forget();
+    return this.answer === undefined;
+  }
+
+  drop(): void {
+    const { answer } = this;
+    this.forget();
+    answer?.context.fault({
+      limiter: answer.limiter,
+      source: 'store',
+      error: new SpillwayError(
+        'SPW_STORE_ERROR',
+        'an answer was given up that could not be written to the store: its repeats get 409',
+      ),
+    });
+  }
+
+  forget(): void {
+    this.all.freeBytes += this.heldBytes;
+    this.heldBytes = 0;
+    this.answer = undefined;
+  }
+
+  private sinceUs({ context }: AnswerToWrite): number {
+    return this.markedUs === undefined ? 0 : context.clock.nowUs() - this.markedUs;
+  }
+}
