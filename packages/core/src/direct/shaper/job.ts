@@ -21,11 +21,15 @@ export class Job {
   readonly order: number;
   /** Accepted jobs start by then, by our clock, or are rejected. */
   deadlineUs: number = Infinity;
-  /** Settles as the work does, or as soon as the job is refused or aborted. */
-  readonly result: Promise<unknown>;
+  /** Resolves when the job's slot has come; rejects if the job is refused or aborted before that. */
+  readonly turn: Promise<void>;
+  /** Resolves when the work has ended, with whatever result. */
+  readonly ended: Promise<void>;
   private readonly work: Work;
   private readonly signal: Signal | undefined;
-  private settle!: (result: unknown) => void;
+  private takeTurn!: () => void;
+  private end!: () => void;
+  /** Rejects {@link turn}, and later the result. */
   private reject!: (reason: unknown) => void;
   private waits = true;
   private readonly stopped: () => void;
@@ -42,9 +46,12 @@ export class Job {
     this.order = order;
     this.signal = signal;
     this.stopped = () => stopped(this);
-    this.result = new Promise((resolve, reject) => {
-      this.settle = resolve;
+    this.turn = new Promise((resolve, reject) => {
+      this.takeTurn = resolve;
       this.reject = reject;
+    });
+    this.ended = new Promise((resolve) => {
+      this.end = resolve;
     });
     if (signal) onAborted(signal, this.onAbort);
   }
@@ -55,33 +62,46 @@ export class Job {
   }
 
   refuse(error: Error): void {
-    this.end();
+    this.stopWaiting();
     this.reject(error);
   }
 
-  /** Runs the work; the promise resolves when it has ended, however. */
-  async start(): Promise<void> {
+  /** Its slot has come: {@link run} is to be called next. */
+  start(): void {
     this.waits = false;
-    // Later in this turn of the event loop: a job may schedule the next one, and that one another.
-    await undefined;
-    if (this.signal?.aborted) return;
+    this.takeTurn();
+  }
+
+  /**
+   * Runs the work. Settles as the work does, or as soon as the job is aborted.
+   *
+   * Only the function that awaited {@link turn} may call it: there the async context is that of the job's caller, while
+   * {@link start} is called by the alarm, or for somebody else's request.
+   */
+  run(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.reject = reject;
+      void this.runWork().then(resolve, reject).then(this.end);
+    });
+  }
+
+  private async runWork(): Promise<unknown> {
+    const { signal } = this;
     try {
-      const signal = this.signal ?? new AbortController().signal;
-      this.settle(await this.work(signal as HostSignal));
-    } catch (error) {
-      this.reject(error);
+      if (signal?.aborted) throw signal.reason; // since its slot came
+      return await this.work((signal ?? new AbortController().signal) as HostSignal);
     } finally {
-      this.end();
+      this.stopWaiting();
     }
   }
 
   private readonly onAbort = (): void => {
-    this.end();
+    this.stopWaiting();
     this.reject(this.signal?.reason);
     this.stopped();
   };
 
-  private end(): void {
+  private stopWaiting(): void {
     this.waits = false;
     if (this.signal) offAborted(this.signal, this.onAbort);
   }

@@ -39,7 +39,7 @@ import { type Heard, Slots } from './slots.js';
  *
  * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
  * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot. The work
- * starts after the call of `schedule` has returned.
+ * starts after the call of `schedule` has returned, and runs in the async context of that call.
  *
  * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
  * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects; while it lasts, the
@@ -81,7 +81,7 @@ class Paced implements Shaper, KeyQueueHost {
   private readonly queues: Queues;
   private readonly reservations: Reservations;
   private readonly waiting = new Set<Job>();
-  private readonly running = new Set<Promise<void>>();
+  private readonly running = new Set<Job>();
   private jobs = 0;
   private closing: Promise<void> | undefined;
 
@@ -148,7 +148,9 @@ class Paced implements Shaper, KeyQueueHost {
     });
     this.waiting.add(job);
     this.queues.of(key).apply(job, (heard) => this.refuse(job, heard));
-    return job.result as Promise<T>;
+    await job.turn;
+    void job.ended.then(() => this.running.delete(job));
+    return job.run() as Promise<T>;
   }
 
   async waitOf(key: string, options?: WaitOptions): Promise<number> {
@@ -191,14 +193,13 @@ class Paced implements Shaper, KeyQueueHost {
     // Again, because what is on its way brings slots.
     do await Promise.all([queues.close(), slots.underway.end()]);
     while (slots.underway.isAny);
-    await Promise.all(this.running);
+    await Promise.all([...this.running].map(({ ended }) => ended));
   }
 
   start(job: Job): void {
     this.waiting.delete(job);
-    const run = job.start();
-    this.running.add(run);
-    void run.then(() => this.running.delete(run));
+    this.running.add(job);
+    job.start();
   }
 
   expire(job: Job, waitMs: number): void {
