@@ -41,10 +41,14 @@ export function checkNames(of: string, options: object, names: object, other?: O
 
 /** What to write in place of an unknown name. */
 function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
-  const near = nearest(name, Object.keys(names));
   const place = other && Object.hasOwn(other[1], name) ? other[0] : placeOf(name);
   if (place && place !== of) return `"${name}" is an option of ${place}`;
-  return near ? `did you mean "${near}"?` : `it has ${Object.keys(names).sort().join(', ')}`;
+  const near = nearest(name, Object.keys(names));
+  if (near) return `did you mean "${near}"?`;
+  const far = nearest(name, Object.values(PLACES).join(' ').split(' ')) ?? '';
+  const home = placeOf(far);
+  if (home && home !== of) return `did you mean "${far}" of ${home}?`;
+  return `it has ${Object.keys(names).sort().join(', ')}`;
 }
 
 function placeOf(name: string): string | undefined {
