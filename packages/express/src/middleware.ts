@@ -18,9 +18,9 @@ import { addressingFinder } from './trust.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, except
-   * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
-   * handler, as a 500.
+   * Answers a rejected request in place of the problem document, which is sent after all if this calls `next()` or has
+   * not answered after 10 s. The status and the fields are set already, except `Content-Type`. What it throws, or
+   * passes to `next`, goes to the app's error handler, as a 500.
    */
   readonly onRefused?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
@@ -67,7 +67,9 @@ export function spillway(
     next: NextFunction,
   ): void => {
     if (passage === 'pass') next();
-    else if (passage === 'refused' && onRefused) handOver(onRefused, exchange, req, res, next);
+    else if (passage === 'refused' && onRefused) {
+      handOver((admission, own) => onRefused(admission, req, res, own), exchange, gate, res, next);
+    }
   };
 
   const handle: RequestHandler = (req, res, next) => {
@@ -80,17 +82,33 @@ export function spillway(
   return showGuard(handle as SpillwayHandler, gate);
 }
 
-/** Runs the app's own answer; what it throws is the app's to handle. */
+type OwnAnswer = (admission: Admission, next: NextFunction) => unknown;
+
+/** Runs the app's own answer; what it throws, or passes to `next`, is the app's to handle. */
 function handOver(
-  onRefused: NonNullable<SpillwayOptions['onRefused']>,
+  answer: OwnAnswer,
   exchange: NodeExchange,
-  req: Request,
+  gate: Gate<Request>,
   res: Response,
   next: NextFunction,
 ): void {
   try {
-    exchange.answerWith((admission) => onRefused(admission, req, res, next))?.catch(next);
+    const later = exchange.answerWith(
+      (admission, goOn) =>
+        answer(admission, (error?: unknown) => {
+          if (!error || error === 'route' || error === 'router') void goOn();
+          else next(failed(res, error));
+        }),
+      (error) => gate.tell(error),
+    );
+    later?.catch(next);
   } catch (error) {
     next(error);
   }
+}
+
+/** Express answers an error with the status of the response, which is that of the rejection. */
+function failed(res: Response, error: unknown): unknown {
+  if (!res.headersSent) res.status(500);
+  return error;
 }

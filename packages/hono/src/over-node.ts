@@ -9,6 +9,7 @@ import {
   type KeptAnswer,
   PROBLEM_TYPE,
   type Recorder,
+  type TellMissing,
 } from '@spillway/core/adapter';
 import { keptResponse, watchResponse } from '@spillway/core/fetch';
 import { NodeExchange, type NodeRequest, type NodeResponse } from '@spillway/core/node';
@@ -17,8 +18,8 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import {
   type HonoExchange,
   type OnRefused,
-  ownAnswer,
   replaceResponse,
+  responseOf,
   showDecisions,
 } from './exchange.js';
 import { withCachedBody } from './recorder.js';
@@ -66,10 +67,10 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     return this.watcher ? this.watched(next, this.watcher) : next();
   }
 
-  async answer(onRefused: OnRefused | undefined): Promise<Response> {
+  async answer(onRefused: OnRefused | undefined, tell: TellMissing): Promise<Response> {
     if (this.repeated) return this.repeated;
     const refusal = this.refusal as Admission;
-    const own = onRefused && (await ownAnswer(onRefused, refusal, this.c));
+    const own = onRefused && (await responseOf(onRefused, refusal, this.c, tell));
     return own ?? this.problem(refusal);
   }
 

@@ -49,13 +49,23 @@ export const answers: readonly Case<Subject>[] = [
   same('leaves the answer to `handler`', [418, 'mine'], (on) =>
     refusal(on, { handler: (_req, res) => void res.status(418).send('mine') }),
   ),
-  same('lets `handler` pass the request on', [200, 'hello'], (on) =>
-    refusal(on, {
-      handler: (_req, res, next) => {
-        res.status(200);
-        next();
-      },
-    }),
+  differs(
+    'lets `handler` pass the request on',
+    {
+      theirs: 200,
+      ours: 429,
+      because:
+        "A rejected request never reaches the route: `next()` in `onRefused` does nothing, and is reported. Use `mode: 'shadow'`.",
+    },
+    async (on) => {
+      const [status] = await refusal(on, {
+        handler: (_req, res, next) => {
+          res.status(200);
+          next();
+        },
+      });
+      return status;
+    },
   ),
   same('gives what an async `handler` rejects with to the app', 500, async (on) => {
     const handler = () => Promise.reject(new Error('mine'));

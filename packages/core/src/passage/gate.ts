@@ -110,6 +110,11 @@ export class Gate<Raw> {
       : this.apply(asked, request, exchange, holder, seen, false);
   }
 
+  /** Reports what is wrong in the app or the adapter, as a fault. */
+  tell(error: unknown): void {
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
+  }
+
   /** Permits held now. */
   get inProgress(): number {
     return this.guard.inProgress;
@@ -198,7 +203,7 @@ export class Gate<Raw> {
   }
 
   private excuse(error: unknown): Passage {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
+    this.tell(error);
     return 'pass';
   }
 }
