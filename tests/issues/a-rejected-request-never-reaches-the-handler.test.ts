@@ -5,7 +5,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import type { Admission, Fault } from '@spillway/core';
+import type { Fault } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
 import { spillway as express, rateLimit as ofExpress } from '@spillway/express';
 import { spillway as fastify, rateLimit as ofFastify } from '@spillway/fastify';
@@ -33,9 +33,12 @@ const never = () => new Promise<never>(() => undefined);
 const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Service>>> = {
   express(own, world) {
     const app = Express();
-    const onRefused = (_: Admission, _req: unknown, res: Express.Response, next: never) =>
-      own({ answer: (body) => res.send(body), next });
-    app.use(express(ofExpress(limit), { onRefused, onFault: (fault) => world.faults.push(fault) }));
+    app.use(
+      express(ofExpress(limit), {
+        onRefused: (_, _req, res, next) => own({ answer: (body) => res.send(body), next }),
+        onFault: (fault) => world.faults.push(fault),
+      }),
+    );
     app.get('/{*path}', (_req, res) => {
       world.handled += 1;
       res.send('handled');

@@ -69,8 +69,7 @@ export function resilient(
   oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   const timeoutUs = storeTimeoutOf(options);
   const settings = breakerSettings(options.breaker);
-  const { standIn } = shared;
-  if (store.sync) return new Fallback(new Calls(store, timeoutUs), standIn);
+  if (store.sync) return new Fallback(new Calls(store, timeoutUs), shared);
   const breaker = settings && shared.breaker(settings);
   if (breaker) {
     if (observers) breaker.listen((event) => observers.breaker(event));
@@ -79,7 +78,7 @@ export function resilient(
   }
   const observer = observers?.hearsStoreCalls ? observers : undefined;
   const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
-  return new Fallback(calls, standIn, store, breaker);
+  return new Fallback(calls, shared, store, breaker);
 }
 
 /**

@@ -114,6 +114,11 @@ export class StoreClient {
     return this.findsRefusals ? this.refusals?.find(step) : undefined;
   }
 
+  /** A promise of what is known without the store, which lets the event loop turn now and then. */
+  soon<Value>(value: Value): Promise<Value> {
+    return this.shared.turns.soon(value);
+  }
+
   /** {@link ask} for one step of a memory store, with fewer objects; undefined where the store must be asked. */
   askNow(step: Step): Answer | undefined {
     const { oneStep } = this;
