@@ -1,5 +1,7 @@
 /** The little of Node that its signals need. */
 
+import { outside } from '../base/host.js';
+
 /** What `performance.eventLoopUtilization` counts since the process started, in milliseconds. */
 export interface LoopTimes {
   readonly idle: number;
@@ -73,7 +75,7 @@ function processorMs(): number | undefined {
 
 /** Calls back each period without keeping the process alive; returns how to stop. */
 export function every(periodMs: number, callback: () => void): () => void {
-  const timer = setInterval(callback, periodMs);
+  const timer = outside(() => setInterval(callback, periodMs));
   timer.unref?.();
   return () => clearInterval(timer);
 }
