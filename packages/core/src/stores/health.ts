@@ -27,7 +27,7 @@ const MEDIAN_STEP = 1.02;
 /** So many probes in a row must be answered in time by a part that was sick; by one that was down, one. */
 const HEALTHY_PROBES = 5;
 
-type Cause = NonNullable<BreakerEvent['cause']>;
+export type Cause = NonNullable<BreakerEvent['cause']>;
 
 export class Health {
   /** Calls in a row that have failed. */

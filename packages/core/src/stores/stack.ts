@@ -16,7 +16,7 @@ import { Fallback } from './fallback.js';
 import type { SharedState } from './shared-state.js';
 
 /** When a store is not waited for; see the option `breaker`. */
-interface BreakerOptions {
+export interface BreakerOptions {
   readonly failures?: number | undefined;
   readonly probeEvery?: Duration | undefined;
   readonly slowAfter?: Duration | undefined;
