@@ -107,7 +107,6 @@ const USUAL = [
   'tests/issues/a-refund-of-nothing-beside-something.test.ts',
   'tests/issues/a-renewal-lends-no-deadline.test.ts',
   'tests/issues/a-reply-that-came-during-a-stall.test.ts',
-  'tests/issues/a-redis-that-is-sick.test.ts',
   'tests/issues/an-answer-that-redis-did-not-take.test.ts',
   'tests/issues/callbacks-run-in-the-context-of-their-request.test.ts',
   'tests/issues/limiters-without-number.test.ts',

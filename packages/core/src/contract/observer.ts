@@ -26,11 +26,6 @@ export interface BreakerEvent {
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;
-  /**
-   * Why it opened: `down` (calls failed in a row, or the client has no connection), `failing` (more than a fifth of the
-   * calls of ten seconds failed) or `slow` (more than a tenth of them were slow).
-   */
-  readonly cause?: 'down' | 'failing' | 'slow';
   /** The error that opened it. */
   readonly error?: Error;
 }

@@ -14,9 +14,6 @@ import type { Breaker } from './breaker.js';
 import { checkAnswers } from './checked.js';
 import type { Asker } from './probe-step.js';
 
-/** Of calls with more steps it is not counted how long they take. */
-const MOST_TIMED = 16;
-
 /** Told how long each call took, and what came of it. */
 type CallObserver = Pick<Observers, 'storeCall'>;
 
@@ -59,11 +56,8 @@ export class Calls implements Asker {
   ): Eventually<Value> {
     const breaker = isHeard ? this.breaker : undefined;
     const era = breaker ? breaker.era : 0;
-    const startUs = this.observer || breaker ? systemClock.nowUs() : 0;
-    const stalls = breaker?.stalls;
-    const begun = stalls?.begin(startUs) ?? 0;
+    const startUs = this.observer ? systemClock.nowUs() : 0;
     const fail = (error: unknown): Eventually<Value> => {
-      stalls?.end(begun, startUs);
       this.tell(startUs, kindOf(error));
       breaker?.failed(steps[0] as Step, error, era, this);
       return failed(error);
@@ -75,12 +69,7 @@ export class Calls implements Asker {
         return fail(error);
       }
       this.tell(startUs, 'ok');
-      if (breaker && stalls) {
-        const endUs = systemClock.nowUs();
-        const tookUs = endUs - startUs - stalls.end(begun, endUs);
-        // Large groups take longer everywhere.
-        breaker.succeeded(steps[0] as Step, steps.length > MOST_TIMED ? undefined : tookUs, this);
-      }
+      breaker?.succeeded(steps[0] as Step);
       return then(answers);
     };
     let answers: Eventually<Answers>;

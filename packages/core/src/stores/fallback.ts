@@ -110,7 +110,8 @@ export class Fallback {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): ReturnType<Breaker['bar']> {
-    return steps.length > 0 ? this.breaker?.bar(steps, host, options?.background) : undefined;
+    const [step] = steps;
+    return step && this.breaker?.bar(step, host, options?.background);
   }
 
   /**

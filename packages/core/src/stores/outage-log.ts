@@ -15,22 +15,13 @@ const QUIET_US = 60_000_000;
 /** More names of limiters would only make a line long. */
 const MOST_NAMES = 8;
 
-/** A part may be named by a key, which a client may have chosen. */
-const MOST_NAME = 100;
-
-/** So many parts are told of one by one. All others have one line together. */
-const MOST_TOLD = 10;
-
-/** What was told of one part of the store, or of all others, and when. */
-export interface Told {
-  /** How lines call it; undefined: the store itself. */
-  readonly part: string | undefined;
+/** What was told of one part of the store, and when. */
+interface Told {
   toldUs: number;
   /** Whether the outage now was told, so that its end will be. */
   isTold: boolean;
-  /** How many outages have not ended. */
-  open: number;
-  /** Outages since then that were not told. */
+  isOpen: boolean;
+  /** Outages since then that were not. */
   more: number;
   lastError: unknown;
   hint: boolean;
@@ -39,8 +30,7 @@ export interface Told {
 export class OutageLog {
   private readonly loggers = new Set<Logger>();
   private readonly policies = new Map<string, OnStoreError>();
-  /** By name; under undefined those that have no line of their own. */
-  private readonly parts = new Map<string | undefined, Told>();
+  private readonly parts = new Map<string, Told>();
   private readonly label: () => string;
   private readonly clock: Clock;
 
@@ -60,93 +50,71 @@ export class OutageLog {
     this.policies.set(limiter, policy);
   }
 
-  /**
-   * A part does not decide. Returns what the end of that is to be told with.
-   *
-   * @param part `''` if the store has only one; undefined: all of which no other line tells
-   */
-  opened(part: string | undefined, error: unknown): Told {
+  opened(part: string, error: unknown): void {
     const nowUs = this.clock.nowUs();
-    const name = this.parts.has(part) || this.parts.size < MOST_TOLD ? part : undefined;
-    const told = this.parts.get(name);
-    const isQuiet = told && nowUs - told.toldUs < QUIET_US;
-    if (told && (isQuiet || told.open > 0)) {
-      told.open += 1;
-      told.isTold = told.open > 1 && told.isTold;
+    const told = this.parts.get(part);
+    if (told && nowUs - told.toldUs < QUIET_US) {
+      told.isOpen = true;
+      told.isTold = false;
       told.more += 1;
       told.lastError = error;
-      if (!isQuiet) this.sumUp(told);
-      return told;
+      return;
     }
-    if (told && told.more > 0) this.sumUp(told);
-    const fresh = told ?? this.added(name);
-    this.renew(fresh, error);
-    fresh.open = 1;
-    fresh.isTold = true;
-    fresh.hint = false;
+    if (told && told.more > 0) this.sumUp(part, told);
+    this.parts.set(part, this.fresh(error));
+    this.wake(part);
     this.warn(
-      `${this.nameOf(fresh)} does not decide (${textOf(error)}). ${this.meanwhile()}${seeHelp(error)}`,
+      `${this.nameOf(part)} does not decide (${textOf(error)}). ${this.meanwhile()}${seeHelp(error)}`,
     );
-    return fresh;
   }
 
-  closed(told: Told, openMs: number): void {
-    told.open -= 1;
-    if (told.open > 0) return;
-    if (this.clock.nowUs() - told.toldUs >= QUIET_US && told.more === 0)
-      this.parts.delete(told.part);
+  closed(part: string, openMs: number): void {
+    const told = this.parts.get(part);
+    if (!told) return;
+    told.isOpen = false;
+    if (this.clock.nowUs() - told.toldUs >= QUIET_US) this.parts.delete(part);
     if (told.isTold) {
-      this.warn(`${this.nameOf(told)} decides again, after ${(openMs / 1000).toFixed(1)} s.`);
+      this.warn(`${this.nameOf(part)} decides again, after ${(openMs / 1000).toFixed(1)} s.`);
     }
   }
 
   /** The store was asked again, in vain. What its user can do about it is told once in an outage. */
-  stillDown(told: Told, error: unknown): void {
-    if (told.hint || !isSpillwayError(error) || error.kind !== 'hung') return;
+  stillDown(part: string, error: unknown): void {
+    const told = this.parts.get(part);
+    if (!told || told.hint || !isSpillwayError(error) || error.kind !== 'hung') return;
     told.hint = true;
-    this.warn(`${this.nameOf(told)}: ${textOf(error)}.${seeHelp(error)}`);
+    this.warn(`${this.nameOf(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
-  private added(part: string | undefined): Told {
-    const told = {
-      part,
-      toldUs: 0,
-      isTold: true,
-      open: 0,
-      more: 0,
-      lastError: undefined,
-      hint: false,
-    };
-    this.parts.set(part, told);
-    return told;
+  private fresh(lastError: unknown): Told {
+    const toldUs = this.clock.nowUs();
+    return { toldUs, isTold: true, isOpen: true, more: 0, lastError, hint: false };
   }
 
-  /** A line about it is written now: the next one in a minute. */
-  private renew(told: Told, lastError: unknown): void {
-    told.toldUs = this.clock.nowUs();
-    told.more = 0;
-    told.lastError = lastError;
+  /** Looks again when the quiet time is over. */
+  private wake(part: string): void {
     afterIdly(QUIET_US / 1000, () => {
-      if (this.parts.get(told.part) !== told) return;
-      if (told.more > 0) this.sumUp(told);
-      else if (told.open === 0) this.parts.delete(told.part);
+      const told = this.parts.get(part);
+      if (!told) return;
+      if (told.more > 0) this.sumUp(part, told);
+      else if (!told.isOpen) this.parts.delete(part);
     });
   }
 
-  private sumUp(told: Told): void {
+  private sumUp(part: string, told: Told): void {
     const times = told.more === 1 ? 'once more' : `${told.more} times more`;
-    const now = told.open > 0 ? `it does not now. ${this.meanwhile()}` : 'it does now.';
+    const now = told.isOpen ? `it does not now. ${this.meanwhile()}` : 'it does now.';
     const { lastError } = told;
-    told.isTold = told.open > 0;
-    this.renew(told, lastError);
+    const next = { ...this.fresh(lastError), isOpen: told.isOpen, isTold: told.isOpen };
+    this.parts.set(part, next);
+    this.wake(part);
     this.warn(
-      `${this.nameOf(told)} did not decide ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
+      `${this.nameOf(part)} did not decide ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
     );
   }
 
-  private nameOf({ part }: Told): string {
-    if (part === undefined) return `${this.label()}, other parts`;
-    return part === '' ? this.label() : `${this.label()}, ${part.slice(0, MOST_NAME)}`;
+  private nameOf(part: string): string {
+    return part === '' ? this.label() : `${this.label()}, ${part}`;
   }
 
   /** As in `Until it does: api, login: allow; payments: deny.` */

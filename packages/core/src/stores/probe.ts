@@ -1,11 +1,10 @@
 /** Finds out when a part of a store that did not answer is back. */
 
-import { type Clock, systemClock } from '../base/clock.js';
+import type { Clock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
 import { afterIdly } from '../base/host.js';
 import type { Step } from '../contract/store.js';
 import { type Asker, questionAt } from './probe-step.js';
-import type { Stalls } from './stalls.js';
 
 /** So long after the last request the store is still asked at the full pace. */
 const WANTED_US = 10_000_000;
@@ -24,13 +23,10 @@ interface ProbeOptions {
   readonly asker: Asker;
   /** A key that failed: it lies where the store failed. */
   readonly key: string;
-  /** Whether to ask beside the key that was wanted last, rather than always the same. */
-  readonly asksLastKey: boolean;
   readonly everyUs: number;
   readonly clock: Clock;
-  readonly stalls: Stalls;
-  /** Told of each question that was answered. Whether the store is back: then it is asked no more. */
-  readonly answered: (tookUs: number) => boolean;
+  /** Told once, when the store is back. */
+  readonly back: () => void;
   /** Told of each question that failed. */
   readonly failed: (error: unknown) => void;
 }
@@ -41,7 +37,7 @@ interface ProbeOptions {
  * question overdue and asks itself.
  */
 export class Probe {
-  private question: Step;
+  private readonly question: Step;
   private askedUs: number;
   /** When the last question ended, or, if it has not, was asked. */
   private doneUs: number;
@@ -68,9 +64,8 @@ export class Probe {
    * Somebody would have asked the store. Returns what is worth waiting for: the answer to a question that this request
    * has asked, because nobody did for long, or because nothing would keep the question alive after it.
    */
-  knock(host: Host | undefined, key: string): Promise<void> | undefined {
-    const { everyUs, clock, asksLastKey } = this.options;
-    if (asksLastKey) this.question = questionAt(key);
+  knock(host: Host | undefined): Promise<void> | undefined {
+    const { everyUs, clock } = this.options;
     const nowUs = clock.nowUs();
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
     this.wantedUs = nowUs;
@@ -98,15 +93,13 @@ export class Probe {
   }
 
   private send(): Promise<void> {
-    const { asker, clock, stalls, answered, failed } = this.options;
+    const { asker, clock, back, failed } = this.options;
     this.cancel?.();
     this.turn += 1;
     const { turn } = this;
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
-    const sentUs = systemClock.nowUs();
-    const begun = stalls.begin(sentUs);
     return Promise.resolve()
       .then(() => asker.question(this.question))
       .then(
@@ -118,12 +111,11 @@ export class Probe {
         },
       )
       .then((isBack) => {
-        const endUs = systemClock.nowUs();
-        const tookUs = endUs - sentUs - stalls.end(begun, endUs);
         if (turn !== this.turn) return;
         this.isUnderWay = false;
         this.doneUs = clock.nowUs();
-        if (!isBack || !answered(tookUs)) this.scheduleNext();
+        if (isBack) back();
+        else this.scheduleNext();
       });
   }
 

@@ -15,13 +15,6 @@ import { withDeadline } from './deadline.js';
 import { Fallback } from './fallback.js';
 import type { SharedState } from './shared-state.js';
 
-/** When a store is not waited for; see the option `breaker`. */
-export interface BreakerOptions {
-  readonly failures?: number | undefined;
-  readonly probeEvery?: Duration | undefined;
-  readonly slowAfter?: Duration | undefined;
-}
-
 /** What to do about a store that is slow or fails. */
 export interface ResilienceOptions {
   /**
@@ -35,14 +28,15 @@ export interface ResilienceOptions {
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
-   * When to stop waiting for a store that is down or sick: after so many failed calls in a row (`failures`, default 5),
-   * at the first call for which its client has no connection, or when of at least 20 calls in 10 s more than a fifth
-   * failed or more than a tenth took longer than `slowAfter` (default 10 ms above their median). Then no request waits
-   * for it, until probes in the background, at most one each `probeEvery` (default 100 ms), are healthy again: one, or
-   * five in a row if it was sick. All who use a store share one breaker, with the options of the first; it counts each
-   * part of the store (a node of a Cluster) by itself. `false`: none.
+   * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
+   * waits for it, until a probe in the background, at most one each `probeEvery` (default 100 ms), gets an answer. All
+   * who use a store share one breaker, with the options of the first; it counts each part of the store (a node of a
+   * Cluster) by itself. `false`: none.
    */
-  readonly breaker?: BreakerOptions | false | undefined;
+  readonly breaker?:
+    | { readonly failures?: number | undefined; readonly probeEvery?: Duration | undefined }
+    | false
+    | undefined;
   /**
    * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
    * once a minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`:
@@ -51,7 +45,10 @@ export interface ResilienceOptions {
   readonly logger?: Logger | false | undefined;
 }
 
-const BREAKER_OPTIONS: NamesOf<BreakerOptions> = { failures: 1, probeEvery: 1, slowAfter: 1 };
+const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | undefined>> = {
+  failures: 1,
+  probeEvery: 1,
+};
 
 /** Limiters that use the store, and what each does when it cannot answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
@@ -97,10 +94,9 @@ function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSet
   if (breaker === false) return undefined;
   checkObject('breaker', breaker);
   checkNames('breaker', breaker, BREAKER_OPTIONS);
-  const { failures = 5, probeEvery = '100ms', slowAfter } = breaker;
+  const { failures = 5, probeEvery = '100ms' } = breaker;
   return {
     failures: positiveInteger('breaker.failures', failures),
     probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery'),
-    slowUs: slowAfter === undefined ? undefined : toMicroseconds(slowAfter, 'breaker.slowAfter'),
   };
 }
