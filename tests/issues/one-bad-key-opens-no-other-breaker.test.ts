@@ -109,6 +109,16 @@ it('a bad key has a breaker although a thousand keys failed long ago', async () 
   expect(store.asked.get('evil')).toBe(5);
 });
 
+it('a bad key has a breaker although a thousand keys are down that nobody asks any more', async () => {
+  const { clock, store, events, outcomes } = setUp();
+  for (const key of [...keys(1_000), 'evil']) store.bad.add(key);
+  for (const key of keys(1_000)) await outcomes(key, 5);
+  clock.advance('11s');
+  await outcomes('evil', 50);
+  expect(store.asked.get('evil')).toBe(5);
+  expect(events.filter(({ state }) => state === 'closed')).toHaveLength(1);
+});
+
 describe('a store of which every part fails', () => {
   /** A thousand parts have breakers of their own. */
   async function allDown() {

@@ -32,7 +32,7 @@ type Listener = (event: BreakerEvent) => void;
  */
 const MOST_PARTS = 1_000;
 
-/** So long a part that failed, or was slow, keeps its place. */
+/** So long a part keeps its place after it failed or was slow, or after somebody wanted to ask it while it was down. */
 const KEPT_US = 10_000_000;
 
 /** Failures with a longer pause between them are not in a row. */
@@ -95,6 +95,7 @@ export class Breaker {
     if (!probe) return undefined;
     const isAsked = reason === 'slow' && (background || !steps.every(isDecidedHere));
     if (background) return isAsked ? undefined : unasked(reason);
+    part.badUs = this.clock.nowUs();
     // A key that has failed must not keep the breaker of all others open.
     if (part === this.others && !this.suspects.has(name)) probe.aimAt(step);
     const answered = probe.knock(host);
@@ -221,12 +222,13 @@ export class Breaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  private close(part: StorePart): void {
+  /** @param isForgotten if true, nobody knows whether it is back, nor asks */
+  private close(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
     const openMs = part.close(this.clock.nowUs());
     this.openParts -= 1;
     if (part === this.others) this.suspects.clear();
-    this.log.closed(part.name, openMs);
+    this.log.closed(part.name, isForgotten ? undefined : openMs);
     this.tell({ state: 'closed', reason: part.reason, openMs, ...named(part) });
   }
 
@@ -247,11 +249,13 @@ export class Breaker {
     return part;
   }
 
-  /** Makes room, if necessary, by forgetting a part that is well: nothing is lost but how fast it usually is. */
+  /** Makes room, if necessary, by forgetting a part that is healthy, or that nobody asks any more. */
   private hasRoom(nowUs: number): boolean {
     if (this.parts.size < MOST_PARTS) return true;
-    for (const [name, { probe, badUs }] of this.parts) {
-      if (!probe && nowUs - badUs > KEPT_US) return this.parts.delete(name);
+    for (const [name, part] of this.parts) {
+      if (nowUs - part.badUs <= KEPT_US) continue;
+      this.close(part, true);
+      return this.parts.delete(name);
     }
     return false;
   }

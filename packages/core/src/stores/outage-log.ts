@@ -82,7 +82,8 @@ export class OutageLog {
     );
   }
 
-  closed(part: string, openMs: number): void {
+  /** @param openMs left out if it is not known to be back */
+  closed(part: string, openMs: number | undefined): void {
     const { parts } = this;
     const name = parts.has(part) ? part : OTHER_PARTS;
     const told = parts.get(name);
@@ -90,7 +91,7 @@ export class OutageLog {
     told.open -= 1;
     if (told.open > 0) return;
     if (this.clock.nowUs() - told.toldUs >= QUIET_US) parts.delete(name);
-    if (told.isTold) {
+    if (told.isTold && openMs !== undefined) {
       this.warn(`${this.nameOf(name)} decides again, after ${(openMs / 1000).toFixed(1)} s.`);
     }
   }

@@ -10,7 +10,7 @@ export class StorePart {
   readonly health: Health = new Health();
   /** Calls in a row that have failed. */
   failures: number = 0;
-  /** When a call last failed or was slow. */
+  /** When a call last failed, was slow, or was not made because the part is down. */
   badUs: number = -Infinity;
   /** Calls that began before this moment say nothing about the part now. */
   closedUs: number = -Infinity;
