@@ -19,14 +19,11 @@ export interface StoreCallEvent {
   readonly outcome: string;
 }
 
-/** Why a breaker opened: too many calls failed, or too many were answered late. */
-export type BreakerReason = 'failures' | 'slow';
-
 /** A breaker that opened, because a part of the store fails or is slow, or that closed again. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
-  /** Why it opened. */
-  readonly reason: BreakerReason;
+  /** Why it opened: too many calls failed, or too many were answered late. */
+  readonly reason: 'failures' | 'slow';
   /**
    * Which part, such as the address of a node of a cluster; undefined if the store has no parts. `other parts` stands
    * for those beyond the 1,000 that are told apart.

@@ -5,7 +5,7 @@ import { asError, isSpillwayError, messageOf, SpillwayError } from '../base/erro
 import { disregard } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import { timeoutOf } from '../contract/group-size.js';
-import type { BreakerEvent, BreakerReason } from '../contract/observer.js';
+import type { BreakerEvent } from '../contract/observer.js';
 import type { Step, Store } from '../contract/store.js';
 import { domainOf } from './domain.js';
 import { FAILED, HEALTHY, SLOW, WINDOW_SECONDS } from './health.js';
@@ -182,7 +182,7 @@ export class Breaker {
     step: Step,
     asker: Asker,
     nowUs: number,
-    reason: BreakerReason,
+    reason: BreakerEvent['reason'],
     error: Error,
     healthyUs: number,
   ): void {
@@ -293,7 +293,7 @@ function isDecidedHere(step: Step): boolean {
 }
 
 /** Why a step was not asked. */
-function unasked(reason: BreakerReason): SpillwayError {
+function unasked(reason: BreakerEvent['reason']): SpillwayError {
   return reason === 'slow'
     ? new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store is slow and is not asked', {
         kind: 'slow',

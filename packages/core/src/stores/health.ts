@@ -6,7 +6,7 @@ export const WINDOW_SECONDS = 10;
 /** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
 
-/** Buckets with slow calls: a pause of the server of up to two seconds, such as a fork to save its data, is not enough. */
+/** Seconds with slow calls: one pause of up to two seconds, such as a fork of Redis to save its data, has fewer. */
 const LEAST_SLOW_SECONDS = 4;
 
 /** The latency is learnt from so many seconds, one call of each: a minute in which the part was asked all the time. */

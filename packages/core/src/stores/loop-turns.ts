@@ -24,7 +24,11 @@ export class LoopTurns {
     this.clock = clock;
   }
 
-  /** Whether a reply that came late was late already when this process could have read it. @param then {@link now} when it was asked */
+  /**
+   * Whether a reply that came late came late to this process, too: it could have read it before.
+   *
+   * @param then {@link now} when the call was made
+   */
   hasPassedSince(then: number): boolean {
     if (!this.counts) return true;
     this.lateUs = this.clock.nowUs();

@@ -136,8 +136,8 @@ export class OutageLog {
   }
 
   /**
-   * As in `Until it does: api, login: local; payments: deny.` A store that is only slow is still asked where this process
-   * could not count in its place.
+   * As in `Until it does: api, login: local; payments: deny.` A store that is only slow is still asked where this
+   * process could not count in its place.
    */
   private meanwhile(isSlow: boolean): string {
     const until = isSlow ? 'Until it is not' : 'Until it does';

@@ -1,6 +1,6 @@
 /** One part of a store, such as a node of a cluster: how its calls end, and whether it is asked. */
 
-import type { BreakerReason } from '../contract/observer.js';
+import type { BreakerEvent } from '../contract/observer.js';
 import { Health } from './health.js';
 import type { Probe } from './probe.js';
 
@@ -15,7 +15,7 @@ export class StorePart {
   /** Calls that began before this moment say nothing about the part now. */
   closedUs: number = -Infinity;
   /** Why it is not asked, or was not asked when it last failed. */
-  reason: BreakerReason = 'failures';
+  reason: BreakerEvent['reason'] = 'failures';
   /** How long its probes had to be answered well before it was asked again; 0: one answer was enough. */
   healthyUs: number = 0;
   /** There is one while the part is not asked. */
@@ -26,7 +26,7 @@ export class StorePart {
     this.name = name;
   }
 
-  open(probe: Probe, reason: BreakerReason, nowUs: number): void {
+  open(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
     this.probe = probe;
     this.reason = reason;
     this.openedUs = nowUs;
