@@ -176,6 +176,20 @@ describe('a store that answers late', () => {
     expect(openMs.length).toBeGreaterThan(6);
   }, 30_000);
 
+  it('and comes back from an outage like that is not asked either', async () => {
+    const { store, events, traffic } = setUp(slowAfter);
+    store.fails = () => true;
+    await traffic(5, 20);
+    expect(events).toMatchObject([{ reason: 'failures' }]);
+    store.fails = () => false;
+    store.delayMs = 45;
+    expect(await traffic(10, 20)).toBe(200);
+    store.delayMs = 1;
+    await traffic(1, 20);
+    expect(await traffic(5, 20)).toBe(0);
+    expect(events.slice(1)).toMatchObject([{ state: 'closed', reason: 'slow' }]);
+  });
+
   it('has a state for each part', async () => {
     const { store, events, traffic } = setUp(slowAfter);
     store.delays.set('b', 45);

@@ -199,12 +199,18 @@ export class Breaker {
       asker,
       key,
       everyUs: this.settings.probeUs,
-      healthyUs: part.healthyUs,
+      healthyUs: () => part.healthyUs,
       clock,
       begin: () => {
         const startUs = clock.nowUs();
         const turn = turns.now;
-        return () => part.reason !== 'slow' || !this.isSlow(part, clock.nowUs() - startUs, turn, 1);
+        return () => {
+          if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1)) return true;
+          // It decides again, but late: to ask it would only open the breaker anew.
+          part.reason = 'slow';
+          part.healthyUs ||= HEALTHY_US;
+          return false;
+        };
       },
       back: () => this.close(part),
       failed: (error, question) => this.probeFailed(part, error, question),

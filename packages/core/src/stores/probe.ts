@@ -26,7 +26,7 @@ interface ProbeOptions {
   readonly everyUs: number;
   readonly clock: Clock;
   /** The store is back if it has answered well for so long; 0: with the first answer. */
-  readonly healthyUs: number;
+  readonly healthyUs: () => number;
   /** Begins to time a question; what it returns says, at the answer, whether the store has answered well. */
   readonly begin: () => () => boolean;
   /** Told once, when the store is back. */
@@ -124,7 +124,7 @@ export class Probe {
         this.isUnderWay = false;
         this.doneUs = clock.nowUs();
         this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;
-        if (this.wellUs !== undefined && this.doneUs - this.wellUs >= healthyUs) back();
+        if (this.wellUs !== undefined && this.doneUs - this.wellUs >= healthyUs()) back();
         else this.scheduleNext();
       });
   }
