@@ -205,7 +205,7 @@ export class Breaker {
         const startUs = clock.nowUs();
         const turn = turns.now;
         return () => {
-          if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1)) return true;
+          if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
           // It decides again, but late: to ask it would only open the breaker anew.
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;
@@ -238,8 +238,15 @@ export class Breaker {
     this.tell({ state: 'closed', reason: part.reason, openMs, ...named(part) });
   }
 
-  private isSlow(part: StorePart, tookUs: number, turn: number, steps: number): boolean {
-    return tookUs > timeoutOf(steps, this.slowUsOf(part)) && this.turns.hasPassedSince(turn);
+  private isSlow(
+    part: StorePart,
+    tookUs: number,
+    turn: number,
+    steps: number,
+    unknown = false,
+  ): boolean {
+    const isLate = tookUs > timeoutOf(steps, this.slowUsOf(part));
+    return isLate && this.turns.hasPassedSince(turn, unknown);
   }
 
   private slowUsOf(part: StorePart): number {

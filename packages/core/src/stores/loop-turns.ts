@@ -28,14 +28,16 @@ export class LoopTurns {
    * Whether a reply that came late came late to this process, too: it could have read it before.
    *
    * @param then {@link now} when the call was made
+   * @param unknown what to return if turns were not counted at that moment
    */
-  hasPassedSince(then: number): boolean {
+  hasPassedSince(then: number, unknown: boolean): boolean {
     if (!this.counts) return true;
     this.lateUs = this.clock.nowUs();
-    if (this.now >= 0) return then >= 0 && this.now - then > TURNS_OF_A_CALL;
-    this.now = 0;
-    this.watch();
-    return false;
+    if (this.now < 0) {
+      this.now = 0;
+      this.watch();
+    }
+    return then < 0 ? unknown : this.now - then > TURNS_OF_A_CALL;
   }
 
   private watch(): void {
