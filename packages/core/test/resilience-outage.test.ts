@@ -75,8 +75,8 @@ describe('an outage', () => {
     // Three that failed, the question in the background, the call of the last request.
     expect(calls.map(({ outcome }) => outcome)).toEqual(['other', 'other', 'other', 'ok', 'ok']);
     expect(changes).toEqual([
-      { state: 'open', openMs: 0, error: lost },
-      { state: 'closed', openMs: 1_500 },
+      { state: 'open', reason: 'failures', openMs: 0, error: lost },
+      { state: 'closed', reason: 'failures', openMs: 1_500 },
     ]);
   });
 
