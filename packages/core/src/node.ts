@@ -1,7 +1,7 @@
 /** @spillway/core/node: load signals that need Node, the adapter for node:http, and what adapters over it share. */
 
 export type { NodeRequest, NodeResponse } from './node/closed.js';
-export { NodeExchange, type OwnAnswer } from './node/exchange.js';
+export { NodeExchange } from './node/exchange.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
 export { NodeRecorder } from './node/recorder.js';
 export { type NodeHead, type NodeIncoming, NodeLimitRequest } from './node/request.js';

@@ -18,9 +18,9 @@ import { addressingFinder } from './trust.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
-   * Answers a rejected request in place of the problem document, which is sent after all if this calls `next()` or has
-   * not answered after 10 s. The status and the fields are set already, except `Content-Type`. What it throws, or
-   * passes to `next`, goes to the app's error handler, as a 500.
+   * Answers a refused request instead of the problem document. The status and the fields are set already, except
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
+   * handler, as a 500.
    */
   readonly onRefused?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
@@ -67,9 +67,7 @@ export function spillway(
     next: NextFunction,
   ): void => {
     if (passage === 'pass') next();
-    else if (passage === 'refused' && onRefused) {
-      handOver((admission, own) => onRefused(admission, req, res, own), exchange, gate, res, next);
-    }
+    else if (passage === 'refused' && onRefused) handOver(onRefused, exchange, req, res, next);
   };
 
   const handle: RequestHandler = (req, res, next) => {
@@ -82,33 +80,17 @@ export function spillway(
   return showGuard(handle as SpillwayHandler, gate);
 }
 
-type OwnAnswer = (admission: Admission, next: NextFunction) => unknown;
-
-/** Runs the app's own answer; what it throws, or passes to `next`, is the app's to handle. */
+/** Runs the app's own answer; what it throws is the app's to handle. */
 function handOver(
-  answer: OwnAnswer,
+  onRefused: NonNullable<SpillwayOptions['onRefused']>,
   exchange: NodeExchange,
-  gate: Gate<Request>,
+  req: Request,
   res: Response,
   next: NextFunction,
 ): void {
   try {
-    const later = exchange.answerWith(
-      (admission, goOn) =>
-        answer(admission, (error?: unknown) => {
-          if (!error || error === 'route' || error === 'router') void goOn();
-          else next(failed(res, error));
-        }),
-      (error) => gate.tell(error),
-    );
-    later?.catch(next);
+    exchange.answerWith((admission) => onRefused(admission, req, res, next))?.catch(next);
   } catch (error) {
     next(error);
   }
-}
-
-/** Express answers an error with the status of the response, which is that of the rejection. */
-function failed(res: Response, error: unknown): unknown {
-  if (!res.headersSent) res.status(500);
-  return error;
 }

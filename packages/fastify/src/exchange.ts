@@ -1,7 +1,5 @@
 /** The exchange of Fastify: fields and refusals go through the reply, so that onSend and onResponse hooks see them. */
 
-import type { Admission } from '@spillway/core';
-import type { TellMissing } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { FastifyReply } from 'fastify';
 import type { SpillwayOptions } from './options.js';
@@ -25,17 +23,13 @@ export class FastifyExchange extends NodeExchange {
   }
 
   /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
-  answer(tell: TellMissing): Promise<unknown> | undefined {
+  answer(): Promise<unknown> | undefined {
     const { onRefused, reply } = this;
     if (!onRefused) return undefined;
     return this.answerWith(async (admission) => {
       const own = await onRefused(admission, reply.request, reply);
-      if (own !== undefined && !reply.sent) reply.send(own);
-    }, tell);
-  }
-
-  protected override isAnswered(refusal: Admission): boolean {
-    return this.reply.sent || super.isAnswered(refusal);
+      if (own !== undefined) reply.send(own);
+    });
   }
 
   protected override parsedBody(): unknown {

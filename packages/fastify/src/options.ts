@@ -32,9 +32,8 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
-   * Answers a rejected request in place of the problem document, by `reply.send` or by what it returns; the problem
-   * document is sent after all if there is no answer after 10 s. The status and the fields are set already, except
-   * `Content-Type`. What it throws goes to the app's error handler, as a 500.
+   * Answers a refused request instead of the problem document, by `reply.send` or by what it returns. The status and
+   * the fields are set already, except `Content-Type`. What it throws goes to the app's error handler, as a 500.
    */
   readonly onRefused?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)

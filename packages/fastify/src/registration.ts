@@ -84,8 +84,8 @@ export class Registration implements GuardHandle {
     const exchange = new FastifyExchange(reply, this.options.onRefused);
     const asking = new FastifyLimitRequest(request, this.addressingOf(request));
     const passage = gate.enter(asking, exchange, request);
-    if (isLater(passage)) passage.then((value) => settle(value, exchange, gate, done));
-    else settle(passage, exchange, gate, done);
+    if (isLater(passage)) passage.then((value) => settle(value, exchange, done));
+    else settle(passage, exchange, done);
   }
 
   /**
@@ -158,9 +158,9 @@ function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiter
   return all;
 }
 
-function settle(passage: Passage, exchange: FastifyExchange, gate: FastifyGate, done: Done): void {
+function settle(passage: Passage, exchange: FastifyExchange, done: Done): void {
   if (passage === 'pass') done();
-  else if (passage === 'refused') exchange.answer((error) => gate.tell(error))?.catch(done);
+  else if (passage === 'refused') exchange.answer()?.catch(done);
 }
 
 function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {

@@ -1,7 +1,7 @@
 /** What the middleware does with an exchange, whatever is below Hono. */
 
 import type { Admission } from '@spillway/core';
-import { admissionsOf, type Exchange, ownAnswer, type TellMissing } from '@spillway/core/adapter';
+import { admissionsOf, type Exchange } from '@spillway/core/adapter';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
@@ -12,7 +12,7 @@ export interface HonoExchange extends Exchange {
   /** Lets the request on. */
   pass(next: Next): Promise<void>;
   /** The answer to a request that was refused, the app's own if there is one; or the one that was kept. */
-  answer(onRefused: OnRefused | undefined, tell: TellMissing): Response | Promise<Response>;
+  answer(onRefused: OnRefused | undefined): Response | Promise<Response>;
 }
 
 /** Shows the decisions of all guards so far to handlers. */
@@ -30,20 +30,17 @@ export function replaceResponse(c: Context, response: Response): void {
   c.res = response;
 }
 
-/** What the app answers; undefined if that is no response. If it throws, the status is 500. */
-export async function responseOf(
+/** What the app answers; undefined if that is no response. If it throws, the status is 500, not that of the refusal. */
+export async function ownAnswer(
   onRefused: OnRefused,
   admission: Admission,
   c: Context,
-  tell: TellMissing,
 ): Promise<Response | undefined> {
   c.status(admission.status as ContentfulStatusCode);
-  const taken = (own: unknown): Response | undefined => {
+  try {
+    const own = await onRefused(admission, c);
     if (isResponse(own)) return own;
     return c.finalized ? c.res : undefined;
-  };
-  try {
-    return await ownAnswer(() => onRefused(admission, c), taken, tell);
   } catch (error) {
     c.status(500);
     throw error;

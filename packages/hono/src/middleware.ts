@@ -8,7 +8,6 @@ import {
   type OwnNames,
   type Passage,
   showGuard,
-  type TellMissing,
 } from '@spillway/core/adapter';
 import {
   AddressFinder,
@@ -25,9 +24,9 @@ import { HonoRequest } from './request.js';
 /** `clientIp` is `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
-   * Answers a rejected request in place of the problem document: gives a Response, or sets `c.res`. If it does neither
-   * within 10 s, the problem document is sent after all. The status and the fields are set, except `Content-Type`. What
-   * it throws goes to `app.onError`, as a 500.
+   * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem
+   * document is sent after all. The status and the fields are set, except `Content-Type`. What it throws goes to
+   * `app.onError`, as a 500.
    */
   readonly onRefused?: OnRefused | undefined;
 }
@@ -73,11 +72,9 @@ export function spillway(
   const finder = new AddressFinder<readonly [Context]>(options, gate.notices);
   const permits = new ResponsePermits(options.onFault, options.logger);
 
-  const tell: TellMissing = (error) => gate.tell(error);
-
   const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();
-    return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRefused, tell);
+    return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRefused);
   };
 
   const handle = (c: Context, next: Next): Handled => {

@@ -1,7 +1,7 @@
 /** The exchange over fetch: fields are added to the response that Hono has, and its body is followed to its end. */
 
 import type { Admission } from '@spillway/core';
-import type { Recorder, TellMissing } from '@spillway/core/adapter';
+import type { Recorder } from '@spillway/core/adapter';
 import {
   FetchExchange,
   type ResponsePermits,
@@ -14,8 +14,8 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import {
   type HonoExchange,
   type OnRefused,
+  ownAnswer,
   replaceResponse,
-  responseOf,
   showDecisions,
 } from './exchange.js';
 import { withCachedBody } from './recorder.js';
@@ -61,22 +61,18 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     await this.kept;
   }
 
-  answer(onRefused: OnRefused | undefined, tell: TellMissing): Response | Promise<Response> {
+  answer(onRefused: OnRefused | undefined): Response | Promise<Response> {
     if (this.response) return this.response as unknown as Response; // of a repeat
     const refusal = this.refusal as Admission;
-    return onRefused ? this.own(onRefused, refusal, tell) : this.problem(refusal);
+    return onRefused ? this.own(onRefused, refusal) : this.problem(refusal);
   }
 
   protected override waitUntil(): WaitUntil | undefined {
     return waitUntilOf(this.c);
   }
 
-  private async own(
-    onRefused: OnRefused,
-    refusal: Admission,
-    tell: TellMissing,
-  ): Promise<Response> {
-    const own = await responseOf(onRefused, refusal, this.c, tell);
+  private async own(onRefused: OnRefused, refusal: Admission): Promise<Response> {
+    const own = await ownAnswer(onRefused, refusal, this.c);
     if (!own) return this.problem(refusal);
     const fields = refusal.fields.filter(([name]) => name !== 'Content-Type');
     return withFields(own, fields);

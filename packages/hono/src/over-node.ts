@@ -9,7 +9,6 @@ import {
   type KeptAnswer,
   PROBLEM_TYPE,
   type Recorder,
-  type TellMissing,
 } from '@spillway/core/adapter';
 import { keptResponse, watchResponse } from '@spillway/core/fetch';
 import { NodeExchange, type NodeRequest, type NodeResponse } from '@spillway/core/node';
@@ -18,8 +17,8 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import {
   type HonoExchange,
   type OnRefused,
+  ownAnswer,
   replaceResponse,
-  responseOf,
   showDecisions,
 } from './exchange.js';
 import { withCachedBody } from './recorder.js';
@@ -67,10 +66,10 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     return this.watcher ? this.watched(next, this.watcher) : next();
   }
 
-  async answer(onRefused: OnRefused | undefined, tell: TellMissing): Promise<Response> {
+  async answer(onRefused: OnRefused | undefined): Promise<Response> {
     if (this.repeated) return this.repeated;
     const refusal = this.refusal as Admission;
-    const own = onRefused && (await responseOf(onRefused, refusal, this.c, tell));
+    const own = onRefused && (await ownAnswer(onRefused, refusal, this.c));
     return own ?? this.problem(refusal);
   }
 

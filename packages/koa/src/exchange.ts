@@ -1,15 +1,7 @@
 /** The exchange of Koa: what a guard answers goes through the context, so that middleware before this sees it. */
 
-import type { Admission } from '@spillway/core';
-import {
-  type AnswerWatcher,
-  answerMissing,
-  type KeptAnswer,
-  ownAnswer,
-  type Recorder,
-  type TellMissing,
-} from '@spillway/core/adapter';
-import { NodeExchange, type OwnAnswer } from '@spillway/core/node';
+import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
 import { targetOf } from './request.js';
 
@@ -48,30 +40,6 @@ export class KoaExchange extends NodeExchange {
 
   protected override parsedBody(): unknown {
     return (this.ctx.request as { readonly body?: unknown }).body;
-  }
-
-  /** Koa sends the response as soon as its middleware has ended. */
-  override async answerWith(answer: OwnAnswer, tell: TellMissing): Promise<void> {
-    const refusal = this.refusal as Admission;
-    let isTold = false;
-    const tellOnce: TellMissing = (error) => {
-      if (!isTold) tell(error);
-      isTold = true;
-    };
-    const next = async (): Promise<void> => tellOnce(answerMissing('next'));
-    const isAnswered = (): true | undefined => this.isAnswered(refusal) || undefined;
-    try {
-      const given = await ownAnswer(() => answer(refusal, next), isAnswered, tellOnce);
-      if (!given) this.sendProblem(refusal);
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  protected override isAnswered(refusal: Admission): boolean {
-    const { ctx } = this;
-    const isSaid = ctx.body != null || ctx.status !== refusal.status || ctx.respond === false;
-    return isSaid || super.isAnswered(refusal);
   }
 
   protected override setStatus(status: number): void {

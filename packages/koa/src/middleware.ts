@@ -20,10 +20,8 @@ import { KoaRequest } from './request.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
-   * Answers a rejected request in place of the problem document, by `ctx.body`, another `ctx.status` or
-   * `ctx.respond = false`. The problem document is sent after all if this calls `next()`, ends without an answer or
-   * takes longer than 10 s. The status and the fields are set already, except `Content-Type`. It may return anything;
-   * only a promise is waited for. What it throws is Koa's to answer, as a 500.
+   * Answers a refused request instead of the problem document. The status and the fields are set already, except
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws is Koa's to answer, as a 500.
    */
   readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
@@ -63,13 +61,7 @@ export function spillway(
       return exchange.watcher ? watchAnswer(ctx, exchange.watcher, next) : next();
     }
     if (passage === 'answered') return undefined;
-    return (
-      onRefused &&
-      exchange.answerWith(
-        (admission, own) => onRefused(admission, ctx, own),
-        (error) => gate.tell(error),
-      )
-    );
+    return onRefused && exchange.answerWith((admission) => onRefused(admission, ctx, next));
   };
 
   const handle = (ctx: Context, next: Next): unknown => {

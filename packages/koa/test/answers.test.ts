@@ -31,4 +31,22 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       [429, 'application/problem+json', expect.any(Number), '3600'],
     ]);
   });
+
+  it('lets the app hand a refused request on', async () => {
+    const app = new Koa();
+    app.use(
+      spillway(rateLimit({ limit: 1, window: '1h' }), {
+        onRefused: (_admission, ctx, next) => {
+          ctx.status = 200;
+          return next();
+        },
+      }),
+    );
+    app.use((ctx) => {
+      ctx.body = 'a cheap answer';
+    });
+    const { get } = await serve(app);
+    await get();
+    expect(await get()).toMatchObject({ status: 200, body: 'a cheap answer' });
+  });
 });

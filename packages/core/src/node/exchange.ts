@@ -1,11 +1,10 @@
 /** The exchange of node:http, and of the frameworks above it. */
 
-import { afterIdly, isThenable } from '../base/host.js';
+import { isThenable } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { KeptAnswer, Recorder } from '../contract/recorder.js';
 import { PROBLEM_TYPE } from '../http/problem.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
-import { answerMissing, OWN_ANSWER_MS, type TellMissing } from '../passage/own-answer.js';
 import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
 import { NodeRecorder } from './recorder.js';
 import { targetOf } from './target.js';
@@ -44,8 +43,10 @@ export class NodeExchange implements Exchange {
 
   refuse(admission: Admission): void {
     this.refusal = admission;
-    if (this.isOwn) this.setStatus(admission.status);
-    else this.sendProblem(admission);
+    this.setStatus(admission.status);
+    if (this.isOwn) return;
+    this.setField('Content-Type', PROBLEM_TYPE);
+    this.end(admission.body);
   }
 
   recorder(): Recorder {
@@ -59,29 +60,16 @@ export class NodeExchange implements Exchange {
   }
 
   /**
-   * Runs the app's own answer to the rejection. If it calls `next`, or nobody has answered after 10 s, the problem
-   * document is sent, and `tell` is told. What it throws is thrown, and then the status is 500. Gives a promise only if
-   * the answer is one.
+   * Runs the app's own answer to the refusal. What it throws is thrown, and then the status is 500 and not that of a
+   * refusal. Gives a promise only if the answer is one.
    */
-  answerWith(answer: OwnAnswer, tell: TellMissing): Promise<unknown> | undefined {
-    const refusal = this.refusal as Admission;
-    const instead = (why: 'next' | 'late'): void => {
-      tell(answerMissing(why));
-      if (!this.isAnswered(refusal)) this.sendProblem(refusal);
-    };
+  answerWith(answer: (refusal: Admission) => unknown): Promise<unknown> | undefined {
     try {
-      const own = answer(refusal, async () => instead('next'));
-      // It may have left the answer to a callback, as of `res.render`.
-      if (!this.isAnswered(refusal)) this.afterOwnTime(() => instead('late'), refusal);
+      const own = answer(this.refusal as Admission);
       return isThenable(own) ? Promise.resolve(own).catch((error) => this.fail(error)) : undefined;
     } catch (error) {
       return this.fail(error);
     }
-  }
-
-  /** Whether somebody has answered a request that was rejected, or has begun to. */
-  protected isAnswered(_refusal: Admission): boolean {
-    return this.res.headersSent || this.res.writableEnded || this.isGone();
   }
 
   /** The request's target as it was sent. Override it together with that of `NodeLimitRequest`. */
@@ -97,19 +85,6 @@ export class NodeExchange implements Exchange {
   /** Sets the status, unless the head was sent. */
   protected setStatus(status: number): void {
     if (!this.res.headersSent) this.res.statusCode = status;
-  }
-
-  private afterOwnTime(missing: () => void, refusal: Admission): void {
-    const cancel = afterIdly(OWN_ANSWER_MS, () => {
-      if (!this.isAnswered(refusal)) missing();
-    });
-    this.onClosed(async () => cancel());
-  }
-
-  protected sendProblem({ status, body }: Admission): void {
-    this.setStatus(status);
-    this.setField('Content-Type', PROBLEM_TYPE);
-    this.end(body);
   }
 
   /** Ends the response with the body of a refusal. */
@@ -137,14 +112,11 @@ export class NodeExchange implements Exchange {
     res.end(body); // Node leaves the body out for HEAD
   }
 
-  protected fail(error: unknown): never {
+  private fail(error: unknown): never {
     this.setStatus(500);
     throw error;
   }
 }
-
-/** An app's own answer to a rejected request; where the framework gives it a `next`, that must be this one. */
-export type OwnAnswer = (refusal: Admission, next: () => Promise<void>) => unknown;
 
 /** Whether a response of this status has no body, and tells no length of one. */
 function isBodiless(status: number): boolean {

@@ -19,9 +19,9 @@ export interface NodeGuardOptions<
 > extends GuardOptions<Req>,
     AddressOptions {
   /**
-   * Answers a rejected request in place of the problem document, which is sent after all if there is no answer after
-   * 10 s. The status and the fields are set already, except `Content-Type`. It may return anything; only a promise is
-   * waited for. What it throws, the guard throws, and the status is 500.
+   * Answers a refused request instead of the problem document. The status and the fields are set already, except
+   * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the
+   * status is 500.
    */
   readonly onRefused?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
@@ -77,10 +77,7 @@ export function nodeGuard<
     res: Res,
   ): boolean | Promise<boolean> => {
     if (passage !== 'refused' || !onRefused) return passage === 'pass';
-    const later = exchange.answerWith(
-      (admission) => onRefused(admission, req, res),
-      (error) => gate.tell(error),
-    );
+    const later = exchange.answerWith((admission) => onRefused(admission, req, res));
     return later ? later.then(() => false) : false;
   };
 

@@ -110,11 +110,6 @@ export class Gate<Raw> {
       : this.apply(asked, request, exchange, holder, seen, false);
   }
 
-  /** Reports what is wrong in the app or the adapter, as a fault. */
-  tell(error: unknown): void {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
-  }
-
   /** Permits held now. */
   get inProgress(): number {
     return this.guard.inProgress;
@@ -203,7 +198,7 @@ export class Gate<Raw> {
   }
 
   private excuse(error: unknown): Passage {
-    this.tell(error);
+    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
     return 'pass';
   }
 }
