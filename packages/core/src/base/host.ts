@@ -29,6 +29,16 @@ export function afterPendingInput(callback: () => void): void {
   else setTimeout(callback, 0);
 }
 
+/** Taken before a test replaces it by one that it turns by hand. */
+const { setImmediate: immediate } = globalThis as { setImmediate?: Callback };
+type Callback = (callback: () => void) => unknown;
+
+/** Calls back once the event loop has turned, also where a test has stopped its timers. */
+export function nextTurn(callback: () => void): void {
+  if (immediate) immediate(callback);
+  else setTimeout(callback, 0);
+}
+
 /** A value that comes now or later. */
 export type Eventually<Value> = Value | Promise<Value>;
 

@@ -93,7 +93,9 @@ export class DirectClient {
 
   /** What is known without the store, as soon as its answers come. */
   known<Value>(value: Value): Eventually<Value> {
-    return this.store.sync ? value : Promise.resolve(value);
+    if (this.store.sync) return value;
+    const wait = this.store.turn();
+    return wait ? wait.then(() => value) : Promise.resolve(value);
   }
 
   /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */

@@ -124,7 +124,11 @@ export class ListGuard<Raw> implements Guard<Raw> {
       }
     }
     // What this process refuses by itself costs the store nothing.
-    if (refused || !asks) return this.conclude(turns, startUs);
+    if (refused || !asks) {
+      const wait = client.sync ? undefined : client.turn();
+      const conclude = () => this.conclude(turns, startUs);
+      return wait ? wait.then(conclude) : conclude();
+    }
     permits.keepUp();
     // 3. All steps go to the store in one call. A memory store takes one without a list.
     const step = asks.step as Step;

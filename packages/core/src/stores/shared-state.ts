@@ -3,6 +3,7 @@
  */
 
 import { type Clock, systemClock } from '../base/clock.js';
+import { Turns } from '../base/turns.js';
 import type { Store } from '../contract/store.js';
 import { Breaker, type BreakerSettings } from './breaker.js';
 import { Names } from './names.js';
@@ -24,6 +25,8 @@ export class SharedState {
   readonly standIn: StandIn;
   /** None where the store answers at once: it is asked every time. */
   readonly refusals: Refusals | undefined;
+  /** Leaves the event loop to others in loops over limiters of the store. */
+  readonly turns: Turns = new Turns();
   /** For releases that did not reach the store. */
   readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
   private readonly store: Store;

@@ -139,8 +139,20 @@ export class StoreClient {
     const { refusals } = this;
     if (!refusals) return this.answering.ask(steps, then);
     const askedUs = refusals.now();
-    const learn = (answers: Answers) => then(learnt(refusals, steps, answers, askedUs));
+    const learn = (answers: Answers) => {
+      learnFrom(refusals, steps, answers, askedUs);
+      const wait = this.turn();
+      return wait ? wait.then(() => then(answers)) : then(answers);
+    };
     return this.answering.ask(steps, learn, undefined, host);
+  }
+
+  /**
+   * To be asked by each call that gives a promise, before it settles: what to wait for in a loop over many calls without
+   * input or output, so that the event loop turns; mostly undefined.
+   */
+  turn(): Promise<void> | undefined {
+    return this.shared.turns.due();
   }
 
   /**
@@ -157,7 +169,8 @@ export class StoreClient {
     this.forget(steps);
     const forgetAgain = (answers: Answers) => {
       this.forget(steps);
-      return then(answers);
+      const wait = this.sync ? undefined : this.turn();
+      return wait ? wait.then(() => then(answers)) : then(answers);
     };
     return this.answering.ask(steps, forgetAgain, background(forUs));
   }
@@ -184,18 +197,17 @@ export class StoreClient {
   }
 }
 
-function learnt(
+function learnFrom(
   refusals: Refusals,
   steps: readonly Step[],
   answers: Answers,
   askedUs: number,
-): Answers {
+): void {
   try {
     for (const [i, step] of steps.entries()) refusals.learn(step, answers[i] as Answer, askedUs);
   } catch {
     // A rule that nobody can measure, of a limiter that is not ours: its own `decide` meets it next.
   }
-  return answers;
 }
 
 /** The deadline is on the process's own clock, whatever clock is set: by it stores tell what is too late. */

@@ -3,6 +3,7 @@
 import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
 import type { Duration } from '../../base/duration.js';
 import { mustBe } from '../../base/errors.js';
+import type { Eventually } from '../../base/host.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type {
   HostSignal,
@@ -12,6 +13,7 @@ import type {
   Unreserved,
   WaitOptions,
 } from '../../contract/shaper.js';
+import type { StoreClient } from '../../stores/store-client.js';
 import { DirectClient } from '../direct-client.js';
 import type { CostOptions } from '../options.js';
 import { Job, type Work } from './job.js';
@@ -76,6 +78,7 @@ class Paced implements Shaper, KeyQueueHost {
   readonly burst: number;
   readonly rule: QueueRule;
   readonly slots: Slots;
+  private readonly store: StoreClient;
   private readonly maxQueue: number;
   private readonly pace: LivePace;
   private readonly queues: Queues;
@@ -88,6 +91,7 @@ class Paced implements Shaper, KeyQueueHost {
   constructor(options: ShaperOptions, settings: ShaperSettings) {
     const { name, rule, maxQueue, random } = numbersOf(options, settings);
     const client = new DirectClient([name], settings);
+    this.store = client.store;
     this.name = name;
     this.burst = rule.burst;
     this.rule = rule;
@@ -113,24 +117,65 @@ class Paced implements Shaper, KeyQueueHost {
   }
 
   async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.reservations.take(key, costIn(options, this.rule));
+    const wait = this.store.turn();
+    const take = () => this.reservations.take(key, costIn(options, this.rule));
+    return wait ? heldBy(wait, take) : take();
   }
 
-  async reserveFirst(
-    keys: readonly string[],
-    options?: CostOptions,
-  ): Promise<Reservation | Unreserved> {
-    const cost = costIn(options, this.rule);
-    if (!Array.isArray(keys) || keys.length === 0) {
-      throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
-    }
-    return this.reservations.takeFirst([...new Set<string>(keys)], cost);
+  reserveFirst(keys: readonly string[], options?: CostOptions): Promise<Reservation | Unreserved> {
+    return this.inTurn(() => {
+      const cost = costIn(options, this.rule);
+      if (!Array.isArray(keys) || keys.length === 0) {
+        throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
+      }
+      return this.reservations.takeFirst([...new Set<string>(keys)], cost);
+    });
   }
 
-  async schedule<T>(
+  schedule<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options: ScheduleOptions = {},
+  ): Promise<T> {
+    return this.inTurn(() => this.run(key, work, options));
+  }
+
+  waitOf(key: string, options?: WaitOptions): Promise<number> {
+    return this.inTurn(() => this.wait(key, options));
+  }
+
+  pauseOf(key: string): Promise<number> {
+    return this.inTurn(async () => {
+      const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
+        pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
+      );
+      return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
+    });
+  }
+
+  queueLength(key: string): number {
+    return this.queues.get(key)?.length ?? 0;
+  }
+
+  pause(key: string, duration: Duration): Promise<void> {
+    return this.inTurn(async () => {
+      checkKey(key);
+      const us = durationBetween('duration', duration, '0ms', '24h');
+      const { failure } = await this.queues.of(key).pause(us);
+      if (failure) throw noAnswer(this.name, failure);
+    });
+  }
+
+  /** What a call gives or throws; in a loop of calls that never wait, only after a turn of the event loop. */
+  private async inTurn<Value>(call: () => Eventually<Value>): Promise<Value> {
+    const wait = this.store.turn();
+    return wait ? heldBy(wait, call) : call();
+  }
+
+  private async run<T>(
+    key: string,
+    work: (signal: HostSignal) => T | PromiseLike<T>,
+    options: ScheduleOptions,
   ): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
@@ -153,31 +198,13 @@ class Paced implements Shaper, KeyQueueHost {
     return job.run() as Promise<T>;
   }
 
-  async waitOf(key: string, options?: WaitOptions): Promise<number> {
+  private async wait(key: string, options?: WaitOptions): Promise<number> {
     const priority = priorityIn(options);
     const behindMs = await this.slots.look(key, (heard) => heard.waitMs);
     const queue = this.queues.get(key);
     if (!queue) return behindMs;
     // The store may not have heard of a pause that this process began.
     return Math.max(queue.waitMs(priority, behindMs), queue.pausedMs);
-  }
-
-  async pauseOf(key: string): Promise<number> {
-    const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
-      pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
-    );
-    return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
-  }
-
-  queueLength(key: string): number {
-    return this.queues.get(key)?.length ?? 0;
-  }
-
-  async pause(key: string, duration: Duration): Promise<void> {
-    checkKey(key);
-    const us = durationBetween('duration', duration, '0ms', '24h');
-    const { failure } = await this.queues.of(key).pause(us);
-    if (failure) throw noAnswer(this.name, failure);
   }
 
   close(): Promise<void> {
@@ -215,5 +242,14 @@ class Paced implements Shaper, KeyQueueHost {
     this.waiting.delete(job);
     if (isUnknown && failure) job.refuse(noAnswer(this.name, failure));
     else job.refuse(waitTooLong(this.name, waitMs));
+  }
+}
+
+/** What a call gives or throws, but not before `wait`. */
+async function heldBy<Value>(wait: Promise<void>, call: () => Eventually<Value>): Promise<Value> {
+  try {
+    return await call();
+  } finally {
+    await wait;
   }
 }
