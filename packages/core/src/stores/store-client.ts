@@ -148,8 +148,8 @@ export class StoreClient {
   }
 
   /**
-   * To be asked by each call that gives a promise, before it settles: what to wait for in a loop over many calls without
-   * input or output, so that the event loop turns; mostly undefined.
+   * To be asked by each call that gives a promise, before it settles: what to wait for in a loop over many calls
+   * without input or output, so that the event loop turns; mostly undefined.
    */
   turn(): Promise<void> | undefined {
     return this.shared.turns.due();
