@@ -30,10 +30,13 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
     };
     app.get('/', spillway(limiter, { onFault, onRefused, ...options }), handler);
     app.get('/', handler);
+    const errors: string[] = [];
     app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {
+      errors.push(error.message);
       if (!res.headersSent) res.send(error.message);
+      else res.end();
     });
-    return { ...(await serve(app)), faults, ran, asked: asked.opened };
+    return { ...(await serve(app)), faults, errors, ran, asked: asked.opened };
   };
 
   it.each<[string, unknown]>([
@@ -103,6 +106,21 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
     await vi.advanceTimersByTimeAsync(60_000);
     end();
     expect(await reply).toMatchObject({ status: 429, body: 'slow body' });
+    expect(faults).toEqual([]);
+  });
+
+  it('hands on an error that comes after it has begun', async () => {
+    let fail = (): void => undefined;
+    const { get, asked, errors, faults } = await refusing((res, next) => {
+      res.write('half');
+      fail = () => next(new Error('cut'));
+    });
+    const reply = get();
+    await asked;
+    await vi.advanceTimersByTimeAsync(60_000);
+    fail();
+    expect(await reply).toMatchObject({ status: 429, body: 'half' });
+    expect(errors).toEqual(['cut']);
     expect(faults).toEqual([]);
   });
 

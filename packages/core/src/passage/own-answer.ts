@@ -29,8 +29,10 @@ export interface RejectedResponse {
 
 /** Runs the custom answer to one rejected request. If it gives none, the default rejection is sent and reported. */
 export class OwnAnswer {
-  /** Whether the request is answered, failed or abandoned: later calls change nothing. */
+  /** Whether nobody waits for an answer any more: there is one, the function has failed, or the client is gone. */
   private isOver = false;
+  /** Whether the default rejection was sent, or the app's error handler has the request. */
+  private isTaken = false;
   /** Whether the rejection is to be sent as soon as the function has ended, whatever it has set. */
   private hasGoneOn = false;
   private cancelTimer: (() => void) | undefined;
@@ -74,10 +76,11 @@ export class OwnAnswer {
 
   /** Takes an error of the app's function. Returns whether the app's error handler is to have it. */
   failed(error: unknown): boolean {
-    if (this.isOver) {
+    if (this.isTaken) {
       this.report(error);
       return false;
     }
+    this.isTaken = true;
     this.finish();
     this.response.markFailed();
     return true;
@@ -94,9 +97,10 @@ export class OwnAnswer {
           resolve();
         },
         (error) => {
+          const isLate = this.isOver; // then `resolve` was called
           this.resolve = undefined;
-          if (this.failed(error)) reject(error);
-          else resolve();
+          if (isLate) this.report(error);
+          else if (this.failed(error)) reject(error);
         },
       );
     });
@@ -130,6 +134,7 @@ export class OwnAnswer {
   }
 
   private reject(): void {
+    this.isTaken = true;
     this.finish();
     this.response.sendRejection();
   }
