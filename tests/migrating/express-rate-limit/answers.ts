@@ -52,19 +52,20 @@ export const answers: readonly Case<Subject>[] = [
   differs(
     'lets `handler` pass the request on',
     {
-      theirs: 200,
-      ours: 429,
+      theirs: [200, 'hello'],
+      ours: [429, 'Quota exceeded'],
       because:
-        "A rejected request never reaches the route: `next()` in `onRefused` does nothing, and is reported. Use `mode: 'shadow'`.",
+        "A rejected request never reaches a route. `mode: 'shadow'` counts and lets every request pass.",
     },
     async (on) => {
-      const [status] = await refusal(on, {
+      const [status, body] = await refusal(on, {
         handler: (_req, res, next) => {
           res.status(200);
           next();
         },
       });
-      return status;
+      const text = String(body);
+      return [status, text.startsWith('{') ? JSON.parse(text).title : text];
     },
   ),
   same('gives what an async `handler` rejects with to the app', 500, async (on) => {
