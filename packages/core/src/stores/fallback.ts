@@ -2,7 +2,6 @@
 
 import { systemClock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
-import type { Turns } from '../base/turns.js';
 import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
@@ -12,7 +11,6 @@ import type { Calls } from './calls.js';
 import { domainOf } from './domain.js';
 import { asLook, branchesOf, type Part, partsOf, place, refuses } from './parts.js';
 import type { Host } from './probe.js';
-import type { SharedState } from './shared-state.js';
 import type { StandIn } from './stand-in.js';
 
 /**
@@ -23,24 +21,16 @@ import type { StandIn } from './stand-in.js';
 export class Fallback {
   private readonly calls: Calls;
   private readonly standIn: StandIn;
-  private readonly turns: Turns;
   private readonly store: Store | undefined;
   private readonly breaker: Breaker | undefined;
 
   /**
-   * @param shared has the stand-in of all users of the store
    * @param store behind the calls: it says on which of its parts a step depends
    * @param breaker says which parts need not be asked
    */
-  constructor(
-    calls: Calls,
-    { standIn, turns }: Pick<SharedState, 'standIn' | 'turns'>,
-    store?: Store,
-    breaker?: Breaker,
-  ) {
+  constructor(calls: Calls, standIn: StandIn, store?: Store, breaker?: Breaker) {
     this.calls = calls;
     this.standIn = standIn;
-    this.turns = turns;
     this.store = store;
     this.breaker = breaker;
   }
@@ -63,11 +53,9 @@ export class Fallback {
     const barred = this.bar(steps, options, host);
     if (!barred) return this.call(steps, then, options);
     const inTime = this.inTime(steps, options);
-    return this.turns
-      .after(Promise.resolve(barred), unitsOf(steps, options))
-      .then((error) =>
-        error ? then(this.answerFor(steps, error)) : this.call(steps, then, inTime),
-      );
+    return Promise.resolve(barred).then((error) =>
+      error ? then(this.answerFor(steps, error)) : this.call(steps, then, inTime),
+    );
   }
 
   /** What a request has waited before it asks is part of its time. */
@@ -86,13 +74,7 @@ export class Fallback {
       steps,
       options,
       (answers) => then(calls.sync ? answers : standIn.follow(steps, answers)),
-      (error) => {
-        const answer = (): Eventually<Value> => then(this.answerFor(steps, error));
-        // A client without a connection may fail at once.
-        return calls.sync
-          ? answer()
-          : this.turns.soon(undefined, unitsOf(steps, options)).then(answer);
-      },
+      (error) => then(this.answerFor(steps, error)),
     );
   }
 
@@ -124,7 +106,6 @@ export class Fallback {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): Promise<readonly Answer[]> {
-    await this.turns.soon(undefined, unitsOf(steps, options));
     let inTime = options?.background ? options : this.inTime(steps, options);
     const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
     const down = parts.filter((_, i) => barred[i]);
@@ -166,9 +147,4 @@ export class Fallback {
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
     return this.standIn.answer(steps, error, true);
   }
-}
-
-/** Of work that is answered for at once. What is done in the background has pauses of its own. */
-function unitsOf(steps: readonly Step[], options: ApplyOptions | undefined): number {
-  return options?.background ? 0 : steps.length;
 }

@@ -76,7 +76,8 @@ export function resilient(
   oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   const timeoutUs = storeTimeoutOf(options);
   const settings = breakerSettings(options.breaker);
-  if (store.sync) return new Fallback(new Calls(store, timeoutUs), shared);
+  const { standIn } = shared;
+  if (store.sync) return new Fallback(new Calls(store, timeoutUs), standIn);
   const breaker = settings && shared.breaker(settings);
   if (breaker) {
     if (observers) breaker.listen((event) => observers.breaker(event));
@@ -85,7 +86,7 @@ export function resilient(
   }
   const observer = observers?.hearsStoreCalls ? observers : undefined;
   const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
-  return new Fallback(calls, shared, store, breaker);
+  return new Fallback(calls, standIn, store, breaker);
 }
 
 /**
