@@ -229,6 +229,30 @@ describe('by default, how late is too late', () => {
     if (!opens) expect(await traffic(120, 20)).toBe(0);
   });
 
+  it.each([
+    [9, []],
+    [12, ['slow']],
+  ])('is first learnt from ten seconds: after %i seconds %j', async (seconds, reasons) => {
+    const { store, events, traffic } = setUp();
+    await traffic(seconds, 20);
+    store.delayMs = 45;
+    await traffic(5, 20);
+    expect(events.map(({ reason }) => reason)).toEqual(reasons);
+  });
+
+  it('is learnt although the breaker opens for failures now and then', async () => {
+    const { store, events, traffic } = setUp();
+    for (let i = 0; i < 20; i += 1) {
+      await traffic(3, 20);
+      store.fails = () => true;
+      await traffic(0.4, 20);
+      store.fails = () => false;
+    }
+    store.delayMs = 45;
+    await traffic(5, 20);
+    expect(events.at(-1)).toMatchObject({ state: 'open', reason: 'slow' });
+  });
+
   it('is not learnt from a minute in which the breaker opened', async () => {
     const { store, traffic } = setUp();
     await traffic(65, 20);

@@ -208,6 +208,7 @@ export class Breaker {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
           // It decides again, but late: to ask it would only open the breaker anew.
           part.reason = 'slow';
+          part.health.clear(true);
           part.healthyUs ||= HEALTHY_US;
           return false;
         };
@@ -307,11 +308,9 @@ function isDecidedHere(step: Step): boolean {
 
 /** Why a step was not asked. */
 function unasked(reason: BreakerEvent['reason']): SpillwayError {
-  return reason === 'slow'
-    ? new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store is slow and is not asked', {
-        kind: 'slow',
-      })
-    : new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store did not answer and is not asked');
+  const [does, options] =
+    reason === 'slow' ? ['is slow', { kind: 'slow' }] : ['did not answer', undefined];
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the store ${does} and is not asked`, options);
 }
 
 /**
