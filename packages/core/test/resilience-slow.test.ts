@@ -177,13 +177,16 @@ describe('a store that answers late', () => {
   }, 30_000);
 
   it('and comes back from an outage like that is not asked either', async () => {
-    const { store, events, traffic } = setUp(slowAfter);
+    const { store, events, lines, traffic } = setUp(slowAfter);
     store.fails = () => true;
     await traffic(5, 20);
     expect(events).toMatchObject([{ reason: 'failures' }]);
     store.fails = () => false;
     store.delayMs = 45;
     expect(await traffic(10, 20)).toBe(200);
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(/^Spillway: the store: the store is slow and is not asked /),
+    ]);
     store.delayMs = 1;
     await traffic(1, 20);
     expect(await traffic(5, 20)).toBe(0);
@@ -230,7 +233,7 @@ describe('by default, how late is too late', () => {
   });
 
   it.each([
-    [9, []],
+    [8, []],
     [12, ['slow']],
   ])('is first learnt from ten seconds: after %i seconds %j', async (seconds, reasons) => {
     const { store, events, traffic } = setUp();
@@ -248,6 +251,7 @@ describe('by default, how late is too late', () => {
       await traffic(0.4, 20);
       store.fails = () => false;
     }
+    await traffic(2, 20);
     store.delayMs = 45;
     await traffic(5, 20);
     expect(events.at(-1)).toMatchObject({ state: 'open', reason: 'slow' });

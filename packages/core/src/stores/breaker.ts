@@ -207,9 +207,11 @@ export class Breaker {
         return () => {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
           // It decides again, but late: to ask it would only open the breaker anew.
+          if (part.reason === 'slow') return false;
           part.reason = 'slow';
-          part.health.clear(true);
           part.healthyUs ||= HEALTHY_US;
+          part.health.clear(true);
+          this.log.stillDown(part.name, unasked('slow'));
           return false;
         };
       },

@@ -9,7 +9,7 @@ const LEAST_CALLS = 20;
 /** Seconds with slow calls: one pause of up to two seconds, such as a fork of Redis to save its data, has fewer. */
 const LEAST_SLOW_SECONDS = 4;
 
-/** The usual latency is that of so many seconds, one call of each: a minute in which the part was asked all the time. */
+/** The usual latency is that of so many seconds, one call of each: a minute in which calls came all the time. */
 const SAMPLES = 60;
 
 /** Until then it is that of the first seconds of the process. */
