@@ -3,8 +3,10 @@
 import {
   type Answer,
   type BreakerEvent,
+  concurrencyLimit,
   createGuard,
   createLimiter,
+  createShaper,
   type Decision,
   type GuardOptions,
   idempotency,
@@ -14,7 +16,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
-import { fakeTime, seeded, stall } from 'spillway-testkit';
+import { fakeTime, request, seeded, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { PROBE } from './breaker-set-up.js';
 
@@ -389,6 +391,34 @@ describe('while a store is only slow', () => {
     const given = own.refund(decision);
     await pass(100);
     expect(await given).toBe(true);
+  });
+
+  it('permits are given back in the store', async () => {
+    const { store, logger, events, traffic } = setUp(slowAfter);
+    const guard = createGuard(concurrencyLimit({ name: 'now', limit: 2 }), { store, logger });
+    const made = guard.admit(request());
+    await pass(5);
+    const admission = await made;
+    store.delayMs = 45;
+    await traffic(5, 20);
+    expect(events).toHaveLength(1);
+    store.asked.length = 0;
+    void admission.release({ status: 200 });
+    await pass(100);
+    expect(store.asked.filter(({ limiter }) => limiter === 'now')).toMatchObject([{ op: 'put' }]);
+  });
+
+  it('a shaper has its slots from the store: its jobs wait anyway', async () => {
+    const { store, logger } = await slow();
+    const settings = { store, logger, localShare: 1 };
+    const shaper = createShaper(
+      { name: 'mail', limit: 100, window: '1s', maxWait: '1m' },
+      settings,
+    );
+    const done = Promise.all([1, 2, 3].map((job) => shaper.schedule('ada', async () => job)));
+    await pass(1_000);
+    expect(await done).toEqual([1, 2, 3]);
+    expect(store.count('mail')).toBeGreaterThan(0);
   });
 
   const post = (handler: (request: Request) => unknown, key: string) =>

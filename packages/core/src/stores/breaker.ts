@@ -113,7 +113,7 @@ export class Breaker {
     const nowUs = this.clock.nowUs();
     const name = domainOf(this.store, step);
     const part = this.partOf(name, nowUs);
-    if (!this.others.probe) this.suspects.clear();
+    if (this.suspects.size > 0 && !this.others.probe) this.suspects.clear();
     part.failures = 0;
     if (part.probe || part === this.others || startUs < part.closedUs) return;
     const tookUs = nowUs - startUs;
