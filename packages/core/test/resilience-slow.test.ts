@@ -3,8 +3,10 @@
 import {
   type Answer,
   type BreakerEvent,
+  concurrencyLimit,
   createGuard,
   createLimiter,
+  createShaper,
   type Decision,
   type GuardOptions,
   idempotency,
@@ -14,7 +16,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
-import { fakeTime, seeded, stall } from 'spillway-testkit';
+import { fakeTime, request, seeded, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { PROBE } from './breaker-set-up.js';
 
@@ -177,13 +179,16 @@ describe('a store that answers late', () => {
   }, 30_000);
 
   it('and comes back from an outage like that is not asked either', async () => {
-    const { store, events, traffic } = setUp(slowAfter);
+    const { store, events, lines, traffic } = setUp(slowAfter);
     store.fails = () => true;
     await traffic(5, 20);
     expect(events).toMatchObject([{ reason: 'failures' }]);
     store.fails = () => false;
     store.delayMs = 45;
     expect(await traffic(10, 20)).toBe(200);
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(/^Spillway: the store: the store is slow and is not asked /),
+    ]);
     store.delayMs = 1;
     await traffic(1, 20);
     expect(await traffic(5, 20)).toBe(0);
@@ -227,6 +232,31 @@ describe('by default, how late is too late', () => {
     await traffic(5, 20);
     expect(events.map(({ reason }) => reason)).toEqual(opens ? ['slow'] : []);
     if (!opens) expect(await traffic(120, 20)).toBe(0);
+  });
+
+  it.each([
+    [8, []],
+    [12, ['slow']],
+  ])('is first learnt from ten seconds: after %i seconds %j', async (seconds, reasons) => {
+    const { store, events, traffic } = setUp();
+    await traffic(seconds, 20);
+    store.delayMs = 45;
+    await traffic(5, 20);
+    expect(events.map(({ reason }) => reason)).toEqual(reasons);
+  });
+
+  it('is learnt although the breaker opens for failures now and then', async () => {
+    const { store, events, traffic } = setUp();
+    for (let i = 0; i < 20; i += 1) {
+      await traffic(3, 20);
+      store.fails = () => true;
+      await traffic(0.4, 20);
+      store.fails = () => false;
+    }
+    await traffic(2, 20);
+    store.delayMs = 45;
+    await traffic(5, 20);
+    expect(events.at(-1)).toMatchObject({ state: 'open', reason: 'slow' });
   });
 
   it('is not learnt from a minute in which the breaker opened', async () => {
@@ -361,6 +391,34 @@ describe('while a store is only slow', () => {
     const given = own.refund(decision);
     await pass(100);
     expect(await given).toBe(true);
+  });
+
+  it('permits are given back in the store', async () => {
+    const { store, logger, events, traffic } = setUp(slowAfter);
+    const guard = createGuard(concurrencyLimit({ name: 'now', limit: 2 }), { store, logger });
+    const made = guard.admit(request());
+    await pass(5);
+    const admission = await made;
+    store.delayMs = 45;
+    await traffic(5, 20);
+    expect(events).toHaveLength(1);
+    store.asked.length = 0;
+    void admission.release({ status: 200 });
+    await pass(100);
+    expect(store.asked.filter(({ limiter }) => limiter === 'now')).toMatchObject([{ op: 'put' }]);
+  });
+
+  it('a shaper has its slots from the store: its jobs wait anyway', async () => {
+    const { store, logger } = await slow();
+    const settings = { store, logger, localShare: 1 };
+    const shaper = createShaper(
+      { name: 'mail', limit: 100, window: '1s', maxWait: '1m' },
+      settings,
+    );
+    const done = Promise.all([1, 2, 3].map((job) => shaper.schedule('ada', async () => job)));
+    await pass(1_000);
+    expect(await done).toEqual([1, 2, 3]);
+    expect(store.count('mail')).toBeGreaterThan(0);
   });
 
   const post = (handler: (request: Request) => unknown, key: string) =>

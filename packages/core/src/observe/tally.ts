@@ -134,7 +134,8 @@ export class Tally implements Observer {
     this.lastBreakerEvent = event;
     if (event.state === 'open') {
       this.open += 1;
-      this.opened[event.reason] += 1;
+      // An older copy of this package names no reason.
+      this.opened[event.reason === 'slow' ? 'slow' : 'failures'] += 1;
     } else if (this.open > 0) this.open -= 1;
   }
 

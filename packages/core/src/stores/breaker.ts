@@ -113,7 +113,7 @@ export class Breaker {
     const nowUs = this.clock.nowUs();
     const name = domainOf(this.store, step);
     const part = this.partOf(name, nowUs);
-    if (!this.others.probe) this.suspects.clear();
+    if (this.suspects.size > 0 && !this.others.probe) this.suspects.clear();
     part.failures = 0;
     if (part.probe || part === this.others || startUs < part.closedUs) return;
     const tookUs = nowUs - startUs;
@@ -207,8 +207,11 @@ export class Breaker {
         return () => {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
           // It decides again, but late: to ask it would only open the breaker anew.
+          if (part.reason === 'slow') return false;
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;
+          part.health.clear(true);
+          this.log.stillDown(part.name, unasked('slow'));
           return false;
         };
       },
@@ -307,11 +310,9 @@ function isDecidedHere(step: Step): boolean {
 
 /** Why a step was not asked. */
 function unasked(reason: BreakerEvent['reason']): SpillwayError {
-  return reason === 'slow'
-    ? new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store is slow and is not asked', {
-        kind: 'slow',
-      })
-    : new SpillwayError('SPW_STORE_UNAVAILABLE', 'the store did not answer and is not asked');
+  const [does, options] =
+    reason === 'slow' ? ['is slow', { kind: 'slow' }] : ['did not answer', undefined];
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the store ${does} and is not asked`, options);
 }
 
 /**

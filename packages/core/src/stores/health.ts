@@ -9,8 +9,11 @@ const LEAST_CALLS = 20;
 /** Seconds with slow calls: one pause of up to two seconds, such as a fork of Redis to save its data, has fewer. */
 const LEAST_SLOW_SECONDS = 4;
 
-/** The latency is learnt from so many seconds, one call of each: a minute in which the part was asked all the time. */
+/** The usual latency is that of so many seconds, one call of each: a minute in which calls came all the time. */
 const SAMPLES = 60;
+
+/** Until then it is that of the first seconds of the process. */
+const FIRST_SAMPLES = 10;
 
 /** By default, a call is slow if it takes so much longer than usual. */
 const MARGIN_US = 10_000;
@@ -54,34 +57,36 @@ export class Health {
 
   /** @param isRelapse if true, a short pause is enough: the part was slow a moment ago */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
-    const [calls, failed, slow] = [0, FAILED, SLOW].map((at) =>
-      this.sum((i) => this.counts[i + at] as number),
-    ) as [number, number, number];
+    let calls = 0;
+    let failed = 0;
+    let slow = 0;
+    let slowSeconds = 0;
+    for (let at = 0; at < this.counts.length; at += 3) {
+      const [made, lost, late] = this.counts.slice(at, at + 3) as [number, number, number];
+      calls += made;
+      failed += lost;
+      slow += late;
+      if (late > 0) slowSeconds += 1;
+    }
     if (calls < LEAST_CALLS) return undefined;
     if (5 * failed > calls) return { isSlow: false, bad: failed, calls };
-    const slowSeconds = this.sum((i) => Number((this.counts[i + SLOW] as number) > 0));
     if (10 * slow <= calls || (slowSeconds < LEAST_SLOW_SECONDS && !isRelapse)) return undefined;
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Forgets the calls, and the minute in which they were made: it was no healthy one. */
-  clear(): void {
+  /** Forgets the calls; after slow ones also the minute in which they were made, because it was no healthy one. */
+  clear(wereSlow: boolean): void {
     this.counts.fill(0);
-    this.samples = [];
-  }
-
-  private sum(of: (bucket: number) => number): number {
-    let sum = 0;
-    for (let i = 0; i < this.counts.length; i += 3) sum += of(i);
-    return sum;
+    if (wereSlow) this.samples = [];
   }
 
   private learn(tookUs: number): void {
     const { samples } = this;
-    if (samples.push(tookUs) < SAMPLES) return;
+    const length = samples.push(tookUs);
+    if (length < (this.slowUs < Infinity ? SAMPLES : FIRST_SAMPLES)) return;
     samples.sort((a, b) => a - b);
-    const median = samples[SAMPLES / 2] as number;
-    const ninth = samples[(SAMPLES * 9) / 10] as number;
+    const median = samples[length / 2] as number;
+    const ninth = samples[length * 0.9] as number;
     // Over HTTP, a tenth of the calls may always take much longer than the median.
     this.slowUs = Math.max(median + MARGIN_US, 1.25 * ninth);
     this.samples = [];

@@ -96,10 +96,11 @@ export class OutageLog {
     }
   }
 
-  /** The store was asked again, in vain. What its user can do about it is told once in an outage. */
+  /** The store was asked again, in vain. What more is known of it is told once in an outage. */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
-    if (!told || told.hint || !isSpillwayError(error) || error.kind !== 'hung') return;
+    if (!told || told.hint || !isSpillwayError(error)) return;
+    if (error.kind !== 'hung' && error.kind !== 'slow') return;
     told.hint = true;
     this.warn(`${this.nameOf(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }

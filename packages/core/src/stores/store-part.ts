@@ -32,7 +32,7 @@ export class StorePart {
     this.openedUs = nowUs;
     this.badUs = nowUs;
     this.failures = 0;
-    this.health.clear();
+    this.health.clear(reason === 'slow');
   }
 
   /** Returns how long it was open, in milliseconds. */
