@@ -11,14 +11,15 @@
  * 3. *Seconds that were rounded up.* A window of one second always says `t=1`, and who waits a second after the last
  *    unit of each window uses half of the quota. But units are spent no faster than the shaper lets calls start. So
  *    when 9 of 10 units more were spent than in the first answer of a window, at least 9 periods of it are over. The
- *    wait is shortened by that, never by more than what rounding may have added: a second, or two between two dates.
+ *    wait is shortened by that, never by more than rounding may have added: a second, or two between two dates.
  * 4. *The pace is a wait, too.* If it takes the rest of the window to spend what is left and one unit more, there is
  *    nothing to pause. So a shaper with the pace of the other side is not slowed down by the end of each window.
  *
- * The third is wrong by a little where calls come late, and by much where others than this fleet spend the quota too, or
- * a call costs several units. Then calls are refused. One may be bad luck. After the second in thirty windows the wait
- * is a quarter of a period longer, for thirty windows; each refusal meanwhile makes that four times as long, until it is
- * what the answer says, and begins the thirty anew. If the next refusal comes soon after these windows, all this holds for sixty, and so on.
+ * The third is wrong by a little where calls come late, and by much where others than this fleet spend the quota too,
+ * or where a call costs several units. Then calls are refused. One may be bad luck. After the second in thirty windows
+ * the wait is a quarter of a period longer, for thirty windows. Each refusal meanwhile makes that four times as long,
+ * until it is what the answer says, and begins the thirty anew. If the next one comes soon after these windows, all this
+ * holds for sixty, and so on.
  */
 
 import type { Left } from './rate-limit-fields.js';
