@@ -18,8 +18,8 @@
  * The third is wrong by a little where calls come late, and by much where others than this fleet spend the quota too,
  * or where a call costs several units. Then calls are refused. One may be bad luck. After the second in thirty windows
  * the wait is a quarter of a period longer, for thirty windows. Each refusal meanwhile makes that four times as long,
- * until it is what the answer says, and begins the thirty anew. If the next one comes soon after these windows, all this
- * holds for sixty, and so on.
+ * until it is what the answer says, and begins the thirty anew. If the next one comes soon after these windows, all
+ * this holds for sixty, and so on.
  */
 
 import type { Left } from './rate-limit-fields.js';
