@@ -72,7 +72,7 @@ export class Silence {
     return line;
   }
 
-  /** Two turns more than the last chance: if this process stood still, an answer may have arrived without being read. */
+  /** Then two turns more: if this process stood still, an answer may have arrived without being read. */
   private lookAgain(node: string, line: Line): void {
     const { sinceUs, actedUs } = line;
     line.actedUs = Infinity; // one look at a time
