@@ -107,6 +107,7 @@ const USUAL = [
   'tests/issues/a-refund-of-nothing-beside-something.test.ts',
   'tests/issues/a-renewal-lends-no-deadline.test.ts',
   'tests/issues/a-reply-that-came-during-a-stall.test.ts',
+  'tests/issues/a-reset-keeps-its-place.test.ts',
   'tests/issues/an-answer-that-redis-did-not-take.test.ts',
   'tests/issues/limiters-without-number.test.ts',
   'tests/issues/no-map-grows-with-what-clients-send.test.ts',
