@@ -19,6 +19,7 @@ export { type Duration, toMicroseconds } from './base/duration.js';
 export { type EncodeNameOptions, encodeName } from './base/encode-name.js';
 export { mulDiv, type Quotient } from './base/exact.js';
 export { after, afterIdly } from './base/host.js';
+export { within } from './base/within.js';
 export type {
   Answer,
   BucketAnswer,
