@@ -56,9 +56,17 @@ describe.skipIf(redisProgram === null)('spillway through sentinels', () => {
     expect(after).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/key eve +block/) });
     await vi.waitFor(() => expect(seen).toContain('"eve"'), { timeout: 10_000 });
 
-    // One sentinel that is gone does not matter: the next is asked.
+    // One sentinel that is gone does not matter: the next is asked, without a wait for the first.
     const oneGone = ['--redis', `redis://127.0.0.1:1,127.0.0.1:${second}`, ...at.slice(2)];
+    const beginMs = performance.now();
+    expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
+    const usualMs = performance.now() - beginMs;
     expect((await spillway(['status', ...oneGone])).out).toMatch(/api +mode +off/);
+    expect(performance.now() - beginMs - usualMs).toBeLessThan(1.5 * usualMs + 1_000);
+
+    const { out } = await spillway(['doctor', ...at]);
+    expect(out).toMatch(/connection +127\.0\.0\.1:\d+ answers/);
+    for (const { port } of entries) expect(out).not.toContain(`127.0.0.1:${port}`);
 
     const unknown = await spillway(['status', ...at.slice(0, 2), '--sentinel-master', 'nobody']);
     expect(unknown.code).toBe(1);

@@ -14,9 +14,9 @@ import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { followedLine, untilFollowed } from './followers.js';
 import { isShaper, lackedBy, sparedBy } from './in-force.js';
-import { type KeyOptions, keyFrom } from './keys.js';
+import { forgetCounts, type KeyOptions, keyFrom, lineOf } from './keys.js';
 import { type AnywayOption, EVERY, limitersNamed } from './known.js';
-import { overridesTable, print, textOf } from './output.js';
+import { overridesTable, print, printJson, textOf } from './output.js';
 import { plain } from './plain.js';
 import { untilOf } from './table.js';
 import { durationUntil, instantFrom } from './until.js';
@@ -31,22 +31,28 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly wait?: boolean;
 }
 
-/**
- * Makes a change and prints what is set afterwards, and who follows.
- *
- * @param what kind of setting it is about, if it is set for all keys
- * @param limits those that are set, if it is about limits
- */
+/** What a change is about. */
+interface About {
+  /** The kind of setting, if it is set for all keys. */
+  readonly what?: Setting['what'];
+  /** The limits that are set. */
+  readonly limits?: LiveLimits;
+  /** The key whose limits are set, and whether its counts are reset once processes follow. */
+  readonly key?: string;
+  readonly resets?: boolean | undefined;
+}
+
+/** Makes a change and prints what is set afterwards, and who follows. */
 export function change(
   limiter: string,
   options: NoteOptions,
   make: (control: RedisControl, note: OverrideNote) => Promise<void>,
-  what?: Setting['what'],
-  limits?: LiveLimits,
+  { what, limits, key, resets = false }: About = {},
 ): Promise<void> {
   const note = noteOf(options);
   const untilMs = options.until === undefined ? undefined : instantFrom(options.until);
-  return connected({ ...options, isChange: true }, async ({ client, control }) => {
+  return connected({ ...options, isChange: true }, async (connection) => {
+    const { client, control } = connection;
     const named = await limitersNamed(control, limiter, options);
     // The clock of Redis ends the change.
     const until = untilMs !== undefined && { for: durationUntil(untilMs, await timeIn(client)) };
@@ -62,19 +68,28 @@ export function change(
     const followed = await untilFollowed(control, limiter, waitMs);
     // Null if the list of names cannot be read.
     const isFollowed = named ? named.some((one) => one.isFollowed) : null;
+    const found =
+      key !== undefined && resets
+        ? await forgetCounts(connection, limiter, key, note, named)
+        : null;
     if (options.json) {
       const own = spared.map((one) => one.limiter);
       const names = [...new Set([...own, ...unfit.map(({ name }) => name)])];
       const who = { isFollowed, followed: followed ?? null, spared: names };
-      return print(JSON.stringify({ overrides, ...who }));
+      return printJson({ overrides, ...who, ...(found && { reset: found }) });
     }
     if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
     else print(overridesTable(overrides, Date.now()));
     for (const one of spared) print(sparedLine(one));
     for (const { name, why } of unfit) print(`Not for ${plain(name)}: ${why}.`);
     print(followedLine(followed, isFollowed));
+    if (found) print(lineOf(found));
+    else if (key !== undefined) print(STILL_COUNTED);
   });
 }
+
+const STILL_COUNTED =
+  'What the key has used still counts, so it may be refused for a while. To let it in at once, add --reset.';
 
 /** A limiter for which a setting does not count. */
 interface Unfit {

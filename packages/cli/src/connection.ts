@@ -1,5 +1,6 @@
 /** Connects to Redis. */
 
+import { connect } from 'node:net';
 import { isSpillwayError } from '@spillway/core';
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
@@ -26,10 +27,13 @@ interface ConnectionOptions extends CommonOptions {
 /** The time that a command has, with the connection. */
 const DEADLINE_MS = 5_000;
 
+/** What does not refuse a connection within this time may only be slow. */
+const PROBE_MS = 500;
+
 /** What names begin with if nobody says otherwise: the default of `redisStore`. */
 const DEFAULT_PREFIX = 'spw:';
 
-interface Connection {
+export interface Connection {
   readonly client: Redis | Cluster;
   readonly control: RedisControl;
   readonly store: RedisStore;
@@ -48,11 +52,11 @@ export async function connected<Value>(
 ): Promise<Value> {
   const sentinelMaster = sentinelMasterIn(options);
   const url = options.redis ?? process.env['REDIS_URL'];
-  const place = redisPlace(url, sentinelMaster === undefined ? 6379 : 26379);
+  const place = await reachable(redisPlace(url, sentinelMaster === undefined ? 6379 : 26379));
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
   const { prefix = DEFAULT_PREFIX } = options;
   const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
-  const time = deadline(DEADLINE_MS, tooLate(place, options));
+  const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
     // Made before the connection: a wrong option is told whether Redis is there or not.
     const control = redisControl(client, { hashKeys, prefix });
@@ -156,6 +160,27 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
+/** Without the sentinels that refuse connections, if others do not: the client would wait two seconds for each. */
+async function reachable(place: RedisPlace): Promise<RedisPlace> {
+  if (place.at.length === 1) return place;
+  const found = await Promise.all(
+    place.at.map(async (one) => ({ one, isDead: await refuses(one) })),
+  );
+  const at = found.flatMap(({ one, isDead }) => (isDead ? [] : [one]));
+  return at.length > 0 ? { ...place, at } : place;
+}
+
+function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: PROBE_MS });
+    const done = (isDead: boolean) => (): void => {
+      socket.destroy();
+      resolve(isDead);
+    };
+    socket.on('connect', done(false)).on('timeout', done(false)).on('error', done(true));
+  });
+}
+
 /** The address and the reason, without user and password. */
 function unreachable(
   place: RedisPlace,
@@ -163,17 +188,19 @@ function unreachable(
   error: Error & { code?: string },
 ): Error {
   const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code;
-  if (sentinelMaster === undefined) {
-    return new Error(`no connection to Redis at ${nameOf(place)}: ${why ?? error.name}`);
-  }
-  return new Error(
-    `no connection to the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}: ` +
-      (why ?? 'no sentinel answers, or none knows that name'),
-  );
+  const isDirect = sentinelMaster === undefined;
+  const reason = why ?? (isDirect ? error.name : 'no sentinel answers, or none knows that name');
+  return new Error(`no connection to ${redisAt(place, sentinelMaster)}: ${reason}`);
 }
 
-function tooLate(place: RedisPlace, { isChange }: ConnectionOptions): Error {
-  const silent = `Redis at ${nameOf(place)} did not answer within ${DEADLINE_MS / 1000} s`;
+function redisAt(place: RedisPlace, sentinelMaster: string | undefined): string {
+  if (sentinelMaster === undefined) return `Redis at ${nameOf(place)}`;
+  return `the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}`;
+}
+
+function tooLate(place: RedisPlace, options: ConnectionOptions): Error {
+  const { isChange, sentinelMaster } = options;
+  const silent = `${redisAt(place, sentinelMaster)} did not answer within ${DEADLINE_MS / 1000} s`;
   if (!isChange) return new Error(silent);
   return new Error(
     `${silent}: the change may not have been made, or be made when Redis goes on. Look with status`,

@@ -1,12 +1,20 @@
 /** Keys as people write them, and the command that resets the count of a key. */
 
-import { type Algorithm, canonicalAddress, type LiveLimits, type Step } from '@spillway/core';
+import {
+  type Algorithm,
+  type ChangeNote,
+  canonicalAddress,
+  isSpillwayError,
+  type LiveLimits,
+  type Step,
+} from '@spillway/core';
 import { type DeclaredNumbers, makeRule, type Rule } from '@spillway/core/store';
+import type { KnownLimiter } from '@spillway/redis';
 import { authorOf } from './author.js';
-import { type CommonOptions, connected } from './connection.js';
+import { type CommonOptions, type Connection, connected } from './connection.js';
 import { liveOf } from './in-force.js';
 import { type AnywayOption, limitersNamed } from './known.js';
-import { print } from './output.js';
+import { print, printJson } from './output.js';
 import { UsageError } from './usage-error.js';
 
 export interface KeyOptions {
@@ -21,6 +29,10 @@ interface ResetOptions extends CommonOptions, KeyOptions, AnywayOption {
 
 const DONE_UNKNOWN =
   'Processes forget that they refused the key. Its counts may not have been found: no process has announced the limiter.';
+
+const DONE_UNTOLD =
+  'Its counts are deleted. Redis is full and takes no note of it: a process that has refused the key may do so again ' +
+  'until the wait that it told is over.';
 
 /** The store finds the counts of a key that are noted, so the numbers of the rule make no difference. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
@@ -90,7 +102,43 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
   ];
 }
 
-/** Forgets a count in Redis, and makes every process forget that it refused the key. */
+/** What a reset has come to. */
+export interface Reset {
+  /** Whether a process has announced the limiter, so that all counts of the key were found. */
+  readonly isKnown: boolean;
+  /** Whether processes are told. A full Redis deletes counts, but takes no note for them. */
+  readonly isTold: boolean;
+}
+
+/** Forgets the counts of a key in Redis, and makes every process forget that it refused the key. */
+export async function forgetCounts(
+  { control, store }: Pick<Connection, 'control' | 'store'>,
+  limiter: string,
+  key: string,
+  note: ChangeNote,
+  named: readonly KnownLimiter[] | undefined,
+): Promise<Reset> {
+  const isKnown = named !== undefined && named.length > 0;
+  const limiters = isKnown ? named : [{ name: limiter, declared: [] }];
+  await control.refresh(); // for the limits of the key
+  for (const { name, declared } of limiters) {
+    const rules = [ANY_RULE, ...rulesOfKey(declared, control.limitsOf?.(name, key))];
+    await store.apply(rules.map((rule) => resetOf(name, key, rule)));
+  }
+  try {
+    await control.forget(limiter, key, note);
+    return { isKnown, isTold: true };
+  } catch (error) {
+    if (!isSpillwayError(error) || error.kind !== 'oom') throw error;
+    return { isKnown, isTold: false };
+  }
+}
+
+export function lineOf({ isKnown, isTold }: Reset): string {
+  if (!isTold) return DONE_UNTOLD;
+  return isKnown ? 'Done: the key counts from zero.' : DONE_UNKNOWN;
+}
+
 export function reset(
   limiter: string,
   key: string | undefined,
@@ -98,17 +146,10 @@ export function reset(
 ): Promise<void> {
   const counted = keyFrom(key, options);
   const note = { by: authorOf(options.by), because: options.because };
-  return connected({ ...options, isChange: true }, async ({ control, store }) => {
-    const named = await limitersNamed(control, limiter, options);
-    const isKnown = named !== undefined && named.length > 0;
-    const limiters = isKnown ? named : [{ name: limiter, declared: [] }];
-    await control.refresh(); // for the limits of the key
-    for (const { name, declared } of limiters) {
-      const rules = [ANY_RULE, ...rulesOfKey(declared, control.limitsOf?.(name, counted))];
-      await store.apply(rules.map((rule) => resetOf(name, counted, rule)));
-    }
-    await control.forget(limiter, counted, note);
-    if (options.json) print(JSON.stringify({ reset: { limiter, key: counted, isKnown } }));
-    else print(isKnown ? 'Done: the key counts from zero.' : DONE_UNKNOWN);
+  return connected({ ...options, isChange: true }, async (connection) => {
+    const named = await limitersNamed(connection.control, limiter, options);
+    const found = await forgetCounts(connection, limiter, counted, note, named);
+    if (options.json) printJson({ reset: { limiter, key: counted, ...found } });
+    else print(lineOf(found));
   });
 }

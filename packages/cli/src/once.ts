@@ -5,12 +5,14 @@ import {
   type IdempotencyKeyState,
   readIdempotencyKey,
 } from '@spillway/core/store';
+import type { RedisControl } from '@spillway/redis';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { keyFrom } from './keys.js';
 import { type AnywayOption, limitersNamed } from './known.js';
 import { claimJson, claimTable } from './once-output.js';
-import { print } from './output.js';
+import { print, printJson } from './output.js';
+import { plain } from './plain.js';
 import { UsageError } from './usage-error.js';
 
 interface ClaimOptions extends CommonOptions, AnywayOption {
@@ -39,9 +41,9 @@ const DROPPED = 'Done: the key is free, and its answer is gone. The next request
 export function showClaim(options: ShowOptions): Promise<void> {
   const withBody = options.body === true;
   return connected(options, async ({ control, store }) => {
-    await limitersNamed(control, options.limiter, options);
+    await checkIdempotency(control, options);
     const seen = await readIdempotencyKey(store, options);
-    if (options.json) print(JSON.stringify({ once: claimJson(seen, withBody) }));
+    if (options.json) printJson({ once: claimJson(seen, withBody) });
     else print(claimTable(seen, withBody, Date.now()));
   });
 }
@@ -51,7 +53,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
   const { limiter, scope, key } = options;
   const note = { by: authorOf(options.by), because: options.because };
   return connected({ ...options, isChange: true }, async ({ control, store }) => {
-    await limitersNamed(control, limiter, options);
+    await checkIdempotency(control, options);
     const seen = await readIdempotencyKey(store, options);
     refuseRunning(seen, options);
     if (seen.state !== 'free') {
@@ -60,9 +62,19 @@ export function dropClaim(options: DropOptions): Promise<void> {
       if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }
     const { state } = seen;
-    if (options.json) print(JSON.stringify({ dropped: state === 'free' ? null : { state } }));
+    if (options.json) printJson({ dropped: state === 'free' ? null : { state } });
     else print(state === 'free' ? FREE : DROPPED);
   });
+}
+
+/** @throws UsageError for a limiter that keeps no idempotency keys: all of them would seem to be free */
+async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
+  const named = await limitersNamed(control, options.limiter, options);
+  const declared = named?.flatMap((one) => one.declared) ?? [];
+  if (declared.length === 0 || declared.some(({ algorithm }) => algorithm === 'claims')) return;
+  throw new UsageError(
+    `${plain(options.limiter)} is no idempotency(): say its name with --limiter (default: once)`,
+  );
 }
 
 function refuseRunning({ state, leftMs }: IdempotencyKeyState, { running }: DropOptions): void {

@@ -13,6 +13,19 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** Prints JSON, with what could act on a terminal as escapes: texts in it are those of clients. */
+export function printJson(value: unknown): void {
+  print(jsonOf(value));
+}
+
+function jsonOf(value: unknown): string {
+  const escaped = (unit: string): string =>
+    `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (point) =>
+    point.split('').map(escaped).join(''),
+  );
+}
+
 export function printError(error: unknown, json: boolean): void {
   const text = error instanceof Error ? error.message : String(error);
   // As commander writes it, for people.
@@ -21,7 +34,7 @@ export function printError(error: unknown, json: boolean): void {
   if (json) {
     const names = error instanceof UnknownLimiterError ? { known: error.known } : {};
     const shown = { code: codeOf(error), message, help, ...names };
-    process.stderr.write(`${JSON.stringify({ error: shown })}\n`);
+    process.stderr.write(`${jsonOf({ error: shown })}\n`);
   } else {
     const mark = paint('red', 'error:', process.stderr);
     process.stderr.write(`${mark} ${plain(message)}\n${help ? `See ${help}\n` : ''}`);

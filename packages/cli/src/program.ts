@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { common, examples, withMarks } from './command-options.js';
 import { doctor } from './doctor/doctor.js';
+import { addHash } from './hash.js';
 import { addKeys, addOnce } from './key-commands.js';
 import { isColoured } from './paint.js';
 import { addSettings } from './settings-commands.js';
@@ -42,6 +43,7 @@ Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.`,
   addSettings(program);
   addKeys(program);
   addOnce(program);
+  addHash(program);
   return program;
 }
 

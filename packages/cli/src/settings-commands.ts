@@ -12,6 +12,7 @@ interface LimitOptions {
   readonly window?: string;
   readonly burst?: string;
   readonly factor?: string;
+  readonly reset?: true;
 }
 
 type OneKey = KeyOptions & { readonly key?: string };
@@ -33,7 +34,9 @@ function addSet(program: Command): void {
     .argument('<limiter>', LIMITER)
     .addArgument(new Argument('<mode>', 'shadow only reports what it would refuse').choices(MODES))
     .action((limiter: string, mode: Mode, options: NoteOptions) =>
-      change(limiter, options, (control, note) => control.set(limiter, { mode }, note), 'mode'),
+      change(limiter, options, (control, note) => control.set(limiter, { mode }, note), {
+        what: 'mode',
+      }),
     );
   examples(
     command,
@@ -53,7 +56,9 @@ function addShare(program: Command): void {
     .action((limiter: string, text: string, options: NoteOptions) => {
       const share = given(fractionOf(text), 'a share must be like 0.1 or 10%', text);
       const set = { share };
-      return change(limiter, options, (control, note) => control.set(limiter, set, note), 'share');
+      return change(limiter, options, (control, note) => control.set(limiter, set, note), {
+        what: 'share',
+      });
     });
   examples(command, 'share per-key 10% --for forever --because "rolling out"');
 }
@@ -66,27 +71,25 @@ function addLimits(program: Command): void {
     .option('--limit <units>', 'units per window, or requests at once')
     .option('--window <duration>', 'as in 10s, 1m or 1h')
     .option('--burst <units>', 'units at once, of a token bucket')
-    .option('--factor <number>', 'multiply what the code says, as in 2, 0.5 or 150%');
+    .option('--factor <number>', 'multiply what the code says, as in 2, 0.5 or 150%')
+    .option('--reset', 'of one key: forget what it has used, so that it is let in at once');
   noted(keyed(command, 'only for this key, as the limiter counts it')).action(
     (limiter: string, options: NoteOptions & LimitOptions & OneKey) => {
       const limits = limitsOf(options);
       if (!namesKey(options)) {
+        if (options.reset) throw new UsageError('--reset is about one key: add --key or --address');
         const set = { limits };
-        return change(
-          limiter,
-          options,
-          (control, note) => control.set(limiter, set, note),
-          'limits',
+        return change(limiter, options, (control, note) => control.set(limiter, set, note), {
+          what: 'limits',
           limits,
-        );
+        });
       }
       const key = keyFrom(options.key, options);
       return change(
         limiter,
         options,
         (control, note) => control.limitKey(limiter, key, limits, note),
-        undefined,
-        limits,
+        { limits, key, resets: options.reset },
       );
     },
   );
@@ -94,7 +97,7 @@ function addLimits(program: Command): void {
     command,
     'limits per-key --limit 200 --for 2h --because "sale"',
     'limits per-tenant --factor 2 --for 2h --because "sale"',
-    'limits per-tenant --key acme --limit 20000 --for 3d --because "their import"',
+    'limits per-tenant --key acme --limit 20000 --reset --for 3d --because "their import"',
   );
 }
 

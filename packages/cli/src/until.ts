@@ -2,7 +2,7 @@
 
 import { UsageError } from './usage-error.js';
 
-const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?) ?(Z|[+-]\d\d:\d\d)?$/;
+const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?) ?(Z|[+-]\d\d:\d\d)?$/;
 const LONGEST_MS = 30 * 86_400_000;
 
 /**

@@ -8,7 +8,14 @@ import { followersOf } from './followers.js';
 import { followedBy, inForce } from './in-force.js';
 import { announced, EVERY, namesNear, unknownLine } from './known.js';
 import { limitersTable } from './limiters-table.js';
-import { changeLine, changesTable, overridesTable, print, printError } from './output.js';
+import {
+  changeLine,
+  changesTable,
+  overridesTable,
+  print,
+  printError,
+  printJson,
+} from './output.js';
 import { UsageError } from './usage-error.js';
 
 const LOOK_EVERY_MS = 500;
@@ -35,7 +42,7 @@ export function status(
     if (options.json) {
       const shown = limiters?.map((one) => limiterJson(one, allOverrides, followers));
       const names = { limiters: shown ?? null, unannounced: unannounced ?? null };
-      return print(JSON.stringify({ overrides, changes, ...names }));
+      return printJson({ overrides, changes, ...names });
     }
     print(overridesTable(overrides, Date.now()));
     if (known?.length === 0 && limiter === undefined)
@@ -87,7 +94,8 @@ export function watch(options: CommonOptions): Promise<void> {
       try {
         const changes = await changesSince(control, seen);
         for (const change of changes) {
-          print(options.json ? JSON.stringify(change) : changeLine(change));
+          if (options.json) printJson(change);
+          else print(changeLine(change));
         }
         seen = changes.at(-1)?.id ?? seen;
         isAway = false;

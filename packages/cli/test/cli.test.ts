@@ -1,7 +1,10 @@
 /** The real command against a real Redis. */
 
 import { once } from 'node:events';
-import { type Change, createGuard, type Override, rateLimit } from '@spillway/core';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Change, createGuard, decisionLog, type Override, rateLimit } from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
 import { redisProgram, startCluster } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -148,6 +151,71 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await control.history())[0]).toMatchObject({ what: 'reset', key: '@203.0.113.7' });
   });
 
+  it('lets a key in at once that gets a higher limit, if told to reset what it has used', async () => {
+    const { control, admit } = service();
+    expect([await admit(), await admit()]).toEqual([true, false]);
+    const raised = ['limits', 'api', '--address', '203.0.113.7', '--limit', '3', ...because];
+    expect((await spillway([...raised, '--window', '1h'])).out).toContain('add --reset');
+    const { code, out, err } = await spillway([...raised, '--reset']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('Done: the key counts from zero.');
+    await control.refresh();
+    expect([await admit(), await admit(), await admit(), await admit()]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    const all = await spillway(['limits', 'api', '--limit', '3', '--reset', ...because]);
+    expect(all).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--reset is about one key'),
+    });
+  });
+
+  it('resets a key of a full Redis, and says who may not hear of it', async () => {
+    const { admit } = service();
+    expect([await admit(), await admit()]).toEqual([true, false]);
+    await redis().config('SET', 'maxmemory', '1');
+    onTestFinished(async () => void (await redis().config('SET', 'maxmemory', '0')));
+    const { code, out, err } = await spillway(['reset', 'api', '--address', '203.0.113.7']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^Its counts are deleted\. Redis is full/);
+    await redis().config('SET', 'maxmemory', '0');
+    expect(await redis().keys('spw:{*203*')).toEqual([]);
+  });
+
+  it('ends a change at an instant in milliseconds, as programs print it', async () => {
+    const until = new Date(Date.now() + 3_600_123).toISOString();
+    const { code, err } = await spillway(['set', 'api', 'off', '--until', until, ...because]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+  });
+
+  it('tells the hash of a key in the log of decisions, with the secret of that log', async () => {
+    const secret = 'a secret of the log of decisions';
+    const log = decisionLog({ write: () => {}, secret });
+    const env = { SPILLWAY_LOG_SECRET: secret };
+    expect(await spillway(['hash', 'acme'], env)).toEqual({
+      code: 0,
+      out: `${log.hashOf('acme')}\n`,
+      err: '',
+    });
+    const { out } = await spillway(['hash', '--address', '::ffff:203.0.113.7', '--json'], env);
+    expect(JSON.parse(out)).toEqual({
+      key: '@203.0.113.7',
+      keyHash: log.hashOf('@203.0.113.7'),
+    });
+    const file = join(mkdtempSync(join(tmpdir(), 'spw-')), 'secret');
+    writeFileSync(file, `${secret}\n`);
+    expect((await spillway(['hash', 'acme', '--secret-file', file])).out).toBe(
+      `${log.hashOf('acme')}\n`,
+    );
+    expect(await spillway(['hash', 'acme'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('SPILLWAY_LOG_SECRET'),
+    });
+  });
+
   it('shows what is set and what was changed', async () => {
     expect((await spillway(['status'])).out).toMatch(
       /^Nothing is set: every limiter is as declared\.\n\nLimiters:\n/,
@@ -258,5 +326,10 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     const { out } = await spillway(['status']);
     expect(out).toContain('\\u{1b}[2Jeve');
     expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const key = '\u009bJ\u202e\u{e0001}';
+    await spillway(['block', 'api', key, ...because]);
+    const { out: json } = await spillway(['status', '--json']);
+    expect(json.trim()).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(JSON.parse(json).changes[0]).toMatchObject({ key });
   });
 });

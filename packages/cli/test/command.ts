@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeRule } from '@spillway/core/store';
+import { makeRule, type Rule } from '@spillway/core/store';
 import { redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { type RedisServer, startServer } from 'spillway-testkit/redis';
@@ -66,9 +66,11 @@ export function commandOnRedis() {
   }
 
   /** As a process with these limiters and a control does. */
-  async function announce(...names: string[]): Promise<void> {
+  const announce = (...names: string[]) =>
+    announceRule(makeRule('token-bucket', 100, 60_000_000), ...names);
+
+  async function announceRule(rule: Rule, ...names: string[]): Promise<void> {
     const control = redisControl(redis);
-    const rule = makeRule('token-bucket', 100, 60_000_000);
     for (const name of names) control.register?.(name, rule);
     control.settingsOf('');
     await vi.waitFor(async () => expect(await control.limiters()).toHaveLength(names.length), {
@@ -84,5 +86,13 @@ export function commandOnRedis() {
     return JSON.parse(out) as Value;
   }
 
-  return { redis: () => redis, port: () => server.port, start, spillway, json, announce };
+  return {
+    redis: () => redis,
+    port: () => server.port,
+    start,
+    spillway,
+    json,
+    announce,
+    announceRule,
+  };
 }

@@ -110,6 +110,24 @@ describe('what a server says', () => {
     });
   });
 
+  it.each([
+    [false, 'ok', 'takes only its own keys'],
+    [true, 'warning', 'cluster-require-full-coverage is yes'],
+    [undefined, 'unknown', 'may not run CONFIG GET'],
+  ])(
+    'tells of a node of a Cluster whether one that is gone stops the others: %s',
+    (wants, verdict, found) => {
+      const server = { address: 'a:1', roundTripMs: 0.3, aheadMs: 0 };
+      const node = wants === undefined ? server : { ...server, wantsFullCoverage: wants };
+      const facts = { isCluster: true, servers: [node] };
+      expect(findings({}, facts)['coverage']).toMatchObject({
+        verdict,
+        found: expect.stringContaining(found),
+      });
+      expect(findings({})['coverage']).toBeUndefined();
+    },
+  );
+
   it('says which of several servers is meant', () => {
     const server = { roundTripMs: 0.3, aheadMs: 0 };
     const servers = [

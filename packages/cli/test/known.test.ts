@@ -88,7 +88,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(await remaining()).toEqual([full[0], full[1], 0]);
     await spend();
     expect(await json('reset', '*', 'ada')).toEqual({
-      reset: { limiter: '*', key: 'ada', isKnown: true },
+      reset: { limiter: '*', key: 'ada', isKnown: true, isTold: true },
     });
     expect(await remaining()).toEqual(full);
   });

@@ -2,6 +2,7 @@
 
 import { idempotency } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
+import { makeClaimsRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { serveListener } from 'spillway-testkit/http';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -15,9 +16,9 @@ const once = idempotency({ scope: () => 'ada', lease: '1h' });
 const on = ['--scope', 'ada', '--key', 'order-17'];
 
 describe.skipIf(redisProgram === null)('spillway once', () => {
-  const { redis, spillway, json, announce } = commandOnRedis();
+  const { redis, spillway, json, announce, announceRule } = commandOnRedis();
 
-  beforeEach(() => announce('once'));
+  beforeEach(() => announceRule(makeClaimsRule(3_600_000_000, 86_400_000_000), 'once'));
 
   async function service(hold?: Promise<void>) {
     let runs = 0;
@@ -63,6 +64,14 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
       err: '',
     });
     expect(await redis().keys('*')).toEqual(before);
+  });
+
+  it('says that a limiter is none, instead of that its keys are free', async () => {
+    await redis().flushall();
+    await announce('api');
+    const { code, err } = await spillway(['once', 'show', '--limiter', 'api', ...on]);
+    expect(code).toBe(2);
+    expect(err).toContain('api is no idempotency()');
   });
 
   it('shows the request and the answer, and the body only if asked, without codes', async () => {

@@ -30,6 +30,7 @@ export function findingsOf(facts: Facts): Finding[] {
 function serverFindings(server: ServerFacts, { isCluster, servers }: Facts): Finding[] {
   const { info } = server;
   const findings = [connection(server), clock(server)];
+  if (isCluster) findings.push(coverage(server));
   if (info) {
     findings.push(
       version(info),
@@ -188,6 +189,28 @@ function cluster(info: ReadonlyMap<string, string>, isCluster: boolean): Finding
     verdict: 'problem',
     found: 'this is one node of a Cluster',
     todo: 'Give your service a client for clusters (new Cluster([...])), and this command --cluster',
+  };
+}
+
+function coverage({ wantsFullCoverage }: ServerFacts): Finding {
+  const check = 'coverage';
+  if (wantsFullCoverage === false)
+    return { check, verdict: 'ok', found: 'a node that is gone takes only its own keys' };
+  const todo = 'CONFIG SET cluster-require-full-coverage no on every node, and in its file';
+  if (wantsFullCoverage === undefined) {
+    return {
+      check,
+      verdict: 'unknown',
+      found: 'this user may not run CONFIG GET, or the service hides it',
+      todo,
+    };
+  }
+  return {
+    check,
+    verdict: 'warning',
+    found:
+      'cluster-require-full-coverage is yes: while one node and its replicas are gone, the others answer nothing',
+    todo,
   };
 }
 

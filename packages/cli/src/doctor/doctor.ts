@@ -1,7 +1,7 @@
 /** The command that looks at a Redis, and says what to do. */
 
 import { type CommonOptions, connected } from '../connection.js';
-import { print } from '../output.js';
+import { print, printJson } from '../output.js';
 import { plain } from '../plain.js';
 import { findingsOf } from './checks.js';
 import { factsOf } from './facts.js';
@@ -25,7 +25,8 @@ class ProblemsFound extends Error {}
 export function doctor(options: CommonOptions): Promise<void> {
   return connected(options, async ({ client, control, prefix }) => {
     const findings = findingsOf(await factsOf(client, control, prefix));
-    print(options.json ? JSON.stringify({ findings }) : report(findings));
+    if (options.json) printJson({ findings });
+    else print(report(findings));
     const problems = findings.filter(({ verdict }) => verdict === 'problem').length;
     if (problems > 0)
       throw new ProblemsFound(`${problems} ${problems === 1 ? 'problem' : 'problems'} found`);

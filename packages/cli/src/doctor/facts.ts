@@ -1,6 +1,7 @@
 /** Looks at a Redis: what the checks of `doctor` need, each read on its own, so that one refusal hides nothing else. */
 
 import { createHash, randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import { Cluster, type Redis } from 'ioredis';
 import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
@@ -14,6 +15,8 @@ export interface ServerFacts {
   readonly info?: ReadonlyMap<string, string>;
   /** How far the clock of the server is ahead of ours; undefined if it may not be read. */
   readonly aheadMs?: number;
+  /** Of a node of a Cluster: whether all keys fail if one node is gone; undefined if it may not be read. */
+  readonly wantsFullCoverage?: boolean;
 }
 
 export interface Facts {
@@ -27,6 +30,7 @@ export interface Facts {
 }
 
 const PINGS = 5;
+const FULL_COVERAGE = 'cluster-require-full-coverage';
 
 export async function factsOf(
   client: Redis | Cluster,
@@ -35,7 +39,7 @@ export async function factsOf(
 ): Promise<Facts> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
   const servers: ServerFacts[] = [];
-  for (const node of nodes) servers.push(await serverFacts(node));
+  for (const node of nodes) servers.push(await serverFacts(node, client instanceof Cluster));
   return {
     isCluster: client instanceof Cluster,
     servers,
@@ -45,21 +49,32 @@ export async function factsOf(
   };
 }
 
-async function serverFacts(node: Redis): Promise<ServerFacts> {
-  const { host, port } = node.options;
+async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
+  const { host, port } = addressOf(node);
   const times: number[] = [];
   for (let i = 0; i < PINGS; i += 1) times.push((await timed(() => node.ping())).ms);
   const roundTripMs = times.sort((a, b) => a - b)[Math.floor(PINGS / 2)] ?? 0;
   const info = await orError(node.info());
   const clock = await timed(() => orError(node.time()));
+  const coverage = isNode ? await orError(node.config('GET', FULL_COVERAGE)) : [];
   return {
     address: `${host?.includes(':') ? `[${host}]` : host}:${port}`,
     roundTripMs,
     ...(!(info instanceof Error) && { info: infoFrom(info) }),
+    ...(Array.isArray(coverage) &&
+      coverage.length === 2 && { wantsFullCoverage: coverage[1] === 'yes' }),
     ...(!(clock.value instanceof Error) && {
       aheadMs: Number(clock.value[0]) * 1000 + Number(clock.value[1]) / 1000 - clock.middleMs,
     }),
   };
+}
+
+/** Behind sentinels the options do not tell which server it is. */
+function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
+  const { host, port } = options;
+  if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };
+  const { remoteAddress, remotePort } = stream as Socket;
+  return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
 /** The script runs by its text and by its hash, as those of the store do. */
