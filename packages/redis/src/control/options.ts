@@ -104,6 +104,11 @@ export interface RedisControl extends Control {
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   refresh(within?: Duration): Promise<boolean>;
+  /**
+   * Whether Redis had lost the live settings at the last look: it was flushed, or restarted or replaced without them.
+   * The settings of the last revision that any process knows stay in force.
+   */
+  readonly settingsLost: boolean;
   /** Stops looking for changes. What is set now stays until it ends. The client stays yours. */
   close(): void;
 }
