@@ -33,8 +33,13 @@ import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
 import { decodeFollowers, type Follower, Following } from './followers.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
-import { CONTROL_OPTIONS, type RedisControl, type RedisControlOptions } from './options.js';
-import { decodeEntry, encodeChange } from './records.js';
+import {
+  CONTROL_OPTIONS,
+  type RedisControl,
+  type RedisControlOptions,
+  type Restored,
+} from './options.js';
+import { decodeEntry, encodeChange, encodeWrite } from './records.js';
 import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
@@ -60,6 +65,13 @@ export function redisControl(
 ): RedisControl {
   return new InRedis(asRedisClient(client), options);
 }
+
+/** By the reply of control-write.lua. */
+const REFUSED: Readonly<Record<number, Restored['refused']>> = {
+  [-2]: 'none-kept',
+  [-3]: 'not-lost',
+  [-4]: 'other-settings',
+};
 
 class InRedis implements RedisControl {
   private readonly scripts: ControlScripts;
@@ -173,6 +185,17 @@ class InRedis implements RedisControl {
 
   forget(limiter: string, key: string, note: ChangeNote): Promise<void> {
     return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'reset', note));
+  }
+
+  async clearAll(note: ChangeNote): Promise<void> {
+    await this.write(encodeWrite(checkClear('*', note).note, 'clear', this.following.id));
+  }
+
+  async restore(note: ChangeNote, { force = false } = {}): Promise<Restored> {
+    const checked = checkClear('*', note).note;
+    const action = force ? 'force' : 'restore';
+    const { changed, restored } = await this.write(encodeWrite(checked, action, this.following.id));
+    return { restored, refused: REFUSED[changed] ?? null };
   }
 
   async list(): Promise<readonly Override[]> {

@@ -5,7 +5,7 @@ import { tellFault } from '@spillway/core/adapter';
 import { ActiveOverrides } from '@spillway/core/control';
 import { systemClock } from '@spillway/core/store';
 import { ServerTime } from '../calls/server-time.js';
-import { after, afterIdly } from '../host.js';
+import { after, afterIdly, consoleLogger } from '../host.js';
 import { decodeOverride } from './records.js';
 
 /** What the poller needs of the control and of Redis. */
@@ -27,6 +27,9 @@ const KEPT_MS = 7 * 86_400_000;
 
 /** The pause after Redis did not take what is to be kept. */
 const RETRY_US = 10_000_000;
+
+/** As in the scripts: a greater one was written by somebody else. */
+const MAX_REVISION = 9e15;
 
 /** Of the kept settings: `1 revision dataset`. */
 const LABEL = /^1 (\d{1,16}) (\S{0,64})$/;
@@ -137,12 +140,7 @@ export class SettingsPoller {
   }
 
   /** Redis has a revision, or nothing was ever set. */
-  private found(
-    revision: string,
-    dataSet: string,
-    known: string,
-    texts: readonly string[],
-  ): void {
+  private found(revision: string, dataSet: string, known: string, texts: readonly string[]): void {
     this.lost = false;
     // Nothing has changed.
     if (revision === known) return;
@@ -151,7 +149,7 @@ export class SettingsPoller {
       const had = this.overrides.list().length;
       // First, because they are dropped below.
       void this.offer();
-      this.tell(new Error(isOther ? otherSettings(had) : olderSettings(had)));
+      this.warn(isOther ? otherSettings(had) : olderSettings(had));
     }
     this.dataSet = revision === '0' ? '' : dataSet;
     this.follow(revision, texts);
@@ -163,13 +161,14 @@ export class SettingsPoller {
    * another process has offered newer settings, these are followed.
    */
   private keep(label: string, known: string, texts: readonly string[]): void {
-    const [, revision = '0', dataSet = ''] = LABEL.exec(label) ?? [];
+    const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];
+    const revision = Number(text) <= MAX_REVISION ? text : '0';
     if (Number(revision) > Math.max(Number(known), Number(this.revision))) {
       this.dataSet = dataSet;
       this.follow(revision, texts);
       this.host.onFollow(revision);
     }
-    if (!this.lost) this.tell(new Error(lostSettings(this.overrides.list().length)));
+    if (!this.lost) this.warn(lostSettings(this.overrides.list().length));
     this.lost = true;
     if (Number(revision) < Number(this.revision)) void this.offer();
   }
@@ -231,6 +230,12 @@ export class SettingsPoller {
 
   private tell(error: unknown): void {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
+  }
+
+  /** A line that no other of the last minute, such as that of the outage before, may hide. */
+  private warn(message: string): void {
+    if (this.onFault) this.tell(new Error(message));
+    else consoleLogger().warn(`Spillway: ${message}.`);
   }
 
   /** The time by Redis's clock, as far as it is known: that clock says for all processes when overrides end. */

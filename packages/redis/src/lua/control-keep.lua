@@ -13,7 +13,7 @@ if set and (call('GET', KEYS[3]) or '') == ARGV[3] and (tonumber(set) or 0) >= r
   return 0
 end
 local kept = (call('HGET', KEYS[1], '!') or ''):match('^1 (%d+) ')
-if kept and tonumber(kept) >= revision and #kept <= 16 then
+if kept and tonumber(kept) >= revision and tonumber(kept) <= 9e15 then
   call('PEXPIRE', KEYS[1], ARGV[1])
   return 0
 end

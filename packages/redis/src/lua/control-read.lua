@@ -25,7 +25,7 @@ end
 local revision = call('GET', KEYS[2])
 if revision then
   -- Above 2^53 revisions cannot be told apart: somebody else has written it.
-  if #revision > 16 or not revision:find('^%d+$') or tonumber(revision) > 9e15 then
+  if not revision:find('^%d+$') or tonumber(revision) > 9e15 then
     revision = '1'
   end
   reply[2] = revision
@@ -36,7 +36,7 @@ if revision then
 else
   reply[3] = (call('HGET', KEYS[4], '!') or ''):sub(1, 100)
   local kept = reply[3]:match('^1 (%d+) ')
-  if kept and tonumber(kept) > (tonumber(ARGV[1]) or 0) then
+  if kept and tonumber(kept) > (tonumber(ARGV[1]) or 0) and tonumber(kept) <= 9e15 then
     add(call('HGETALL', KEYS[4]))
   end
 end

@@ -22,7 +22,7 @@ local revision = call('GET', KEYS[2])
 local dataset = call('GET', KEYS[4]) or ''
 local label = call('HGET', KEYS[5], '!') or ''
 local kept, keptset = match(label, '^1 (%d+) (%S*)$')
-kept = kept and #kept <= 16 and tonumber(kept) <= 9e15 and tonumber(kept)
+kept = kept and tonumber(kept) <= 9e15 and tonumber(kept)
 call('LLEN', KEYS[3])
 
 local restores = kept and not revision and action == 'change'
