@@ -35,64 +35,40 @@ const limiters = (title, given, says, except = []) => ({
 
 export const THROWN = [
   // Options of other packages, in the limiter, where those packages have them all.
-  limiter(
-    'UNKNOWN_OPTION',
-    { keyGenerator: none },
-    has('rateLimit()', 'keyGenerator', 'use "key" instead'),
-  ),
+  limiter('UNKNOWN_OPTION', { keyGenerator: none }, hasAll('rateLimit()', 'keyGenerator')),
   limiter(
     'UNKNOWN_OPTION',
     { windowMs: 60_000 },
-    has('rateLimit()', 'windowMs', 'use "window" instead'),
+    has('rateLimit()', 'windowMs', 'did you mean "window"?'),
   ),
-  limiter('UNKNOWN_OPTION', { max: 5 }, has('rateLimit()', 'max', 'use "limit" instead')),
-  limiter('UNKNOWN_OPTION', { points: 5 }, has('rateLimit()', 'points', 'use "limit" instead')),
-  limiter('UNKNOWN_OPTION', { ttl: 60_000 }, has('rateLimit()', 'ttl', 'use "window" instead')),
+  limiter('UNKNOWN_OPTION', { max: 5 }, hasAll('rateLimit()', 'max')),
+  limiter('UNKNOWN_OPTION', { points: 5 }, hasAll('rateLimit()', 'points')),
+  limiter('UNKNOWN_OPTION', { ttl: 60_000 }, hasAll('rateLimit()', 'ttl')),
   limiter(
     'UNKNOWN_OPTION',
     { timeWindow: '1m' },
-    has('rateLimit()', 'timeWindow', 'use "window" instead'),
+    has('rateLimit()', 'timeWindow', 'did you mean "window"?'),
   ),
   limiter(
     'UNKNOWN_OPTION',
     { skipFailedRequests: true },
-    has('rateLimit()', 'skipFailedRequests', 'use "refundIf" instead'),
+    hasAll('rateLimit()', 'skipFailedRequests'),
   ),
-  limiter(
-    'UNKNOWN_OPTION',
-    { handler: none },
-    has('rateLimit()', 'handler', 'use "onRefused" of the guard instead'),
-  ),
-  limiter(
-    'UNKNOWN_OPTION',
-    { message: 'no' },
-    has('rateLimit()', 'message', 'use "onRefused" of the guard instead'),
-  ),
-  limiter(
-    'UNKNOWN_OPTION',
-    { ephemeralCache: false },
-    has('rateLimit()', 'ephemeralCache', 'use "denialCache" of the guard instead'),
-  ),
-  limiter(
-    'UNKNOWN_OPTION',
-    { whitelist: none },
-    has('rateLimit()', 'whitelist', 'use "skip" of the guard instead'),
-  ),
+  limiter('UNKNOWN_OPTION', { handler: none }, hasAll('rateLimit()', 'handler')),
+  limiter('UNKNOWN_OPTION', { message: 'no' }, hasAll('rateLimit()', 'message')),
+  limiter('UNKNOWN_OPTION', { ephemeralCache: false }, hasAll('rateLimit()', 'ephemeralCache')),
+  limiter('UNKNOWN_OPTION', { whitelist: none }, hasAll('rateLimit()', 'whitelist')),
   limiter(
     'UNKNOWN_OPTION',
     { requestPropertyName: 'limit' },
-    has('rateLimit()', 'requestPropertyName', 'use admissionsOf() instead'),
+    hasAll('rateLimit()', 'requestPropertyName'),
   ),
   limiter(
     'WRN draft_polli',
     { draft_polli_ratelimit_headers: true },
-    has('rateLimit()', 'draft_polli_ratelimit_headers', 'use "headers" of the guard instead'),
+    hasAll('rateLimit()', 'draft_polli_ratelimit_headers'),
   ),
-  limiter(
-    'WRN onLimitReached',
-    { onLimitReached: none },
-    has('rateLimit()', 'onLimitReached', 'use "onDecision" of the guard instead'),
-  ),
+  limiter('WRN onLimitReached', { onLimitReached: none }, hasAll('rateLimit()', 'onLimitReached')),
   // Ours, in the wrong place or misspelled.
   limiter(
     'UNKNOWN_OPTION',
@@ -109,7 +85,7 @@ export const THROWN = [
     { validate: false },
     has('rateLimit()', 'validate', '"validate" is an option of the guard'),
   ),
-  limiter('UNKNOWN_OPTION', { shadow: true }, has('rateLimit()', 'shadow', 'use "mode" instead')),
+  limiter('UNKNOWN_OPTION', { shadow: true }, hasAll('rateLimit()', 'shadow')),
   limiter('UNKNOWN_OPTION', { brust: 5 }, has('rateLimit()', 'brust', 'did you mean "burst"?')),
   limiter('UNKNOWN_OPTION', { KEY: none }, has('rateLimit()', 'KEY', 'did you mean "key"?')),
   limiter(
@@ -136,32 +112,16 @@ export const THROWN = [
   guard(
     'UNKNOWN_OPTION',
     { windowMs: 60_000 },
-    has('the guard', 'windowMs', 'use "window" of the limiter, as in rateLimit() instead'),
+    has('the guard', 'windowMs', 'did you mean "window" of the limiter, as in rateLimit()?'),
   ),
-  guard(
-    'UNKNOWN_OPTION',
-    { standardHeaders: 'draft-8' },
-    has('the guard', 'standardHeaders', 'use "headers" instead'),
-  ),
+  guard('UNKNOWN_OPTION', { standardHeaders: 'draft-8' }, hasAll('the guard', 'standardHeaders')),
   guard(
     'UNKNOWN_OPTION',
     { passOnStoreError: true },
-    has('the guard', 'passOnStoreError', 'use "onStoreError" instead'),
+    has('the guard', 'passOnStoreError', 'did you mean "onStoreError"?'),
   ),
-  guard('UNKNOWN_OPTION', { statusCode: 503 }, (world) =>
-    world === 'fetch'
-      ? /^the guard has no option "statusCode": it has blockedStatus, /
-      : has(
-          'the guard',
-          'statusCode',
-          `use "${world === 'NestJS' ? 'exception' : 'onRefused'}" instead`,
-        ),
-  ),
-  guard(
-    'UNKNOWN_OPTION',
-    { insuranceLimiter: {} },
-    has('the guard', 'insuranceLimiter', 'use "onStoreError" instead'),
-  ),
+  guard('UNKNOWN_OPTION', { statusCode: 503 }, hasAll('the guard', 'statusCode')),
+  guard('UNKNOWN_OPTION', { insuranceLimiter: {} }, hasAll('the guard', 'insuranceLimiter')),
   guard(
     'UNKNOWN_OPTION',
     { prefix: 'rl:' },
@@ -340,7 +300,7 @@ export const THROWN = [
     hasOwnAnswer(world)
       ? 'onRefused must be a function, got "no" (SPW_OPTION_INVALID)'
       : world === 'NestJS'
-        ? has('the guard', 'onRefused', 'use "exception" instead')
+        ? has('the guard', 'onRefused', 'did you mean "refuse"?')
         : /^the guard has no option "onRefused": it has blockedStatus, .* \(SPW_OPTION_UNKNOWN\)$/,
   ),
   {
@@ -655,6 +615,14 @@ function callbacks() {
 
 function has(of, name, mend) {
   return `${of} has no option "${name}": ${mend} (SPW_OPTION_UNKNOWN)`;
+}
+
+/** Where nothing is near, all options are named. */
+function hasAll(of, name) {
+  const first = of === 'rateLimit()' ? 'algorithm' : 'blockedStatus';
+  return new RegExp(
+    `^${of.replace(/[()]/g, '\\$&')} has no option "${name}": it has ${first}, .* \\(SPW_OPTION_UNKNOWN\\)$`,
+  );
 }
 
 function hasOwnAnswer(world) {

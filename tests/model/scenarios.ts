@@ -203,7 +203,7 @@ function signalOf(pool: Pool): Signal {
 }
 
 /** The wait as the Node signal measures it: the same arithmetic on the model's timer. */
-function waitOf(loop: EventLoop): Signal {
+export function waitOf(loop: EventLoop): Signal {
   const meter = new WaitMeter(20, 0, loop.times());
   const listeners: (() => void)[] = [];
   loop.every(20, 0.01, () => {
@@ -225,7 +225,7 @@ function waitOf(loop: EventLoop): Signal {
   };
 }
 
-function utilizationOf(loop: EventLoop): Signal {
+export function utilizationOf(loop: EventLoop): Signal & { watch(listener: () => void): void } {
   let since = { nowMs: 0, busyMs: 0 };
   let newest: { value: number; spanMs: number } | undefined;
   const listeners: (() => void)[] = [];
@@ -238,7 +238,7 @@ function utilizationOf(loop: EventLoop): Signal {
   return {
     name: 'utilization',
     read: () => newest && { ...newest, ageMs: loop.nowMs - since.nowMs },
-    watch: (listener) => listeners.push(listener),
+    watch: (listener) => void listeners.push(listener),
   };
 }
 

@@ -54,6 +54,19 @@ export function serve(
   guard: Guard | undefined,
   pool: Pool = { asked: 0 },
 ): Result {
+  const result = begin(loop, random, traffic, guard, pool);
+  loop.runUntil(traffic.seconds * 1000);
+  return result();
+}
+
+/** The same for a loop that is run by the caller, who asks for the result at the end. */
+export function begin(
+  loop: EventLoop,
+  random: Random,
+  traffic: Traffic,
+  guard: Guard | undefined,
+  pool: Pool = { asked: 0 },
+): () => Result {
   const offered = { critical: 0, post: 0, get: 0, test: 0 };
   const served = { critical: 0, post: 0, get: 0, test: 0 };
   const bins = Array.from({ length: Math.ceil(traffic.seconds * 10) }, () => ({ all: 0, no: 0 }));
@@ -92,10 +105,11 @@ export function serve(
   follow();
   const { pause } = traffic;
   if (pause) loop.every(pause.everyMs, pause.busyMs, () => {});
-  loop.runUntil(traffic.seconds * 1000);
-  const all = served.critical + served.post + served.get + served.test;
-  const refused = bins.map((bin) => (bin.all === 0 ? 0 : bin.no / bin.all));
-  return { goodput: all / traffic.seconds, offered, served, refused };
+  return () => {
+    const all = served.critical + served.post + served.get + served.test;
+    const refused = bins.map((bin) => (bin.all === 0 ? 0 : bin.no / bin.all));
+    return { goodput: all / traffic.seconds, offered, served, refused };
+  };
 }
 
 /** Waits off the loop; with a capacity, requests also queue one behind another. */

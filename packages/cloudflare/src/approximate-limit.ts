@@ -11,6 +11,7 @@ import {
   type StoredLimiter,
 } from '@spillway/core';
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
+import { systemClock, within } from '@spillway/core/store';
 import type { RateLimitBinding } from './platform.js';
 import { objectNamer } from './store/object-namer.js';
 
@@ -46,14 +47,22 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
   mode: 1,
 };
 
+/** How long a request waits for the binding: it answers from the same machine, in a few milliseconds. */
+const DEADLINE_MS = 100;
+/** After so many failures in a row the binding rests: requests pass without waiting for it. */
+const MOST_FAILURES = 5;
+/** While it rests, one request in this time asks it. */
+const REST_US = 1_000_000;
+
 /** As an address that cannot be known is counted. */
 const UNKNOWN_ADDRESS = '@unknown';
 
 /**
  * Asks a rate limit binding of Workers, which counts in each of Cloudflare's locations apart and is eventually
  * consistent: approximate by its design. It answers yes or no, so a refusal has no `remaining`, and no `RateLimit`
- * field. Put it before exact limits, with a larger limit: what it refuses asks no store. If the binding fails, it
- * refuses nobody, and tells it as a fault. What is set live for keys or for its limit does not change it.
+ * field. Put it before exact limits, with a larger limit: what it refuses asks no store. If the binding fails, or does
+ * not answer within 100 ms, the request passes, and `onFault` is called. After 5 failures in a row only one request per
+ * second waits for the binding. What is set live for keys or for its limit does not change it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_KEY_INVALID`
@@ -91,6 +100,9 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   /** Reads the key, and checks name, limit and mode. */
   private readonly inner: StoredLimiter<Raw>;
   private readonly digestOf: (key: string) => string = objectNamer();
+  /** In a row. */
+  private failures = 0;
+  private restsUntilUs = 0;
 
   constructor({ name, binding, limit, period, key, mode }: ApproximateLimitOptions<Raw>) {
     if (typeof binding?.limit !== 'function') {
@@ -116,13 +128,32 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     const question = await this.inner.step(request, binding, context);
     const key = 'key' in question ? question.key : '';
     if (key === UNKNOWN_ADDRESS) request.missesAddress?.(binding);
-    try {
-      const { success } = await this.binding.limit({ key: `${this.name}:${this.digestOf(key)}` });
-      return success ? this.passed('allowed') : this.refused(binding);
-    } catch (error) {
-      context.fault({ limiter: this.name, source: 'step', error });
-      return this.passed('error');
+    if (this.rests()) return this.passed('error');
+    const asked = await within(DEADLINE_MS, this.ask(key));
+    if ('value' in asked) {
+      this.failures = 0;
+      return asked.value ? this.passed('allowed') : this.refused(binding);
     }
+    this.failures += 1;
+    this.restsUntilUs = systemClock.nowUs() + REST_US;
+    context.fault({ limiter: this.name, source: 'step', error: asked.error });
+    return this.passed('error');
+  }
+
+  private async ask(key: string): Promise<boolean> {
+    const answer = await this.binding.limit({ key: `${this.name}:${this.digestOf(key)}` });
+    const success: unknown = answer?.success;
+    if (typeof success !== 'boolean') throw mustBe('success of the binding', 'a boolean', success);
+    return success;
+  }
+
+  /** Whether the binding is not asked now. The request for which this is false again is the only one of its second. */
+  private rests(): boolean {
+    if (this.failures < MOST_FAILURES) return false;
+    const nowUs = systemClock.nowUs();
+    if (nowUs < this.restsUntilUs) return true;
+    this.restsUntilUs = nowUs + REST_US;
+    return false;
   }
 
   /** Never called: {@link step} decides. */

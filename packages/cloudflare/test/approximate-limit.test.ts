@@ -4,12 +4,14 @@ import { type ApproximateLimitOptions, approximateLimit } from '@spillway/cloudf
 import {
   createGuard,
   type Fault,
+  type Guard,
   type LimitRequest,
   memoryControl,
   memoryStore,
   rateLimit,
 } from '@spillway/core';
-import { describe, expect, it } from 'vitest';
+import { fakeTime } from 'spillway-testkit';
+import { describe, expect, it, vi } from 'vitest';
 
 const request = (clientIp?: string): LimitRequest => ({
   method: 'GET',
@@ -105,12 +107,49 @@ describe('an approximate limit', () => {
       },
     ],
     ['answers nothing', async () => undefined as never],
+    ['answers without a verdict', async () => ({}) as never],
   ])('lets pass where the binding %s, and tells it', async (_, limit) => {
     const { guard, faults } = guardOf({ binding: { limit } });
     const { status, decisions } = await guard.admit(request('192.0.2.1'));
     expect(status).toBe(200);
     expect(decisions).toMatchObject([{ outcome: 'error', allowed: true }, { remaining: 9 }]);
     expect(faults).toMatchObject([{ limiter: 'flood', source: 'step' }]);
+  });
+
+  describe('whose binding hangs', () => {
+    fakeTime();
+
+    /** Requests that are decided at once, of so many that ask at the same time. */
+    async function decidedAtOnce(guard: Guard, requests: number): Promise<number> {
+      let decided = 0;
+      const count = ({ status }: { status: number }) => {
+        expect(status).toBe(200);
+        decided += 1;
+      };
+      for (let i = 0; i < requests; i += 1)
+        void Promise.resolve(guard.admit(request(`192.0.2.${i}`))).then(count);
+      await vi.advanceTimersByTimeAsync(0);
+      const atOnce = decided;
+      await vi.advanceTimersByTimeAsync(150);
+      expect(decided).toBe(requests);
+      return atOnce;
+    }
+
+    it('delays requests by a tenth of a second at most, and after five only one in a second', async () => {
+      let hangs = true;
+      const limit = () =>
+        hangs ? new Promise<never>(() => {}) : Promise.resolve({ success: false });
+      const { guard, faults } = guardOf({ binding: { limit } });
+      expect(await decidedAtOnce(guard, 5)).toBe(0);
+      expect(await decidedAtOnce(guard, 10)).toBe(10);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await decidedAtOnce(guard, 10)).toBe(9);
+      expect(faults).toHaveLength(6);
+      hangs = false;
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect((await guard.admit(request('192.0.2.1'))).status).toBe(429);
+      expect((await guard.admit(request('192.0.2.1'))).status).toBe(429);
+    });
   });
 
   it('tells the adapter of an address that nobody knows', async () => {

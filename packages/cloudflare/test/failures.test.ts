@@ -55,6 +55,19 @@ describe('a store whose object fails', () => {
     expect(await apply('api', 'roomy')).toMatchObject([{ current: 2 }]);
   });
 
+  it('failed once for each of 1,100 keys: one bad key does not stop the counting of others', async () => {
+    for (let i = 0; i < 1_100; i += 100) {
+      const keys = Array.from({ length: 100 }, (_, at) => `once${i + at}`);
+      await Promise.all(keys.map((key) => get(`/consume/throws/${key}`)));
+    }
+    for (let i = 0; i < 10; i += 1) {
+      expect(await get('/consume/throws/evil')).toMatchObject({ outcome: 'error' });
+    }
+    const outcomes: unknown[] = [];
+    for (let i = 0; i < 11; i += 1) outcomes.push((await get('/consume/api/victim'))['outcome']);
+    expect(outcomes).toEqual([...Array(9).fill('allowed'), 'denied', 'denied']);
+  });
+
   it('hangs: who asks for its key waits for storeTimeout, and nobody else', async () => {
     for (let asked = 1; asked <= 6; asked += 1) {
       const stuck = await get('/consume/hangs/stuck');

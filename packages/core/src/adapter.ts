@@ -37,5 +37,6 @@ export type { Exchange, OnClosed } from './passage/exchange.js';
 export { Gate, type GateRequest, type Passage } from './passage/gate.js';
 export { checkGateOptions, type GateOptions, type OwnNames } from './passage/gate-options.js';
 export { type GuardHandle, showGuard } from './passage/handle.js';
+export { OwnAnswer, type RejectedResponse } from './passage/own-answer.js';
 export { showBytes } from './passage/show-bytes.js';
 export { checkStore } from './stores/check-store.js';

@@ -3,6 +3,7 @@
 export type { NodeRequest, NodeResponse } from './node/closed.js';
 export { NodeExchange } from './node/exchange.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
+export { type MachineSignal, type MachineSignalOptions, machineSignal } from './node/machine.js';
 export { NodeRecorder } from './node/recorder.js';
 export { type NodeHead, type NodeIncoming, NodeLimitRequest } from './node/request.js';
 export { type EventLoopSignal, eventLoopSignal } from './node/utilization.js';

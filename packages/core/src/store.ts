@@ -18,6 +18,8 @@ export { type Clock, systemClock } from './base/clock.js';
 export { type Duration, toMicroseconds } from './base/duration.js';
 export { type EncodeNameOptions, encodeName } from './base/encode-name.js';
 export { mulDiv, type Quotient } from './base/exact.js';
+export { after, afterIdly } from './base/host.js';
+export { within } from './base/within.js';
 export type {
   Answer,
   BucketAnswer,

@@ -1,4 +1,4 @@
-import { concurrencyLimit, rateLimit } from '@spillway/core';
+import { concurrencyLimit, memoryControl, rateLimit } from '@spillway/core';
 import { held } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { setUp } from './guard-set-up.js';
@@ -30,9 +30,47 @@ describe('a limit on concurrent requests', () => {
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Quota exceeded',
       status: 429,
-      detail: 'You have too many requests in progress under policy "two". Wait for one to finish.',
+      detail:
+        'You can have only 2 requests in progress at once under policy "two". ' +
+        'Run 2 workers on a queue instead of retrying.',
       'violated-policies': ['two'],
     });
+  });
+
+  it('names one request, and the limit that is set live', () => {
+    const control = memoryControl();
+    const { admit } = setUp(two, { control });
+    control.set('two', { limits: { limit: 1 } }, { by: 'ada', because: 'a test' });
+    admit();
+    expect(JSON.parse(admit().body).detail).toBe(
+      'You can have only 1 request in progress at once under policy "two". ' +
+        'Run 1 worker on a queue instead of retrying.',
+    );
+  });
+
+  // docs/guide.md, "Requests in progress": 20 at once beside 100 a second are 200 ms.
+  it.each([
+    [250, 'concurrency'],
+    [200, 'concurrency'],
+    [100, 'rate'],
+  ])('beside a rate, refuses first if requests take longer: %i ms', (tookMs, first) => {
+    const { clock, admit } = setUp([
+      concurrencyLimit({ name: 'in-flight', limit: 20 }),
+      rateLimit({ name: 'rate', limit: 100, window: '1s', burst: 500 }),
+    ]);
+    const reasons = new Set<string | null>();
+    const ends: { atMs: number; release: () => void }[] = [];
+    for (let ms = 0; ms < 20_000; ms += 10) {
+      while (ends[0] && ends[0].atMs <= ms) ends.shift()?.release();
+      let admission = admit();
+      for (; admission.allowed; admission = admit()) {
+        const passed = admission;
+        ends.push({ atMs: ms + tookMs, release: () => passed.release({ status: 200 }) });
+      }
+      reasons.add(admission.binding?.reason ?? null);
+      clock.advance('10ms');
+    }
+    expect(reasons).toEqual(new Set(first === 'rate' ? ['concurrency', 'rate'] : ['concurrency']));
   });
 
   it('frees a permit when the request is over, once', () => {

@@ -115,16 +115,9 @@ describe('what was meant', () => {
     expect(message(() => createLimiter(rate, any({ window: '1m' })))).toBe(
       'the second argument of createLimiter() has no option "window": "window" is an option of its first argument',
     );
-    expect(message(() => createShaper(any({ ...rate, storeClient: store })))).toBe(
-      'createShaper() has no option "storeClient": use "store" of its second argument instead',
-    );
   });
 
   it.each<[string, () => unknown]>([
-    ['use "capacity" instead', () => core.fleetShedder(any({ name: 'f', capacity: 1, limit: 4 }))],
-    ['use "capacity" instead', () => core.fleetShedder(any({ name: 'f', capacity: 1, max: 4 }))],
-    ['use "scope" instead', () => core.idempotency(any({ scope: () => 'a', key: () => 'b' }))],
-    ['use "keep" instead', () => core.idempotency(any({ scope: () => 'a', window: '1d' }))],
     [
       '"defaultLimit" is an option of the limiter, as in rateLimit()',
       () => createLimiter(any({ ...rate, defaultLimit: 5 })),
@@ -133,17 +126,8 @@ describe('what was meant', () => {
       '"priority" is an option of shedders, and of schedule()',
       () => rateLimit(any({ ...rate, priority: 5 })),
     ],
-  ])('is what this function has for it: %s', (mend, make) => {
+  ])('belongs elsewhere: %s', (mend, make) => {
     expect(message(make)).toContain(mend);
-  });
-
-  it('is the cost of a call, of whichever name', () => {
-    expect(message(() => createLimiter(rate).consume('ada', any({ points: 5 })))).toContain(
-      'a call has no option "points"',
-    );
-    expect(message(() => createLimiter(rate).consume('ada', any({ weight: 5 })))).toBe(
-      'a call has no option "weight": use "cost" instead',
-    );
   });
 });
 

@@ -15,7 +15,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { Calls } from '../src/stores/calls.js';
 import { Fallback } from '../src/stores/fallback.js';
 import { sharedState } from '../src/stores/shared-state.js';
-import { StandIn } from '../src/stores/stand-in.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 
 describe('an outage', () => {
@@ -76,8 +75,8 @@ describe('an outage', () => {
     // Three that failed, the question in the background, the call of the last request.
     expect(calls.map(({ outcome }) => outcome)).toEqual(['other', 'other', 'other', 'ok', 'ok']);
     expect(changes).toEqual([
-      { state: 'open', openMs: 0, error: lost },
-      { state: 'closed', openMs: 1_500 },
+      { state: 'open', reason: 'failures', openMs: 0, error: lost },
+      { state: 'closed', reason: 'failures', openMs: 1_500 },
     ]);
   });
 
@@ -121,9 +120,10 @@ describe('three processes that count by themselves while the breaker is open, ea
           return shared.apply(steps);
         },
       };
-      const breaker = sharedState(store, clock).breaker(SETTINGS);
+      const state = sharedState(store, clock);
+      const breaker = state.breaker(SETTINGS);
       const calls = new Calls(store, 50_000, breaker);
-      const guarded = new Fallback(calls, new StandIn(clock), store, breaker);
+      const guarded = new Fallback(calls, state.standIn, store, breaker);
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = await limiter.step(request(), true, context);

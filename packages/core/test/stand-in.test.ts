@@ -267,3 +267,42 @@ it('a store that answers at once is not counted twice', () => {
   const said = [1, 2, 3, 4, 5].map(() => limiter.consume('ada').allowed);
   expect(said).toEqual([true, true, true, true, false]);
 });
+
+describe('a store that comes and goes', () => {
+  // The bound of docs/operations.md, "When Redis is down".
+  it('admits at most rate x outage more for each outage, and no more than the burst', async () => {
+    for (const [outageMs, limit] of [
+      [700, 20],
+      [3_000, 20],
+    ] as const) {
+      const clock = new ManualClock();
+      const shared = memoryStore({ clock });
+      let isDown = false;
+      const store = {
+        sync: false as const,
+        testClock: clock,
+        async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+          if (isDown) throw new Error('down');
+          return shared.apply(steps);
+        },
+      };
+      const limiter = createLimiter(
+        { name: 'api', limit, window: '1s' },
+        { store, clock, breaker: false, logger: false },
+      );
+      const outages = 10;
+      let admitted = 0;
+      for (let phase = 0; phase < 2 * outages; phase += 1) {
+        isDown = phase % 2 === 1; // the burst is used up before the first outage
+        for (let ms = 0; ms < outageMs; ms += 10) {
+          while ((await limiter.consume('ada')).allowed) admitted += 1;
+          clock.advance('10ms');
+        }
+      }
+      const exact = limit + (limit * 2 * outages * outageMs) / 1_000;
+      const bound = Math.min(limit, (limit * outageMs) / 1_000);
+      expect(admitted - exact).toBeLessThanOrEqual(outages * bound);
+      expect(admitted - exact).toBeGreaterThan(0.8 * outages * bound);
+    }
+  });
+});

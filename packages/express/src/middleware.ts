@@ -18,9 +18,11 @@ import { addressingFinder } from './trust.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, except
-   * `Content-Type`. It may return anything; only a promise is waited for. What it throws goes to the app's error
-   * handler, as a 500.
+   * Answers a rejected request instead of the problem document. The status and the headers are set already, except
+   * `Content-Type`. A rejected request never reaches the next handler: if this function calls `next()`, has not begun
+   * to answer within 10 s, or returns a promise that resolves without an answer, the problem document is sent after
+   * all (in the last case 1 s later), and `onFault` is called. What it throws or gives to `next(error)` goes to the
+   * app's error handler, as a 500.
    */
   readonly onRefused?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
@@ -67,7 +69,13 @@ export function spillway(
     next: NextFunction,
   ): void => {
     if (passage === 'pass') next();
-    else if (passage === 'refused' && onRefused) handOver(onRefused, exchange, req, res, next);
+    else if (passage === 'refused' && onRefused) {
+      try {
+        exchange.answerWith(ownAnswer(onRefused, req, res, next), gate.report)?.catch(next);
+      } catch (error) {
+        next(error);
+      }
+    }
   };
 
   const handle: RequestHandler = (req, res, next) => {
@@ -80,17 +88,17 @@ export function spillway(
   return showGuard(handle as SpillwayHandler, gate);
 }
 
-/** Runs the app's own answer; what it throws is the app's to handle. */
-function handOver(
+/** The app's own answer, whose `next` leads to the app's error handler and nowhere else. */
+function ownAnswer(
   onRefused: NonNullable<SpillwayOptions['onRefused']>,
-  exchange: NodeExchange,
   req: Request,
   res: Response,
   next: NextFunction,
-): void {
-  try {
-    exchange.answerWith((admission) => onRefused(admission, req, res, next))?.catch(next);
-  } catch (error) {
-    next(error);
-  }
+): Parameters<NodeExchange['answerWith']>[0] {
+  return (admission, own) =>
+    onRefused(admission, req, res, (error?: unknown) => {
+      // `next('route')` would go on to the next route of this path.
+      if (!error || error === 'route' || error === 'router') own.wentOn();
+      else if (own.failed(error)) next(error);
+    });
 }

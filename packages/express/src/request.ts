@@ -1,9 +1,13 @@
 /** Express' request as limiters see it. */
 
 import { canonicalAddress } from '@spillway/core';
+import { clientAddress, type Trust } from '@spillway/core/adapter';
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { Request } from 'express';
 import type { ExpressAddressing } from './trust.js';
+
+/** Express' function leaves the port in an entry of X-Forwarded-For: `req.ip` is read as such an entry. */
+const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 export class ExpressRequest extends NodeLimitRequest<Request> {
   private readonly believed: ExpressAddressing;
@@ -21,7 +25,8 @@ export class ExpressRequest extends NodeLimitRequest<Request> {
 
   protected override findAddress(): string | undefined {
     const { byExpress, ipv6Prefix } = this.believed;
-    return byExpress ? canonicalAddress(this.expressAddress(), ipv6Prefix) : super.findAddress();
+    if (!byExpress) return super.findAddress();
+    return canonicalAddress(clientAddress(ONE_HOP, undefined, this.expressAddress()), ipv6Prefix);
   }
 
   private expressAddress(): string | undefined {

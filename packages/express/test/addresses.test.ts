@@ -51,6 +51,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     ['the names of Express', {}, 'loopback, 10.0.0.0/8', '1.1.1.1, 10.1.2.3', '1.1.1.1'],
     ['the list of Express', {}, ['127.0.0.1'], '1.1.1.1, 2.2.2.2', '2.2.2.2'],
     ['the function of Express', {}, (ip: string) => ip === '127.0.0.1', '2.2.2.2', '2.2.2.2'],
+    ['a port from the function of Express', {}, () => true, '192.0.2.9:4711', '192.0.2.9'],
     ['nobody, if it is 0', {}, 0, '2.2.2.2', '127.0.0.1'],
     ['one IPv6 client for its /64', { trustProxy: 1 }, false, '2001:db8::1:2:3:4', '2001:db8::/64'],
     [

@@ -1,10 +1,11 @@
 /** What goes over the wire: fields, statuses and bodies, byte for byte. */
 
-import { answers, ownAnswers } from 'spillway-testkit/adapters';
+import { answers, ownAnswers, ownAnswersEnd } from 'spillway-testkit/adapters';
 import { describe } from 'vitest';
 import { EXPRESS } from './service.js';
 
 describe.each(EXPRESS)('Express $major', ({ driver }) => {
   answers(driver);
   ownAnswers(driver);
+  ownAnswersEnd(driver, { handsNext: true });
 });

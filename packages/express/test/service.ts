@@ -11,6 +11,7 @@ import {
   HELLO,
   type MiddlewareDriver,
   type Sent,
+  sendOwn,
 } from 'spillway-testkit/adapters';
 import { type Service, serveListener } from 'spillway-testkit/http';
 
@@ -34,7 +35,10 @@ function driverOf(major: 4 | 5, express: typeof express5): MiddlewareDriver<Guar
     guard: (limiters, options, own) =>
       spillway(limiters, {
         ...options,
-        ...(own && { onRefused: (admission, _req, res) => finish(own(admission), res) }),
+        ...(own && {
+          onRefused: (admission, _req, res, next) =>
+            sendOwn(own(admission, next), (sent) => send(sent, res)),
+        }),
       }),
     serve: (app) => serve(built(express(), app, major)),
     shown: (fields) => fields,

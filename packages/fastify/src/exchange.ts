@@ -1,5 +1,6 @@
 /** The exchange of Fastify: fields and refusals go through the reply, so that onSend and onResponse hooks see them. */
 
+import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { FastifyReply } from 'fastify';
 import type { SpillwayOptions } from './options.js';
@@ -23,13 +24,27 @@ export class FastifyExchange extends NodeExchange {
   }
 
   /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
-  answer(): Promise<unknown> | undefined {
+  answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRefused, reply } = this;
     if (!onRefused) return undefined;
-    return this.answerWith(async (admission) => {
-      const own = await onRefused(admission, reply.request, reply);
-      if (own !== undefined) reply.send(own);
-    });
+    return this.answerWith((admission) => {
+      const own = onRefused(admission, reply.request, reply);
+      // A reply is a promise of its own end.
+      return own !== reply && isLater(own) ? own.then(this.send) : this.send(own);
+    }, report);
+  }
+
+  override sendRejection(): void {
+    const { refusal, reply } = this;
+    if (!reply.sent || !refusal) {
+      super.sendRejection();
+      return;
+    }
+    // Taken over by `reply.hijack()`, and then forgotten: the reply sends nothing any more.
+    this.copyHeaders();
+    const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
+    exchange.refuse(refusal);
+    exchange.sendRejection();
   }
 
   protected override parsedBody(): unknown {
@@ -51,13 +66,22 @@ export class FastifyExchange extends NodeExchange {
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;
-    if (!res.headersSent) {
-      for (const [name, value] of Object.entries(reply.getHeaders())) {
-        if (value !== undefined) reply.raw.setHeader(name, value);
-      }
-    }
+    if (!res.headersSent) this.copyHeaders();
     reply.hijack();
     super.endWith(body);
+  }
+
+  private readonly send = (own: unknown): void => {
+    const { reply } = this;
+    if (own !== undefined && own !== reply && !reply.sent) reply.send(own);
+  };
+
+  /** To Node's response, which is sent without the reply. */
+  private copyHeaders(): void {
+    const { raw } = this.reply;
+    for (const [name, value] of Object.entries(this.reply.getHeaders())) {
+      if (value !== undefined) raw.setHeader(name, value);
+    }
   }
 
   /** Whether the reply cannot say any more what is sent: its head was, or somebody has taken the response over. */

@@ -32,8 +32,10 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
-   * Answers a refused request instead of the problem document, by `reply.send` or by what it returns. The status and
-   * the fields are set already, except `Content-Type`. What it throws goes to the app's error handler, as a 500.
+   * Answers a rejected request instead of the problem document, by `reply.send` or by what it returns. The status and
+   * the headers are set already, except `Content-Type`. If it has not begun to answer within 10 s, or returns a promise
+   * that resolves without an answer, the problem document is sent after all (in the last case 1 s later), and `onFault`
+   * is called. What it throws goes to the app's error handler, as a 500.
    */
   readonly onRefused?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)

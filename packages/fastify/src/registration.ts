@@ -84,8 +84,8 @@ export class Registration implements GuardHandle {
     const exchange = new FastifyExchange(reply, this.options.onRefused);
     const asking = new FastifyLimitRequest(request, this.addressingOf(request));
     const passage = gate.enter(asking, exchange, request);
-    if (isLater(passage)) passage.then((value) => settle(value, exchange, done));
-    else settle(passage, exchange, done);
+    if (isLater(passage)) passage.then((value) => settle(value, exchange, gate, done));
+    else settle(passage, exchange, gate, done);
   }
 
   /**
@@ -158,9 +158,21 @@ function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiter
   return all;
 }
 
-function settle(passage: Passage, exchange: FastifyExchange, done: Done): void {
-  if (passage === 'pass') done();
-  else if (passage === 'refused') exchange.answer()?.catch(done);
+function settle(
+  passage: Passage,
+  exchange: FastifyExchange,
+  { report }: FastifyGate,
+  done: Done,
+): void {
+  if (passage === 'pass') {
+    done();
+  } else if (passage === 'refused') {
+    try {
+      exchange.answer(report)?.catch(done);
+    } catch (error) {
+      done(error as Error);
+    }
+  }
 }
 
 function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {

@@ -4,8 +4,10 @@ import { canonicalAddress } from '@spillway/core';
 import {
   type Addressing,
   type AddressOptions,
+  clientAddress,
   compileAddressing,
   type Notices,
+  type Trust,
 } from '@spillway/core/adapter';
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { FastifyRequest } from 'fastify';
@@ -13,6 +15,9 @@ import type { FastifyRequest } from 'fastify';
 const UNSAFE =
   "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
   'limited; write the addresses of the proxies in front of this server. Until you change it, no proxy is trusted';
+
+/** Fastify leaves the port in an entry of X-Forwarded-For: `request.ip` is read as such an entry. */
+const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 interface FastifyAddressing extends Addressing {
   /** Whether Fastify's own option decides: then its `request.ip` is taken. */
@@ -39,7 +44,7 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
       if (watch && ip === this.raw.socket.remoteAddress) {
         watch.look(ip, this, this.header('x-forwarded-for') === undefined);
       }
-      return canonicalAddress(ip, ipv6Prefix);
+      return canonicalAddress(clientAddress(ONE_HOP, undefined, ip), ipv6Prefix);
     } catch {
       return undefined; // a function of the app's own that throws: nobody is believed
     }

@@ -53,6 +53,8 @@ it.each<[string, SpillwayOptions, FastifyServerOptions['trustProxy'], string, st
   ['the names of Fastify', {}, 'loopback, 10.0.0.0/8', '1.1.1.1, 10.1.2.3', '1.1.1.1'],
   ['the list of Fastify', {}, ['127.0.0.1'], '1.1.1.1, 2.2.2.2', '2.2.2.2'],
   ['the function of Fastify', {}, (ip: string) => ip === '127.0.0.1', '2.2.2.2', '2.2.2.2'],
+  ['a port from the list of Fastify', {}, ['127.0.0.1'], '192.0.2.9:4711', '192.0.2.9'],
+  ['brackets from the list of Fastify', {}, ['127.0.0.1'], '[2001:db8::1]:80', '2001:db8::/64'],
   ['one IPv6 client for its /64', { trustProxy: 1 }, false, '2001:db8::1:2:3:4', '2001:db8::/64'],
   ['IPv6 by another prefix', { ipv6Prefix: 48 }, 'loopback', '2001:db8:1:2::3', '2001:db8:1::/48'],
   ['no address where there is none', { trustProxy: 1 }, false, '<script>', undefined],

@@ -1,7 +1,9 @@
 /** What is Fastify's own of what goes over the wire, and what the app's hooks see of it. */
 
 import { rateLimit, spillway } from '@spillway/fastify';
-import { describe, expect, it } from 'vitest';
+import type { FastifyReply } from 'fastify';
+import { latch } from 'spillway-testkit/adapters';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApp, serve } from './service.js';
 
 /** Refuses every request. */
@@ -116,5 +118,71 @@ describe('an own answer to a refusal', () => {
     const { statusCode, body } = await answering(onRefused);
     expect(statusCode).toBe(500);
     expect(JSON.parse(body).message).toBe('mine');
+  });
+});
+
+describe('an own answer that comes without being returned', () => {
+  const refusing = async (own: (reply: FastifyReply) => unknown) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const faults: string[] = [];
+    const asked = latch();
+    const app = makeApp();
+    app.addHook('onSend', async () => undefined); // nothing is sent at once
+    app.register(spillway, {
+      limiters: nobody(),
+      onFault: ({ error }) => void faults.push((error as Error).message),
+      onRefused: (_admission, _request, reply) => {
+        asked.open();
+        return own(reply);
+      },
+    });
+    app.get('/', () => 'secret');
+    const { get } = await serve(app);
+    const reply = get();
+    await asked.opened;
+    return { reply, faults };
+  };
+
+  it.each<[string, (reply: FastifyReply) => unknown]>([
+    ['reply.send', (reply) => void reply.send('mine')],
+    ['reply.send, async', async (reply) => void reply.send('mine')],
+    ['reply.send later', (reply) => void setImmediate(() => reply.send('mine'))],
+    ['the reply, and reply.send later', (reply) => setImmediate(() => reply.send('mine')) && reply],
+    [
+      'the reply, async, and reply.send later',
+      async (reply) => {
+        setImmediate(() => reply.send('mine'));
+        return reply;
+      },
+    ],
+    ['reply.hijack', (reply) => void setImmediate(() => reply.hijack().raw.end('mine'))],
+  ])('by %s is sent', async (_, own) => {
+    const { reply, faults } = await refusing(own);
+    expect(await reply).toMatchObject({ status: 429, body: 'mine' });
+    expect(faults).toEqual([]);
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(0));
+  });
+
+  it.each<[string, (reply: FastifyReply) => unknown]>([
+    ['reply.hijack', (reply) => void reply.hijack()],
+    ['the reply', (reply) => reply],
+    ['the reply, async', async (reply) => reply],
+  ])('by %s is the default rejection if it does not come within 10 s', async (_, own) => {
+    const { reply, faults } = await refusing(own);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await reply).toMatchObject({
+      status: 429,
+      headers: { 'content-type': 'application/problem+json', ratelimit: '"nobody";r=0' },
+    });
+    expect(faults).toHaveLength(1);
+  });
+
+  it('is ignored if it comes later', async () => {
+    const { reply } = await refusing((sending) => void setTimeout(() => sending.send({}), 10_001));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect((await reply).status).toBe(429);
+    await vi.advanceTimersByTimeAsync(1);
+    await new Promise(setImmediate);
   });
 });

@@ -13,7 +13,14 @@ import Fastify, {
   type FastifyServerOptions,
   type RouteHandlerMethod,
 } from 'fastify';
-import { type App, type Driver, type Handler, HELLO, type Sent } from 'spillway-testkit/adapters';
+import {
+  type App,
+  type Handler,
+  HELLO,
+  type RefusingDriver,
+  type Sent,
+  sendOwn,
+} from 'spillway-testkit/adapters';
 import { type Service, serveListener } from 'spillway-testkit/http';
 import { onTestFinished } from 'vitest';
 
@@ -46,11 +53,20 @@ export async function statuses(
 type Guard = SpillwayOptions;
 
 /** The plugin at one of its hooks. */
-export function driverOf(hook: NonNullable<SpillwayOptions['hook']>): Driver<Guard> {
+export function driverOf(hook: NonNullable<SpillwayOptions['hook']>): RefusingDriver<Guard> {
   return {
-    rateLimit: rateLimit as Driver['rateLimit'],
-    concurrencyLimit: concurrencyLimit as Driver['concurrencyLimit'],
-    guard: (limiters, options) => ({ ...options, limiters, hook }) as Guard,
+    rateLimit: rateLimit as RefusingDriver['rateLimit'],
+    concurrencyLimit: concurrencyLimit as RefusingDriver['concurrencyLimit'],
+    guard: (limiters, options, own) =>
+      ({
+        ...options,
+        limiters,
+        hook,
+        ...(own && {
+          onRefused: (admission, _request, reply) =>
+            sendOwn(own(admission, undefined), (sent) => void sendAsItIs(sent, reply)),
+        }),
+      }) as Guard,
     serve: (app) => serve(built(app)),
     // Fastify sends names in lower case.
     shown: (fields) =>
@@ -81,6 +97,11 @@ function handlerOf(handle: Handler): RouteHandlerMethod {
     answer.by(reply.raw);
     return reply;
   };
+}
+
+/** With the status that it has. */
+function sendAsItIs({ body, json }: Sent, reply: FastifyReply): FastifyReply {
+  return reply.send(json ?? body);
 }
 
 function send({ status = 200, body, json }: Sent, reply: FastifyReply): FastifyReply {

@@ -5,6 +5,7 @@ import {
   departures,
   exemptions,
   lifecycle,
+  ownAnswersEnd,
   requests,
   stores,
 } from 'spillway-testkit/adapters';
@@ -18,5 +19,6 @@ describe.each(['onRequest', 'preHandler'] as const)('Fastify, by %s,', (hook) =>
   requests(driver);
   lifecycle(driver);
   departures(driver);
+  ownAnswersEnd(driver, { handsNext: false });
   stores(driver);
 });

@@ -1,7 +1,7 @@
 /** What the middleware does with an exchange, whatever is below Hono. */
 
 import type { Admission } from '@spillway/core';
-import { admissionsOf, type Exchange } from '@spillway/core/adapter';
+import { admissionsOf, type Exchange, isLater, OwnAnswer } from '@spillway/core/adapter';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
@@ -11,8 +11,15 @@ export type OnRefused = (admission: Admission, c: Context) => unknown;
 export interface HonoExchange extends Exchange {
   /** Lets the request on. */
   pass(next: Next): Promise<void>;
-  /** The answer to a request that was refused, the app's own if there is one; or the one that was kept. */
-  answer(onRefused: OnRefused | undefined): Response | Promise<Response>;
+  /**
+   * The answer to a request that was refused, the app's own if there is one; or the one that was kept.
+   *
+   * @param report takes what the app's own answer did wrong
+   */
+  answer(
+    onRefused: OnRefused | undefined,
+    report: (fault: unknown) => void,
+  ): Response | Promise<Response>;
 }
 
 /** Shows the decisions of all guards so far to handlers. */
@@ -30,21 +37,38 @@ export function replaceResponse(c: Context, response: Response): void {
   c.res = response;
 }
 
-/** What the app answers; undefined if that is no response. If it throws, the status is 500, not that of the refusal. */
+/**
+ * The app's own answer to a rejection; undefined if it gave none, which is reported. If it throws, the status is 500,
+ * not that of the rejection.
+ */
 export async function ownAnswer(
   onRefused: OnRefused,
   admission: Admission,
   c: Context,
+  report: (fault: unknown) => void,
+  whenClosed: (callback: () => void) => void,
 ): Promise<Response | undefined> {
+  let answer: Response | undefined;
   c.status(admission.status as ContentfulStatusCode);
-  try {
-    const own = await onRefused(admission, c);
-    if (isResponse(own)) return own;
-    return c.finalized ? c.res : undefined;
-  } catch (error) {
-    c.status(500);
-    throw error;
-  }
+  const own = new OwnAnswer(
+    {
+      isAnswered: () => answer !== undefined,
+      canAnswerLater: () => false,
+      sendRejection: () => undefined,
+      markFailed: () => c.status(500),
+      whenClosed,
+    },
+    report,
+  );
+  const take = (given: unknown): void => {
+    if (isResponse(given)) answer = given;
+    else if (c.finalized) answer = c.res;
+  };
+  await own.run(() => {
+    const given = onRefused(admission, c);
+    return isLater(given) ? given.then(take) : take(given);
+  });
+  return answer;
 }
 
 /** By its shape: runtimes and frameworks have several classes of responses. */

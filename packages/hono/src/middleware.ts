@@ -24,9 +24,9 @@ import { HonoRequest } from './request.js';
 /** `clientIp` is `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
-   * Answers a refused request instead of the problem document: gives a Response, or sets `c.res`; else the problem
-   * document is sent after all. The status and the fields are set, except `Content-Type`. What it throws goes to
-   * `app.onError`, as a 500.
+   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the
+   * headers are set, except `Content-Type`. If it does neither, or not within 10 s, the problem document is sent after
+   * all, and `onFault` is called. What it throws goes to `app.onError`, as a 500.
    */
   readonly onRefused?: OnRefused | undefined;
 }
@@ -74,7 +74,7 @@ export function spillway(
 
   const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();
-    return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRefused);
+    return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRefused, gate.report);
   };
 
   const handle = (c: Context, next: Next): Handled => {

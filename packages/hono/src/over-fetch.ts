@@ -61,18 +61,28 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     await this.kept;
   }
 
-  answer(onRefused: OnRefused | undefined): Response | Promise<Response> {
+  answer(
+    onRefused: OnRefused | undefined,
+    report: (fault: unknown) => void,
+  ): Response | Promise<Response> {
     if (this.response) return this.response as unknown as Response; // of a repeat
     const refusal = this.refusal as Admission;
-    return onRefused ? this.own(onRefused, refusal) : this.problem(refusal);
+    return onRefused ? this.own(onRefused, refusal, report) : this.problem(refusal);
   }
 
   protected override waitUntil(): WaitUntil | undefined {
     return waitUntilOf(this.c);
   }
 
-  private async own(onRefused: OnRefused, refusal: Admission): Promise<Response> {
-    const own = await ownAnswer(onRefused, refusal, this.c);
+  private async own(
+    onRefused: OnRefused,
+    refusal: Admission,
+    report: (fault: unknown) => void,
+  ): Promise<Response> {
+    const { signal } = this.c.req.raw;
+    const own = await ownAnswer(onRefused, refusal, this.c, report, (callback) =>
+      signal.addEventListener('abort', callback, { once: true }),
+    );
     if (!own) return this.problem(refusal);
     const fields = refusal.fields.filter(([name]) => name !== 'Content-Type');
     return withFields(own, fields);

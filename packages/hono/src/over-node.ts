@@ -66,10 +66,16 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     return this.watcher ? this.watched(next, this.watcher) : next();
   }
 
-  async answer(onRefused: OnRefused | undefined): Promise<Response> {
+  async answer(
+    onRefused: OnRefused | undefined,
+    report: (fault: unknown) => void,
+  ): Promise<Response> {
     if (this.repeated) return this.repeated;
     const refusal = this.refusal as Admission;
-    const own = onRefused && (await ownAnswer(onRefused, refusal, this.c));
+    if (!onRefused) return this.problem(refusal);
+    const own = await ownAnswer(onRefused, refusal, this.c, report, (callback) =>
+      this.whenClosed(callback),
+    );
     return own ?? this.problem(refusal);
   }
 

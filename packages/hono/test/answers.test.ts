@@ -1,8 +1,8 @@
 import { rateLimit, spillway } from '@spillway/hono';
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
-import { answers, ownAnswers } from 'spillway-testkit/adapters';
-import { describe, expect, it } from 'vitest';
+import { answers, ownAnswers, ownAnswersEnd } from 'spillway-testkit/adapters';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WAYS } from './service.js';
 
 const once = () => rateLimit({ name: 'once', limit: 1, window: '1h', key: 'all' });
@@ -10,6 +10,7 @@ const once = () => rateLimit({ name: 'once', limit: 1, window: '1h', key: 'all' 
 describe.each(WAYS)('over %s', (_, { driver }) => {
   answers(driver);
   ownAnswers(driver);
+  ownAnswersEnd(driver, { handsNext: false });
 });
 
 describe.each(WAYS)('over %s', (_, { serve }) => {
@@ -89,4 +90,25 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
     // A response of the app's own making has a status of its own.
     expect(await get('/raw')).toMatchObject({ status: 200, headers: { 'retry-after': '3600' } });
   });
+});
+
+it('leaves no timer where a client leaves before an own answer, over fetch', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const faults: unknown[] = [];
+  const limiter = rateLimit({ limit: 1, window: '1h', key: 'all', cost: () => 2 });
+  const app = new Hono();
+  app.use(
+    spillway(limiter, {
+      onFault: (fault) => void faults.push(fault),
+      onRefused: () => new Promise(() => undefined),
+    }),
+  );
+  const leaving = new AbortController();
+  const answer = app.request('/', { signal: leaving.signal });
+  expect(vi.getTimerCount()).toBe(1);
+  leaving.abort();
+  expect((await answer).status).toBe(429);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(faults).toEqual([]);
 });

@@ -199,3 +199,33 @@ it('cannot see what a handler writes to the response of node:http: a repeat is t
   expect(String((await ask()).bytes)).toBe('by hand');
   expect((await ask()).status).toBe(409);
 });
+
+describe('in shadow over node:http', () => {
+  // docs/idempotency.md, "In each framework"
+  it('changes at most the case and the order of header names, also while the store hangs', async () => {
+    const never = () => new Promise<never>(() => undefined);
+    const hangs = { sync: false as const, apply: never, values: { get: never, set: never } };
+    const shadow = idempotency({ scope: () => 'ada', mode: 'shadow' });
+    const answers = [];
+    for (const guard of [
+      undefined,
+      spillway(shadow),
+      spillway(shadow, { store: hangs, storeTimeout: '1ms', logger: false }),
+    ]) {
+      const app = new Hono();
+      if (guard) app.use(guard);
+      app.post('/json', (c) => c.json({ paid: 5 }, 201, { 'X-Charge': '1' }));
+      app.post('/text', (c) => c.text('paid'));
+      app.post('/empty', (c) => c.body(null, 204));
+      const { ask } = askAt((await listen(app)).port);
+      const of = async (path: string) => {
+        const { status, headers, bytes } = await ask({ path });
+        const { date: _, ...others } = headers;
+        return { status, headers: Object.entries(others).sort(), body: String(bytes) };
+      };
+      answers.push([await of('/json'), await of('/text'), await of('/empty'), await of('/none')]);
+    }
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[2]).toEqual(answers[0]);
+  });
+});

@@ -11,6 +11,7 @@ import {
   HELLO,
   type MiddlewareDriver,
   type Sent,
+  sendOwn,
 } from 'spillway-testkit/adapters';
 import { type Reply, type Service, serveListener } from 'spillway-testkit/http';
 
@@ -53,7 +54,9 @@ function driverOf(serve: (app: Hono) => Promise<Service>): MiddlewareDriver<Guar
     guard: (limiters, options, own) =>
       spillway(limiters, {
         ...options,
-        ...(own && { onRefused: (admission, c) => finish(own(admission), c) }),
+        ...(own && {
+          onRefused: (admission, c) => sendOwn(own(admission, undefined), (sent) => send(sent, c)),
+        }),
       }),
     serve: (app) => serve(built(app)),
     shown: (fields) =>

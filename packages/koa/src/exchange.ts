@@ -1,5 +1,6 @@
 /** The exchange of Koa: what a guard answers goes through the context, so that middleware before this sees it. */
 
+import type { Admission } from '@spillway/core';
 import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
@@ -9,11 +10,14 @@ export class KoaExchange extends NodeExchange {
   /** Who keeps the answer of this request, if anybody does. */
   watcher: AnswerWatcher | undefined;
   private readonly ctx: Context;
+  /** What the context had before the app's own answer. */
+  private before: { readonly status: number; readonly body: unknown } | undefined;
 
   constructor(ctx: Context, isOwn: boolean) {
     super(ctx.req, ctx.res, isOwn);
     this.ctx = ctx;
     this.watcher = undefined;
+    this.before = undefined;
   }
 
   override recorder(): Recorder {
@@ -32,6 +36,22 @@ export class KoaExchange extends NodeExchange {
     const type = answer.fields.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
     else if (!isBodiless(answer.status)) this.setField('Content-Type', type);
+  }
+
+  override refuse(admission: Admission): void {
+    super.refuse(admission);
+    this.before = { status: this.ctx.status, body: this.ctx.body };
+  }
+
+  override isAnswered(): boolean {
+    const { before, ctx } = this;
+    if (this.canAnswerLater()) return super.isAnswered();
+    return ctx.status !== before?.status || ctx.body !== before.body;
+  }
+
+  /** Koa answers when its middleware has ended, unless somebody does so past the context. */
+  override canAnswerLater(): boolean {
+    return this.ctx.respond === false || this.ctx.headerSent;
   }
 
   protected override get target(): string {

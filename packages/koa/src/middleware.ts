@@ -20,8 +20,10 @@ import { KoaRequest } from './request.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, except
-   * `Content-Type`. It may return anything; only a promise is waited for. What it throws is Koa's to answer, as a 500.
+   * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
+   * headers are set already, except `Content-Type`. A rejected request never reaches the next middleware: if this
+   * function calls `next()`, ends without an answer, or returns a promise that has not settled within 10 s, the problem
+   * document is sent after all, and `onFault` is called. What it throws is Koa's to answer, as a 500.
    */
   readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
@@ -61,7 +63,13 @@ export function spillway(
       return exchange.watcher ? watchAnswer(ctx, exchange.watcher, next) : next();
     }
     if (passage === 'answered') return undefined;
-    return onRefused && exchange.answerWith((admission) => onRefused(admission, ctx, next));
+    return (
+      onRefused &&
+      exchange.answerWith(
+        (admission, own) => onRefused(admission, ctx, async () => own.wentOn()),
+        gate.report,
+      )
+    );
   };
 
   const handle = (ctx: Context, next: Next): unknown => {

@@ -1,11 +1,14 @@
-import { rateLimit, spillway } from '@spillway/koa';
-import { answers, ownAnswers } from 'spillway-testkit/adapters';
-import { describe, expect, it } from 'vitest';
+import { Readable } from 'node:stream';
+import { type Fault, rateLimit, spillway } from '@spillway/koa';
+import type { Context, Next } from 'koa';
+import { answers, latch, ownAnswers, ownAnswersEnd } from 'spillway-testkit/adapters';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { KOA, serve } from './service.js';
 
 describe.each(KOA)('Koa $major', ({ driver }) => {
   answers(driver);
   ownAnswers(driver);
+  ownAnswersEnd(driver, { handsNext: true });
 });
 
 describe.each(KOA)('Koa $major', ({ Koa }) => {
@@ -32,21 +35,85 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     ]);
   });
 
-  it('lets the app hand a refused request on', async () => {
+  it.each<[string, (ctx: Context) => unknown, object]>([
+    ['sets a body', (ctx) => Object.assign(ctx, { body: 'mine' }), { status: 429, body: 'mine' }],
+    [
+      'sets a status',
+      (ctx) => Object.assign(ctx, { status: 503 }),
+      { status: 503, body: 'Service Unavailable' },
+    ],
+    ['redirects', (ctx) => ctx.redirect('/busy'), { status: 302 }],
+    ['sets no body', (ctx) => Object.assign(ctx, { body: null }), { status: 204, body: '' }],
+    [
+      'streams',
+      (ctx) => Object.assign(ctx, { body: Readable.from(['slow']) }),
+      { status: 429, body: 'slow' },
+    ],
+    [
+      'writes to the response of Node',
+      (ctx) => {
+        ctx.respond = false;
+        setImmediate(() => ctx.res.end('by hand'));
+      },
+      { status: 429, body: 'by hand' },
+    ],
+  ])('takes it for an answer that an own answer %s', async (_, own, expected) => {
+    const faults: Fault[] = [];
     const app = new Koa();
+    const limiter = rateLimit({ limit: 1, window: '1h', cost: () => 2 });
+    const onFault = (fault: Fault) => void faults.push(fault);
+    app.use(spillway(limiter, { onFault, onRefused: (_admission, ctx) => void own(ctx) }));
+    const { get } = await serve(app);
+    expect(await get()).toMatchObject(expected);
+    expect(faults).toEqual([]);
+  });
+
+  it.each<[string, (ctx: Context, next: Next) => unknown]>([
+    ['a status and next()', (ctx, next) => Object.assign(ctx, { status: 200 }) && next()],
+    ['a body and next()', (ctx, next) => Object.assign(ctx, { body: 'mine' }) && next()],
+    [
+      'next() and a body',
+      async (ctx, next) => {
+        await next();
+        ctx.body = 'mine';
+      },
+    ],
+  ])('refuses as usual where an own answer is %s', async (_, own) => {
+    const ran: string[] = [];
+    const app = new Koa();
+    const limiter = rateLimit({ limit: 1, window: '1h', cost: () => 2 });
     app.use(
-      spillway(rateLimit({ limit: 1, window: '1h' }), {
-        onRefused: (_admission, ctx, next) => {
-          ctx.status = 200;
-          return next();
-        },
+      spillway(limiter, {
+        onFault: () => undefined,
+        onRefused: (_admission, ctx, next) => own(ctx, next),
       }),
     );
-    app.use((ctx) => {
-      ctx.body = 'a cheap answer';
-    });
+    app.use((ctx) => void ran.push(ctx.path));
     const { get } = await serve(app);
-    await get();
-    expect(await get()).toMatchObject({ status: 200, body: 'a cheap answer' });
+    const { status, headers, body } = await get();
+    expect({ status, type: headers['content-type'] }).toEqual({
+      status: 429,
+      type: 'application/problem+json',
+    });
+    expect(JSON.parse(body)).toMatchObject({ status: 429 });
+    expect(ran).toEqual([]);
+  });
+
+  it('answers by itself where an own answer takes the response and leaves it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const asked = latch();
+    const app = new Koa();
+    const limiter = rateLimit({ limit: 1, window: '1h', cost: () => 2 });
+    const onRefused = (_admission: unknown, ctx: Context) => {
+      ctx.respond = false;
+      asked.open();
+    };
+    app.use(spillway(limiter, { onFault: () => undefined, onRefused }));
+    const { get } = await serve(app);
+    const reply = get();
+    await asked.opened;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await reply).toMatchObject({ status: 429 });
   });
 });

@@ -11,6 +11,7 @@ import {
   HELLO,
   type MiddlewareDriver,
   type Sent,
+  sendOwn,
 } from 'spillway-testkit/adapters';
 import { type Service, serveListener } from 'spillway-testkit/http';
 
@@ -34,7 +35,10 @@ function driverOf(Koa: typeof Koa3): MiddlewareDriver<Guard> {
     guard: (limiters, options, own) =>
       spillway(limiters, {
         ...options,
-        ...(own && { onRefused: (admission, ctx) => finish(own(admission), ctx) }),
+        ...(own && {
+          onRefused: (admission, ctx, next) =>
+            sendOwn(own(admission, next), (sent) => send(sent, ctx)),
+        }),
       }),
     serve: (app) => serve(built(new Koa(), app)),
     shown: (fields) => fields,

@@ -143,6 +143,25 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     expect(filter.caught).toEqual([new Mine('429')]);
   });
 
+  it.each<[string, () => unknown]>([
+    ['nothing', () => undefined],
+    ['true', () => true],
+    ['a promise', async () => undefined],
+    [
+      'what it throws',
+      () => {
+        throw new Error('mine');
+      },
+    ],
+  ])('lets no refused request on though the exception is %s', async (_, exception) => {
+    const options = limited({ refuse: 'throw', exception: exception as () => Error });
+    const service = await serve(adapter, hello(options), (app) => app.useLogger(false));
+    await exhaust(service);
+    const { status, body } = await service.get();
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(body).not.toContain('hello');
+  });
+
   it('leaves interceptors what the handler returns, and does not ask them about a refusal', async () => {
     let calls = 0;
     @Injectable()

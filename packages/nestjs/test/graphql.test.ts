@@ -104,7 +104,7 @@ describe('in GraphQL', () => {
     const { judge } = await make({ limiters });
     const shared = operation();
     expect(await judge(shared)).toBe(true);
-    await expect(judge(operation())).rejects.toThrow('too many requests in progress');
+    await expect(judge(operation())).rejects.toThrow('only 1 request in progress');
     shared.res.emit('close');
     expect(await judge(operation())).toBe(true);
   });

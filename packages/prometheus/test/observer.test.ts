@@ -83,17 +83,17 @@ describe('the observer for prom-client', () => {
     const guards = [hourly(), hourly()].map((limiter) => createGuard(limiter, options));
     const admitAll = () => Promise.all(guards.map((guard) => guard.admit(request)));
     expect(await scraped('spillway_breaker_open 0')).toBe(true);
-    expect(await scraped('spillway_breaker_openings_total 0')).toBe(true);
+    expect(await scraped('spillway_breaker_openings_total{reason="failures"} 0')).toBe(true);
     store.away = true;
     await admitAll();
     expect(await scraped('spillway_breaker_open 1')).toBe(true);
-    expect(await scraped('spillway_breaker_openings_total 1')).toBe(true);
+    expect(await scraped('spillway_breaker_openings_total{reason="failures"} 1')).toBe(true);
     store.away = false;
     await vi.waitFor(async () => {
       await admitAll();
       expect(await scraped('spillway_breaker_open 0')).toBe(true);
     });
-    expect(await scraped('spillway_breaker_openings_total 1')).toBe(true);
+    expect(await scraped('spillway_breaker_openings_total{reason="failures"} 1')).toBe(true);
   });
 
   it('measures calls of the store in seconds', async () => {

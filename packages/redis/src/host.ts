@@ -1,8 +1,9 @@
 /** Timers and the console of the host, without the types of any one host. */
 
+export { after, afterIdly } from '@spillway/core/store';
+
 interface Host {
   setImmediate?(run: () => void): unknown;
-  setTimeout(run: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
   readonly console?: { warn(message: string): void };
 }
@@ -20,21 +21,6 @@ export function afterThisTurn(run: () => void): void {
 /** Runs `run` as soon as what runs now, and all that waits for promises that have ended, have returned. */
 export function afterThisTask(run: () => void): void {
   void Promise.resolve().then(run);
-}
-
-/** Runs `run` after `ms` milliseconds. Returns a function that cancels it. */
-export function after(ms: number, run: () => void): () => void {
-  const host = globalThis as unknown as Host;
-  const timer = host.setTimeout(run, ms);
-  return () => host.clearTimeout(timer);
-}
-
-/** Like {@link after}, but on Node the timer does not keep the process alive. */
-export function afterIdly(ms: number, run: () => void): () => void {
-  const host = globalThis as unknown as Host;
-  const timer = host.setTimeout(run, ms);
-  (timer as { unref?: () => void }).unref?.();
-  return () => host.clearTimeout(timer);
 }
 
 /** Cancels a timer that a client has set. */

@@ -176,13 +176,19 @@ export class Redis implements RedisStore {
   private readonly name = (step: Step): string =>
     this.nameOf(step.limiter, step.key, countOf(step));
 
-  /** A reset forgets all counts of its limiter and key, in one call. Only the answers to `steps` are returned. */
+  /**
+   * A reset forgets all counts of its limiter and key: those that this process knows at once, in the order of its
+   * calls; those of other processes once Redis has named them. Only the answers to `steps` are returned.
+   */
   private async askWithResets(
     steps: readonly Step[],
     deadlineUs: number,
   ): Promise<readonly Answer[]> {
-    const others = await this.registry.otherResets(steps, deadlineUs);
-    const answers = await this.askSteps([...steps, ...others], deadlineUs);
+    const asked = this.askSteps([...steps, ...this.registry.ownResets(steps)], deadlineUs);
+    const noted = this.registry
+      .notedResets(steps, deadlineUs)
+      .then((others) => (others.length > 0 ? this.askSteps(others, deadlineUs) : []));
+    const [answers] = await Promise.all([asked, noted]);
     return answers.slice(0, steps.length);
   }
 

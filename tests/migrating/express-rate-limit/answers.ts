@@ -49,13 +49,24 @@ export const answers: readonly Case<Subject>[] = [
   same('leaves the answer to `handler`', [418, 'mine'], (on) =>
     refusal(on, { handler: (_req, res) => void res.status(418).send('mine') }),
   ),
-  same('lets `handler` pass the request on', [200, 'hello'], (on) =>
-    refusal(on, {
-      handler: (_req, res, next) => {
-        res.status(200);
-        next();
-      },
-    }),
+  differs(
+    'lets `handler` pass the request on',
+    {
+      theirs: [200, 'hello'],
+      ours: [429, 'Quota exceeded'],
+      because:
+        "A rejected request never reaches a route. `mode: 'shadow'` counts and lets every request pass.",
+    },
+    async (on) => {
+      const [status, body] = await refusal(on, {
+        handler: (_req, res, next) => {
+          res.status(200);
+          next();
+        },
+      });
+      const text = String(body);
+      return [status, text.startsWith('{') ? JSON.parse(text).title : text];
+    },
   ),
   same('gives what an async `handler` rejects with to the app', 500, async (on) => {
     const handler = () => Promise.reject(new Error('mine'));

@@ -82,7 +82,8 @@ export interface Refusal {
   readonly status: 429 | 503;
   /** The policy that the text names, and the reason. A shedder names no policy. */
   readonly detail:
-    | { readonly reason: 'rate' | 'concurrency'; readonly policy: string }
+    | { readonly reason: 'rate'; readonly policy: string }
+    | { readonly reason: 'concurrency'; readonly policy: string; readonly limit: number }
     | { readonly reason: 'overload' };
   readonly violated: readonly string[];
 }
@@ -107,7 +108,10 @@ function detailText(detail: Refusal['detail'], wait: string): string {
     case 'rate':
       return `You have used up the quota of policy "${detail.policy}". ${wait}`;
     case 'concurrency':
-      return `You have too many requests in progress under policy "${detail.policy}". Wait for one to finish.`;
+      return (
+        `You can have only ${detail.limit} requests in progress at once under policy "${detail.policy}". ` +
+        `Run ${detail.limit} workers on a queue instead of retrying.`
+      );
     default:
       return `The service cannot take this request now. ${wait}`;
   }
@@ -126,7 +130,7 @@ export const RATE_BY_ADDRESS: Refusal = {
 };
 export const CONCURRENCY: Refusal = {
   status: 429,
-  detail: { reason: 'concurrency', policy: 'in-flight' },
+  detail: { reason: 'concurrency', policy: 'in-flight', limit: 5 },
   violated: ['in-flight'],
 };
 export const FLEET: Refusal = {

@@ -105,7 +105,7 @@ export const queueMachine: Machine<QueueRule, QueueState> = {
     const owed = debt(view, now);
     const room = tolerance(rule).minus(owed);
     const missing = refill(rule, cost).minus(room);
-    const retry = missing.minus(Fraction.of(rule.waitUs)).ceil();
+    const retry = cost === 0n ? 0n : missing.minus(Fraction.of(rule.waitUs)).ceil();
     return {
       used: owed.over(unit(rule)).ceil(),
       remaining: larger(room.over(unit(rule)).floor(), 0n),

@@ -6,6 +6,7 @@ export type SpillwayErrorCode =
   | 'SPW_ADDRESS_UNKNOWN'
   | 'SPW_ALGORITHM_INVALID'
   | 'SPW_ALTERNATIVES_INVALID'
+  | 'SPW_ANSWER_MISSING'
   | 'SPW_BURST_INVALID'
   | 'SPW_CAPTURE_MISSING'
   | 'SPW_CIDR_INVALID'
@@ -45,6 +46,7 @@ const BRAND = Symbol.for('spillway.error');
 
 /** What requests and jobs end with: made often, so that nothing is made of them beforehand. */
 const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
+  'SPW_ANSWER_MISSING',
   'SPW_SHAPER_BLOCKED',
   'SPW_SHAPER_CLOSED',
   'SPW_SHAPER_FULL',

@@ -3,15 +3,39 @@
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(timer: unknown): void;
 
-/** Calls back after a time; returns how to call it off. */
+interface Hooks {
+  readonly AsyncLocalStorage?: { snapshot?(): <Value>(call: () => Value) => Value };
+}
+
+interface BuiltIns {
+  readonly process?: { getBuiltinModule?(name: string): unknown };
+}
+
+/**
+ * Makes a call in the async context in which this module was loaded, where the host can. What lives longer than a
+ * request is begun in it: a timer or a promise would keep the request's context, and all that this holds.
+ */
+export const outside: <Value>(call: () => Value) => Value = contextNow() ?? ((call) => call());
+
+function contextNow(): (<Value>(call: () => Value) => Value) | undefined {
+  const { process } = globalThis as BuiltIns;
+  try {
+    const hooks = process?.getBuiltinModule?.('node:async_hooks') as Hooks | undefined;
+    return hooks?.AsyncLocalStorage?.snapshot?.();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Calls back after a time, outside of any request's context; returns how to call it off. */
 export function after(ms: number, callback: () => void): () => void {
-  const timer = setTimeout(callback, ms);
+  const timer = outside(() => setTimeout(callback, ms));
   return () => clearTimeout(timer);
 }
 
 /** {@link after}, but nothing stays alive for it, where the host can tell. */
 export function afterIdly(ms: number, callback: () => void): () => void {
-  const timer = setTimeout(callback, ms);
+  const timer = outside(() => setTimeout(callback, ms));
   (timer as { unref?: () => void }).unref?.();
   return () => clearTimeout(timer);
 }

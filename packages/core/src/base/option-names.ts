@@ -1,13 +1,23 @@
-/** Which options a function has. One that it has not is refused with the name that was meant, as far as we can tell. */
+/** Which options a function has. Any other is rejected with the name that was probably meant. */
 
 import { SpillwayError } from './errors.js';
-import { ourNameFor, placeOf } from './other-names.js';
 
 /**
  * The names of a type's options, for `checkNames`. The compiler refuses a list that lacks one, or has one too
  * many.
  */
 export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
+
+/** Where options belong that are easily given elsewhere. */
+const PLACES: Readonly<Record<string, string>> = {
+  'the limiter, as in rateLimit()':
+    'limit defaultLimit window burst algorithm anchor key cost refundIf name share',
+  'the guard':
+    'skip headers onRefused onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
+  'shedders, and of schedule()': 'priority',
+  'redisStore()': 'prefix hashKeys',
+  'the Fastify plugin': 'groups',
+};
 
 /** Where else options are given, and which. */
 export type OtherPlace = readonly [place: string, names: object];
@@ -31,15 +41,18 @@ export function checkNames(of: string, options: object, names: object, other?: O
 
 /** What to write in place of an unknown name. */
 function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
-  const ours = ourNameFor(name, names);
-  if (ours?.endsWith(')')) return `use ${ours} instead`;
-  if (ours && Object.hasOwn(names, ours)) return `use "${ours}" instead`;
+  const place = other && Object.hasOwn(other[1], name) ? other[0] : placeOf(name);
+  if (place && place !== of) return `"${name}" is an option of ${place}`;
   const near = nearest(name, Object.keys(names));
-  const place = other && Object.hasOwn(other[1], ours ?? name) ? other[0] : placeOf(ours ?? name);
-  if (place && place !== of) {
-    return ours ? `use "${ours}" of ${place} instead` : `"${name}" is an option of ${place}`;
-  }
-  return near ? `did you mean "${near}"?` : `it has ${Object.keys(names).sort().join(', ')}`;
+  if (near) return `did you mean "${near}"?`;
+  const far = nearest(name, Object.values(PLACES).join(' ').split(' ')) ?? '';
+  const home = placeOf(far);
+  if (home && home !== of) return `did you mean "${far}" of ${home}?`;
+  return `it has ${Object.keys(names).sort().join(', ')}`;
+}
+
+function placeOf(name: string): string | undefined {
+  return Object.keys(PLACES).find((place) => PLACES[place]?.split(' ').includes(name));
 }
 
 /** The name that is most like another one, if it is like it at all; upper and lower case are the same. */

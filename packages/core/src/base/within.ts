@@ -2,10 +2,19 @@
 
 import { after, afterPendingInput } from './host.js';
 
-/** What a call gave, or how it failed. */
+/** The value of a promise, or the error with which it failed. */
 export type Result<T> = { readonly value: T } | { readonly error: unknown };
 
-/** What `promise` gives; an error if it rejects, or takes longer than `ms`. Never rejects. */
+/**
+ * The value of `promise`, or the error if it rejects or takes longer than `ms` milliseconds. Never rejects.
+ *
+ * @example
+ * ```ts run
+ * import { within } from '@spillway/core/store';
+ *
+ * await within(50, Promise.resolve(7)); // { value: 7 }
+ * ```
+ */
 export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T>> {
   return new Promise((resolve) => {
     const late = { error: new Error(`no answer within ${ms} ms`) };

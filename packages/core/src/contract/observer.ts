@@ -20,10 +20,15 @@ export interface StoreCallEvent {
   readonly outcome: string;
 }
 
-/** A breaker that opened, because a part of the store does not answer, or that closed again. */
+/** A breaker that opened, because a part of the store fails or is slow, or that closed again. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
-  /** Which part, such as the address of a node of a cluster; undefined if the store has no parts. */
+  /** Why it opened: too many calls failed, or too many were answered late. */
+  readonly reason: 'failures' | 'slow';
+  /**
+   * Which part, such as the address of a node of a cluster; undefined if the store has no parts. `other parts` stands
+   * for those beyond the 1,000 that are told apart.
+   */
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;

@@ -93,7 +93,7 @@ export class DirectClient {
 
   /** What is known without the store, as soon as its answers come. */
   known<Value>(value: Value): Eventually<Value> {
-    return this.store.sync ? value : Promise.resolve(value);
+    return this.store.sync ? value : this.store.soon(value);
   }
 
   /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */

@@ -83,7 +83,7 @@ class Keyed {
 
   private consumeLater(step: Step): Eventually<Decision> {
     const known = this.client.store.known(step);
-    if (known) return Promise.resolve(this.limit.decide(step, known));
+    if (known) return this.client.known(this.limit.decide(step, known));
     return this.client.ask([step], ([answer]) => this.limit.charged(step, answer as Answer));
   }
 

@@ -78,7 +78,9 @@ function sentenceOf({ reason, status, cost, policy }: Decision, limiter: string)
     case 'rate':
       return `You have used up the quota of policy \\"${limiter}\\".`;
     case 'concurrency':
-      return `You have too many requests in progress under policy \\"${limiter}\\".`;
+      return policy
+        ? `You can have only ${counted(policy.limit, 'request')} in progress at once under policy \\"${limiter}\\".`
+        : `You have too many requests in progress under policy \\"${limiter}\\".`;
     case 'running':
       return 'A request with this idempotency key is in progress.';
     case 'mismatch':
@@ -100,7 +102,10 @@ function mismatchOf(status: number | undefined): string {
 }
 
 function adviceFor({ reason, policy, retryAfterMs }: Decision): string {
-  if (reason === 'concurrency') return 'Wait for one to finish.';
+  if (reason === 'concurrency') {
+    if (!policy) return 'Wait for one to finish.';
+    return `Run ${counted(policy.limit, 'worker')} on a queue instead of retrying.`;
+  }
   if (reason === 'never' && policy) return 'Make it smaller; waiting does not help.';
   if (reason === 'mismatch') return 'Send the same request, or use another key.';
   if (reason === 'key-invalid') return 'Send one in the header of that name.';
@@ -111,5 +116,9 @@ function adviceFor({ reason, policy, retryAfterMs }: Decision): string {
 function waitOf(retryAfterMs: number): string {
   if (retryAfterMs === Infinity) return 'Waiting does not help.';
   const seconds = retryAfterSeconds(retryAfterMs || 0);
-  return `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+  return `Try again in ${counted(seconds, 'second')}.`;
+}
+
+function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -1,16 +1,17 @@
 /** The exchange of node:http, and of the frameworks above it. */
 
-import { isThenable } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { KeptAnswer, Recorder } from '../contract/recorder.js';
 import { PROBLEM_TYPE } from '../http/problem.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
+import { OwnAnswer, type RejectedResponse } from '../passage/own-answer.js';
 import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
+import { ignoreLateAnswer } from './late-answer.js';
 import { NodeRecorder } from './recorder.js';
 import { targetOf } from './target.js';
 
 /** A request of node:http and its response. Adapters refine `end`, by which a refusal is sent. */
-export class NodeExchange implements Exchange {
+export class NodeExchange implements Exchange, RejectedResponse {
   /** What was refused, once the gate has said `refused`. */
   refusal: Admission | undefined;
   protected readonly res: NodeResponse;
@@ -43,10 +44,8 @@ export class NodeExchange implements Exchange {
 
   refuse(admission: Admission): void {
     this.refusal = admission;
-    this.setStatus(admission.status);
-    if (this.isOwn) return;
-    this.setField('Content-Type', PROBLEM_TYPE);
-    this.end(admission.body);
+    if (this.isOwn) this.setStatus(admission.status);
+    else this.sendProblem(admission);
   }
 
   recorder(): Recorder {
@@ -60,16 +59,43 @@ export class NodeExchange implements Exchange {
   }
 
   /**
-   * Runs the app's own answer to the refusal. What it throws is thrown, and then the status is 500 and not that of a
-   * refusal. Gives a promise only if the answer is one.
+   * Runs the app's own answer to the refusal. If it has not begun to answer within 10 s, or 1 s after its promise has
+   * settled, or calls `next()`, the default rejection is sent. Gives a promise only if the answer is one.
+   *
+   * @param answer is given `next`, for frameworks that hand one to the app: call its `wentOn` or `failed`
+   * @param report takes what the app did wrong: `report` of the gate
+   * @throws what the answer throws; then the status is 500 and not that of a refusal. A promise rejects with it
    */
-  answerWith(answer: (refusal: Admission) => unknown): Promise<unknown> | undefined {
-    try {
-      const own = answer(this.refusal as Admission);
-      return isThenable(own) ? Promise.resolve(own).catch((error) => this.fail(error)) : undefined;
-    } catch (error) {
-      return this.fail(error);
-    }
+  answerWith(
+    answer: (refusal: Admission, next: Pick<OwnAnswer, 'wentOn' | 'failed'>) => unknown,
+    report: (fault: unknown) => void,
+  ): Promise<void> | undefined {
+    const own = new OwnAnswer(this, report);
+    return own.run(() => answer(this.refusal as Admission, own));
+  }
+
+  isAnswered(): boolean {
+    return this.res.headersSent || this.res.writableEnded;
+  }
+
+  canAnswerLater(): boolean {
+    return true;
+  }
+
+  sendRejection(): void {
+    this.sendProblem(this.refusal as Admission);
+    ignoreLateAnswer(this.res);
+  }
+
+  markFailed(): void {
+    this.setStatus(500);
+  }
+
+  whenClosed(callback: () => void): void {
+    onceClosed(this.req, this.res, () => {
+      callback();
+      return undefined;
+    });
   }
 
   /** The request's target as it was sent. Override it together with that of `NodeLimitRequest`. */
@@ -112,9 +138,10 @@ export class NodeExchange implements Exchange {
     res.end(body); // Node leaves the body out for HEAD
   }
 
-  private fail(error: unknown): never {
-    this.setStatus(500);
-    throw error;
+  protected sendProblem({ status, body }: Admission): void {
+    this.setStatus(status);
+    this.setField('Content-Type', PROBLEM_TYPE);
+    this.end(body);
   }
 }
 

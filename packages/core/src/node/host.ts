@@ -1,5 +1,7 @@
 /** The little of Node that its signals need. */
 
+import { outside } from '../base/host.js';
+
 /** What `performance.eventLoopUtilization` counts since the process started, in milliseconds. */
 export interface LoopTimes {
   readonly idle: number;
@@ -25,6 +27,9 @@ interface Process {
   getBuiltinModule?(name: string): unknown;
   threadCpuUsage?(): CpuTimes;
   cpuUsage?(): CpuTimes;
+  readonly pid: number;
+  getuid?(): number;
+  kill(pid: number, signal: 0): unknown;
 }
 
 declare const performance: {
@@ -73,7 +78,45 @@ function processorMs(): number | undefined {
 
 /** Calls back each period without keeping the process alive; returns how to stop. */
 export function every(periodMs: number, callback: () => void): () => void {
-  const timer = setInterval(callback, periodMs);
+  const timer = outside(() => setInterval(callback, periodMs));
   timer.unref?.();
   return () => clearInterval(timer);
+}
+
+/** The part of `node:fs` promises that a machine's signal needs. */
+interface Files {
+  mkdir(path: string, options: { recursive: true; mode: number }): Promise<unknown>;
+  lstat(path: string): Promise<{ isDirectory(): boolean; uid: number; mode: number }>;
+  readdir(path: string): Promise<string[]>;
+  rename(from: string, to: string): Promise<void>;
+  writeFile(path: string, text: string, options: { mode: number }): Promise<void>;
+  unlink(path: string): Promise<void>;
+}
+
+/** This process among those of its machine. */
+export interface MachineHost {
+  readonly files: Files;
+  readonly temporary: string;
+  readonly pid: number;
+  /** Undefined on Windows. */
+  readonly uid: number | undefined;
+  isAlive(pid: number): boolean;
+}
+
+/** @throws Error where the host has no file system. */
+export function machineHost(): MachineHost {
+  const { process } = globalThis as { process?: Process };
+  const fs = process?.getBuiltinModule?.('node:fs') as { promises: Files } | undefined;
+  const os = process?.getBuiltinModule?.('node:os') as { tmpdir(): string } | undefined;
+  if (!process || !fs || !os) throw new Error('this host has no files of node:fs');
+  const isAlive = (pid: number): boolean => {
+    try {
+      process.kill(pid, 0);
+      return true;
+    } catch (error) {
+      return (error as { code?: unknown }).code === 'EPERM'; // of another user
+    }
+  };
+  const uid = process.getuid?.();
+  return { files: fs.promises, temporary: os.tmpdir(), pid: process.pid, uid, isAlive };
 }

@@ -19,9 +19,10 @@ export interface NodeGuardOptions<
 > extends GuardOptions<Req>,
     AddressOptions {
   /**
-   * Answers a refused request instead of the problem document. The status and the fields are set already, except
-   * `Content-Type`. It may return anything; only a promise is waited for. What it throws, the guard throws, and the
-   * status is 500.
+   * Answers a rejected request instead of the problem document. The status and the headers are set already, except
+   * `Content-Type`. The guard waits only for a promise. If this function has not begun to answer within 10 s, or
+   * returns a promise that resolves without an answer, the problem document is sent after all (in the last case 1 s
+   * later), and `onFault` is called. What it throws, the guard throws, and the status is 500.
    */
   readonly onRefused?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
@@ -77,7 +78,7 @@ export function nodeGuard<
     res: Res,
   ): boolean | Promise<boolean> => {
     if (passage !== 'refused' || !onRefused) return passage === 'pass';
-    const later = exchange.answerWith((admission) => onRefused(admission, req, res));
+    const later = exchange.answerWith((admission) => onRefused(admission, req, res), gate.report);
     return later ? later.then(() => false) : false;
   };
 

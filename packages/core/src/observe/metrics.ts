@@ -61,10 +61,10 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'breaker.openings',
     kind: 'counter',
-    help: 'How often a store was found not to answer.',
+    help: 'How often a store was found to fail, or to be slow.',
     unit: '{opening}',
-    labels: [],
-    read: (tally) => single(tally.breakerOpenings),
+    labels: ['reason'],
+    read: (tally) => tally.breakerOpenings(),
   },
   {
     name: 'memory.overflowed',
@@ -77,7 +77,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'breaker.open',
     kind: 'gauge',
-    help: 'Stores that are not asked now because they do not answer.',
+    help: 'Stores that are not asked now because they fail or are slow.',
     labels: [],
     read: (tally) => single(tally.openBreakers),
   },

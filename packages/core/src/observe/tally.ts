@@ -72,7 +72,7 @@ export class Tally implements Observer {
   private overflowedBefore = 0;
   private lastBreakerEvent: BreakerEvent | undefined;
   private open = 0;
-  private opened = 0;
+  private readonly opened: Record<BreakerEvent['reason'], number> = { failures: 0, slow: 0 };
 
   /** Adds what is to be read; as often as you like, a thing twice counts once. */
   watch({ guards = [], shedders = [], signals = [], stores = [] }: Gauges): void {
@@ -143,7 +143,8 @@ export class Tally implements Observer {
     this.lastBreakerEvent = event;
     if (event.state === 'open') {
       this.open += 1;
-      this.opened += 1;
+      // An older copy of this package names no reason.
+      this.opened[event.reason === 'slow' ? 'slow' : 'failures'] += 1;
     } else if (this.open > 0) this.open -= 1;
   }
 
@@ -155,14 +156,14 @@ export class Tally implements Observer {
     return [...this.faulty.values()].flatMap((bySource) => [...bySource.values()]);
   }
 
-  /** Stores that are not asked now, because they do not answer. */
+  /** Stores that are not asked now, because they fail or are slow. */
   get openBreakers(): number {
     return this.open;
   }
 
-  /** How often a store was found not to answer. */
-  get breakerOpenings(): number {
-    return this.opened;
+  /** How often a store was found to fail, and how often to be slow. */
+  breakerOpenings(): Sample<'reason'>[] {
+    return Object.entries(this.opened).map(([reason, value]) => ({ labels: { reason }, value }));
   }
 
   /** Decisions that memory stores took on a shared count because they were full. */

@@ -11,13 +11,15 @@
  * 3. *Seconds that were rounded up.* A window of one second always says `t=1`, and who waits a second after the last
  *    unit of each window uses half of the quota. But units are spent no faster than the shaper lets calls start. So
  *    when 9 of 10 units more were spent than in the first answer of a window, at least 9 periods of it are over. The
- *    wait is shortened by that, never by more than the second that the rounding may have added.
+ *    wait is shortened by that, never by more than rounding may have added: a second, or two between two dates.
  * 4. *The pace is a wait, too.* If it takes the rest of the window to spend what is left and one unit more, there is
  *    nothing to pause. So a shaper with the pace of the other side is not slowed down by the end of each window.
  *
- * The third is wrong where others than this fleet spend the quota too, or where a call costs several units. Then calls
- * are refused. One may be bad luck. After the second in thirty windows the wait is what the answer says, for thirty
- * windows; if the next refusal comes soon after these, for sixty, and so on.
+ * The third is wrong by a little where calls come late, and by much where others than this fleet spend the quota too,
+ * or where a call costs several units. Then calls are refused. One may be bad luck. After the second in thirty windows
+ * the wait is a quarter of a period longer, for thirty windows. Each refusal meanwhile makes that four times as long,
+ * until it is what the answer says, and begins the thirty anew. If the next one comes soon after these windows, all
+ * this holds for sixty, and so on.
  */
 
 import type { Left } from './rate-limit-fields.js';
@@ -44,26 +46,41 @@ interface Spent {
 /** Of what an answer tells, only this many limits are looked at. */
 const MAX_LIMITS = 8;
 
-/** For how many windows the told time is not shortened after two refusals, and how close these must be. */
+/** For how many windows the wait is longer after two refusals, and how close these must be. */
 const LEAST_CAREFUL = 30;
 const MOST_CAREFUL = 1000;
+
+/** How much longer it is at first, in periods, and the factor for each refusal more. */
+const LEAST_MARGIN = 1 / 4;
+const MORE_MARGIN = 4;
 
 /** What the answers to the calls of one key have told. */
 export class Quota {
   private most = new Map<string, Most>();
   private quickestMs = Number.POSITIVE_INFINITY;
-  /** When the last refusal came, or the careful time after it ended. */
+  /** When the last refusal came, and, if later, when the careful time after it ends. */
+  private refusedMs = Number.NEGATIVE_INFINITY;
   private quietSinceMs = Number.NEGATIVE_INFINITY;
   private carefulMs = 0;
+  /** In periods. */
+  private margin = LEAST_MARGIN;
 
   /** To be told of each refusal: it may show that a pause was too short. */
-  refused({ endMs }: Trip): void {
+  refused({ startMs, endMs }: Trip): void {
+    // Of calls that were on the wire together, one counts.
+    if (startMs < this.refusedMs || this.most.size === 0) return;
+    this.refusedMs = endMs;
     const quietMs = endMs - this.quietSinceMs;
-    if (quietMs < 0 || this.most.size === 0) return; // careful already, or nothing was shortened yet
+    if (quietMs < 0) {
+      this.margin *= MORE_MARGIN;
+      this.quietSinceMs = endMs + this.carefulMs;
+      return;
+    }
     const windowMs = 1000 * Math.max(...[...this.most.values()].map(({ seconds }) => seconds));
     const leastMs = LEAST_CAREFUL * windowMs;
     const isOften = quietMs < leastMs + this.carefulMs;
     const nextMs = Math.max(leastMs, Math.min(2 * this.carefulMs, MOST_CAREFUL * windowMs));
+    if (!isOften) this.margin = LEAST_MARGIN;
     this.carefulMs = isOften ? nextMs : 0;
     this.quietSinceMs = endMs + this.carefulMs;
   }
@@ -103,10 +120,17 @@ export class Quota {
   }
 
   /** From the moment when the server counted the call. */
-  private waitOf({ units, seconds }: Left, most: Most, { endMs }: Trip, periodMs: number): number {
+  private waitOf(
+    { units, seconds, excess }: Left,
+    most: Most,
+    { endMs }: Trip,
+    periodMs: number,
+  ): number {
     const toldMs = seconds * 1000;
-    if (endMs < this.quietSinceMs) return toldMs;
-    const restMs = most.seconds * 1000 - (most.units - units) * periodMs;
-    return Math.min(toldMs, Math.max(toldMs - 1000, restMs));
+    // The first answer of a window that lasts whole seconds was told this.
+    const windowMs = (most.seconds - (excess - 1)) * 1000;
+    const restMs = Math.max(toldMs - excess * 1000, windowMs - (most.units - units) * periodMs);
+    const marginMs = endMs < this.quietSinceMs ? this.margin * periodMs : 0;
+    return Math.min(toldMs, restMs + marginMs);
   }
 }

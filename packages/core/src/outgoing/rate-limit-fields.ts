@@ -12,6 +12,8 @@ export interface Left {
   readonly units: number;
   /** Seconds until there are more, or for which these must last: from 0, possibly Infinity. */
   readonly seconds: number;
+  /** By how many seconds at most {@link seconds} is too long, because it was rounded. */
+  readonly excess: number;
   /** Units that there are in all, where the answer says so without a name to compare. */
   readonly limit?: number | undefined;
 }
@@ -48,7 +50,9 @@ function readList(field: string): readonly Left[] | undefined {
   return parseList(field)?.flatMap(({ name, parameters }) => {
     const units = integerOf(parameters.get('r'));
     const seconds = integerOf(parameters.get('t'));
-    return units === undefined || seconds === undefined ? [] : [{ name, units, seconds }];
+    return units === undefined || seconds === undefined
+      ? []
+      : [{ name, units, seconds, excess: 1 }];
   });
 }
 
@@ -70,23 +74,32 @@ function readTriple(fields: Fields, nowMs: number, withX: boolean): readonly Lef
   const units = integerOf(fields.get('x-ratelimit-remaining'));
   const reset = fields.get('x-ratelimit-reset');
   if (reset === null || !/^\d{1,15}(?:\.\d{1,15})?$/.test(reset)) return [];
-  const seconds = secondsUntil(Number(reset), serverTimeMs(fields, nowMs));
-  return one(units, seconds, integerOf(fields.get('x-ratelimit-limit'))) ?? [];
+  const limit = integerOf(fields.get('x-ratelimit-limit'));
+  return oneUntil(Number(reset), serverTimeMs(fields, nowMs), units, limit) ?? [];
 }
 
 /** `X-RateLimit-Reset` is in seconds from now, in seconds since the epoch or in ms since it: the size says which. */
-function secondsUntil(reset: number, serverMs: number): number {
-  if (reset < 1e9) return reset;
-  return Math.max(0, (reset < 1e11 ? reset * 1000 : reset) - serverMs) / 1000;
+function oneUntil(
+  reset: number,
+  serverMs: number,
+  units: number | undefined,
+  limit: number | undefined,
+): readonly Left[] | undefined {
+  if (reset < 1e9) return one(units, reset, limit);
+  const areSeconds = reset < 1e11;
+  const seconds = Math.max(0, (areSeconds ? reset * 1000 : reset) - serverMs) / 1000;
+  // The server's own time is cut to a whole second, too.
+  return one(units, seconds, limit, areSeconds ? 2 : 1);
 }
 
 function one(
   units: number | undefined,
   seconds: number | undefined,
   limit: number | undefined,
+  excess = 1,
 ): readonly Left[] | undefined {
   if (units === undefined || seconds === undefined) return undefined;
-  return [{ name: '', units, seconds, limit }];
+  return [{ name: '', units, seconds, excess, limit }];
 }
 
 function integerOf(text: string | null | undefined): number | undefined {

@@ -110,6 +110,12 @@ export class Gate<Raw> {
       : this.apply(asked, request, exchange, holder, seen, false);
   }
 
+  /** Hands a fault that is of no single limiter to `onFault`, or logs it. */
+  readonly report = (error: unknown): void => {
+    const { onFault, logger } = this.options;
+    tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
+  };
+
   /** Permits held now. */
   get inProgress(): number {
     return this.guard.inProgress;
@@ -198,7 +204,7 @@ export class Gate<Raw> {
   }
 
   private excuse(error: unknown): Passage {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
+    this.report(error);
     return 'pass';
   }
 }

@@ -55,11 +55,12 @@ export class Calls implements Asker {
     isHeard: boolean = !options?.background && steps.length > 0,
   ): Eventually<Value> {
     const breaker = isHeard ? this.breaker : undefined;
-    const era = breaker ? breaker.era : 0;
+    const askedUs = breaker ? breaker.clock.nowUs() : 0;
+    const turn = breaker ? breaker.turns.now : 0;
     const startUs = this.observer ? systemClock.nowUs() : 0;
     const fail = (error: unknown): Eventually<Value> => {
       this.tell(startUs, kindOf(error));
-      breaker?.failed(steps[0] as Step, error, era, this);
+      breaker?.failed(steps, error, askedUs, this);
       return failed(error);
     };
     const take = (answers: Answers): Eventually<Value> => {
@@ -69,7 +70,7 @@ export class Calls implements Asker {
         return fail(error);
       }
       this.tell(startUs, 'ok');
-      breaker?.succeeded(steps[0] as Step);
+      breaker?.succeeded(steps, askedUs, turn, this);
       return then(answers);
     };
     let answers: Eventually<Answers>;

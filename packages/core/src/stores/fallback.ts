@@ -92,8 +92,7 @@ export class Fallback {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): ReturnType<Breaker['bar']> {
-    const [step] = steps;
-    return step && this.breaker?.bar(step, host, options?.background);
+    return this.breaker?.bar(steps, host, options?.background);
   }
 
   /**

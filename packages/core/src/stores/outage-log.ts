@@ -1,6 +1,6 @@
 /**
  * Tells loggers of outages: one line when a part of a store fails, one when it is back, and one a minute while it comes
- * and goes.
+ * and goes. If many parts fail, all but the first few share their lines.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -15,15 +15,24 @@ const QUIET_US = 60_000_000;
 /** More names of limiters would only make a line long. */
 const MOST_NAMES = 8;
 
-/** What was told of one part of the store, and when. */
+/** So many parts have lines of their own: more than most clusters have nodes. */
+const MOST_TOLD = 16;
+
+/** The name of all others together. */
+export const OTHER_PARTS = 'other parts';
+
+/** What was told of one part of the store, or of {@link OTHER_PARTS}, and when. */
 interface Told {
-  toldUs: number;
+  readonly toldUs: number;
   /** Whether the outage now was told, so that its end will be. */
   isTold: boolean;
-  isOpen: boolean;
+  /** Parts that are not asked now: one at most, unless it stands for several. */
+  open: number;
   /** Outages since then that were not. */
   more: number;
   lastError: unknown;
+  /** Whether the last one was no outage, only slow. */
+  isSlow: boolean;
   hint: boolean;
 }
 
@@ -50,66 +59,76 @@ export class OutageLog {
     this.policies.set(limiter, policy);
   }
 
-  opened(part: string, error: unknown): void {
-    const nowUs = this.clock.nowUs();
-    const told = this.parts.get(part);
-    if (told && nowUs - told.toldUs < QUIET_US) {
-      told.isOpen = true;
-      told.isTold = false;
-      told.more += 1;
+  /** @param isSlow whether the part only takes too long */
+  opened(part: string, error: unknown, isSlow: boolean): void {
+    const { parts } = this;
+    const name = parts.has(part) || parts.size < MOST_TOLD ? part : OTHER_PARTS;
+    const told = parts.get(name);
+    if (told) {
+      told.open += 1;
+      told.isSlow = isSlow;
       told.lastError = error;
-      return;
+      if (this.clock.nowUs() - told.toldUs < QUIET_US) {
+        told.isTold = false;
+        told.more += 1;
+        return;
+      }
+      if (told.more > 0) this.sumUp(name, told);
     }
-    if (told && told.more > 0) this.sumUp(part, told);
-    this.parts.set(part, this.fresh(error));
-    this.wake(part);
+    this.renew(name, { lastError: error, isSlow, open: told?.open ?? 1 });
     this.warn(
-      `${this.nameOf(part)} does not decide (${textOf(error)}). ${this.meanwhile()}${seeHelp(error)}`,
+      `${this.nameOf(name)} ${isSlow ? 'is slow' : 'does not decide'} (${textOf(error)}). ` +
+        `${this.meanwhile(isSlow)}${seeHelp(error)}`,
     );
   }
 
-  closed(part: string, openMs: number): void {
-    const told = this.parts.get(part);
+  /** @param openMs left out if it is not known to be back */
+  closed(part: string, openMs: number | undefined): void {
+    const { parts } = this;
+    const name = parts.has(part) ? part : OTHER_PARTS;
+    const told = parts.get(name);
     if (!told) return;
-    told.isOpen = false;
-    if (this.clock.nowUs() - told.toldUs >= QUIET_US) this.parts.delete(part);
-    if (told.isTold) {
-      this.warn(`${this.nameOf(part)} decides again, after ${(openMs / 1000).toFixed(1)} s.`);
+    told.open -= 1;
+    if (told.open > 0) return;
+    if (this.clock.nowUs() - told.toldUs >= QUIET_US) parts.delete(name);
+    if (told.isTold && openMs !== undefined) {
+      this.warn(`${this.nameOf(name)} decides again, after ${(openMs / 1000).toFixed(1)} s.`);
     }
   }
 
-  /** The store was asked again, in vain. What its user can do about it is told once in an outage. */
+  /** The store was asked again, in vain. What more is known of it is told once in an outage. */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
-    if (!told || told.hint || !isSpillwayError(error) || error.kind !== 'hung') return;
+    if (!told || told.hint || !isSpillwayError(error)) return;
+    if (error.kind !== 'hung' && error.kind !== 'slow') return;
     told.hint = true;
     this.warn(`${this.nameOf(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
-  private fresh(lastError: unknown): Told {
+  /** A line is written now. Looks again when the quiet time is over. */
+  private renew(name: string, now: Pick<Told, 'lastError' | 'isSlow' | 'open'>): void {
+    const { lastError, isSlow, open } = now;
+    const isTold = open > 0;
     const toldUs = this.clock.nowUs();
-    return { toldUs, isTold: true, isOpen: true, more: 0, lastError, hint: false };
-  }
-
-  /** Looks again when the quiet time is over. */
-  private wake(part: string): void {
+    this.parts.set(name, { toldUs, isTold, open, more: 0, lastError, isSlow, hint: false });
     afterIdly(QUIET_US / 1000, () => {
-      const told = this.parts.get(part);
+      const told = this.parts.get(name);
       if (!told) return;
-      if (told.more > 0) this.sumUp(part, told);
-      else if (!told.isOpen) this.parts.delete(part);
+      if (told.more > 0) this.sumUp(name, told);
+      else if (told.open === 0) this.parts.delete(name);
     });
   }
 
-  private sumUp(part: string, told: Told): void {
-    const times = told.more === 1 ? 'once more' : `${told.more} times more`;
-    const now = told.isOpen ? `it does not now. ${this.meanwhile()}` : 'it does now.';
-    const { lastError } = told;
-    const next = { ...this.fresh(lastError), isOpen: told.isOpen, isTold: told.isOpen };
-    this.parts.set(part, next);
-    this.wake(part);
+  private sumUp(name: string, told: Told): void {
+    const { more, isSlow, open, lastError } = told;
+    const times = more === 1 ? 'once more' : `${more} times more`;
+    const [was, is, isNot] = isSlow
+      ? ['was slow', 'it is now', 'it is not now']
+      : ['did not decide', 'it does not now', 'it does now'];
+    const now = open > 0 ? `${is}. ${this.meanwhile(isSlow)}` : `${isNot}.`;
+    this.renew(name, told);
     this.warn(
-      `${this.nameOf(part)} did not decide ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
+      `${this.nameOf(name)} ${was} ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
     );
   }
 
@@ -117,16 +136,21 @@ export class OutageLog {
     return part === '' ? this.label() : `${this.label()}, ${part}`;
   }
 
-  /** As in `Until it does: api, login: allow; payments: deny.` */
-  private meanwhile(): string {
-    if (this.policies.size === 0) return 'Until it does, onStoreError decides.';
-    const byPolicy = new Map<OnStoreError, string[]>();
+  /**
+   * As in `Until it does: api, login: local; payments: deny.` A store that is only slow is still asked where this
+   * process could not count in its place.
+   */
+  private meanwhile(isSlow: boolean): string {
+    const until = isSlow ? 'Until it is not' : 'Until it does';
+    if (this.policies.size === 0) return `${until}, onStoreError decides.`;
+    const byPolicy = new Map<string, string[]>();
     for (const [limiter, policy] of this.policies) {
-      const names = byPolicy.get(policy);
-      byPolicy.set(policy, names ? [...names, limiter] : [limiter]);
+      const does = isSlow && policy !== 'local' ? 'asked all the same' : policy;
+      const names = byPolicy.get(does);
+      byPolicy.set(does, names ? [...names, limiter] : [limiter]);
     }
-    const texts = [...byPolicy].map(([policy, names]) => `${listOf(names)}: ${policy}`);
-    return `Until it does: ${texts.join('; ')}.`;
+    const texts = [...byPolicy].map(([does, names]) => `${listOf(names)}: ${does}`);
+    return `${until}: ${texts.join('; ')}.`;
   }
 
   private warn(text: string): void {

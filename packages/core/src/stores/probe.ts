@@ -25,10 +25,14 @@ interface ProbeOptions {
   readonly key: string;
   readonly everyUs: number;
   readonly clock: Clock;
+  /** The store is back if it has answered well for so long; 0: with the first answer. */
+  readonly healthyUs: () => number;
+  /** Begins to time a question; what it returns says, at the answer, whether the store has answered well. */
+  readonly begin: () => () => boolean;
   /** Told once, when the store is back. */
   readonly back: () => void;
   /** Told of each question that failed. */
-  readonly failed: (error: unknown) => void;
+  readonly failed: (error: unknown, question: Step) => void;
 }
 
 /**
@@ -37,7 +41,7 @@ interface ProbeOptions {
  * question overdue and asks itself.
  */
 export class Probe {
-  private readonly question: Step;
+  private question: Step;
   private askedUs: number;
   /** When the last question ended, or, if it has not, was asked. */
   private doneUs: number;
@@ -46,6 +50,8 @@ export class Probe {
   /** Grows with each question: of one that was given up, the answer is not heard any more. */
   private turn = 0;
   private isUnderWay = false;
+  /** The first of the answers in a row that were good. */
+  private wellUs: number | undefined;
   private cancel: (() => void) | undefined;
   private readonly options: ProbeOptions;
 
@@ -81,6 +87,11 @@ export class Probe {
     return undefined;
   }
 
+  /** From now on the question is about this key. */
+  aimAt({ key }: Step): void {
+    this.question = questionAt(key);
+  }
+
   end(): void {
     this.turn += 1;
     this.cancel?.();
@@ -93,28 +104,27 @@ export class Probe {
   }
 
   private send(): Promise<void> {
-    const { asker, clock, back, failed } = this.options;
+    const { asker, clock, healthyUs, back, failed } = this.options;
     this.cancel?.();
     this.turn += 1;
-    const { turn } = this;
+    const { turn, question } = this;
+    const isWell = this.options.begin();
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
     return Promise.resolve()
-      .then(() => asker.question(this.question))
-      .then(
-        () => true,
-        (error: unknown) => {
-          if (turn === this.turn) failed(error);
-          // An error about the question alone came from a store that decides.
-          return isSpillwayError(error) && error.code === 'SPW_STORE_ERROR';
-        },
-      )
+      .then(() => asker.question(question))
+      .then(isWell, (error: unknown) => {
+        if (turn === this.turn) failed(error, question);
+        // An error about the question alone came from a store that decides.
+        return isSpillwayError(error) && error.code === 'SPW_STORE_ERROR';
+      })
       .then((isBack) => {
         if (turn !== this.turn) return;
         this.isUnderWay = false;
         this.doneUs = clock.nowUs();
-        if (isBack) back();
+        this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;
+        if (this.wellUs !== undefined && this.doneUs - this.wellUs >= healthyUs()) back();
         else this.scheduleNext();
       });
   }

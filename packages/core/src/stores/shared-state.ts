@@ -3,6 +3,7 @@
  */
 
 import { type Clock, systemClock } from '../base/clock.js';
+import { Turns } from '../base/turns.js';
 import type { Store } from '../contract/store.js';
 import { Breaker, type BreakerSettings } from './breaker.js';
 import { Names } from './names.js';
@@ -20,6 +21,8 @@ export interface Room {
 export class SharedState {
   readonly clock: Clock;
   readonly names: Names;
+  /** For what is answered without asking the store. */
+  readonly turns: Turns = new Turns();
   /** Counts for the store when it does not answer. */
   readonly standIn: StandIn;
   /** None where the store answers at once: it is asked every time. */

@@ -28,13 +28,19 @@ export interface ResilienceOptions {
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
-   * When to stop waiting for a store that does not answer: after so many failed calls in a row (default 5) no request
-   * waits for it, until a probe in the background, at most one each `probeEvery` (default 100 ms), gets an answer. All
-   * who use a store share one breaker, with the options of the first; it counts each part of the store (a node of a
-   * Cluster) by itself. `false`: none.
+   * When to stop waiting for a store. It opens after `failures` failed calls in a row (default 5), at the first
+   * `SPW_STORE_UNAVAILABLE`, or if, of at least 20 calls in 10 s, more than a fifth failed or more than a tenth took
+   * longer than `slowAfter`: 1 ms to 60 s, default 10 ms above the median of healthy minutes. No request waits until
+   * probes in the background, at most one each `probeEvery` (default 100 ms), are answered well. All users of a store
+   * share one breaker, with the options of the first; each part of the store (a node of a Cluster) has its own state.
+   * `false`: none.
    */
   readonly breaker?:
-    | { readonly failures?: number | undefined; readonly probeEvery?: Duration | undefined }
+    | {
+        readonly failures?: number | undefined;
+        readonly probeEvery?: Duration | undefined;
+        readonly slowAfter?: Duration | undefined;
+      }
     | false
     | undefined;
   /**
@@ -48,6 +54,7 @@ export interface ResilienceOptions {
 const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | undefined>> = {
   failures: 1,
   probeEvery: 1,
+  slowAfter: 1,
 };
 
 /** Limiters that use the store, and what each does when it cannot answer. */
@@ -95,9 +102,13 @@ function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSet
   if (breaker === false) return undefined;
   checkObject('breaker', breaker);
   checkNames('breaker', breaker, BREAKER_OPTIONS);
-  const { failures = 5, probeEvery = '100ms' } = breaker;
+  const { failures = 5, probeEvery = '100ms', slowAfter } = breaker;
   return {
     failures: positiveInteger('breaker.failures', failures),
     probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery'),
+    slowUs:
+      slowAfter === undefined
+        ? undefined
+        : durationBetween('breaker.slowAfter', slowAfter, '1ms', '60s'),
   };
 }

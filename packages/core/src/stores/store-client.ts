@@ -2,7 +2,7 @@
 
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import type { Eventually } from '../base/host.js';
+import { type Eventually, isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Validate } from '../contract/notice.js';
 import type { Rule } from '../contract/rule.js';
@@ -114,6 +114,11 @@ export class StoreClient {
     return this.findsRefusals ? this.refusals?.find(step) : undefined;
   }
 
+  /** A promise of what is known without the store, which lets the event loop turn now and then. */
+  soon<Value>(value: Value): Promise<Value> {
+    return this.shared.turns.soon(value);
+  }
+
   /** {@link ask} for one step of a memory store, with fewer objects; undefined where the store must be asked. */
   askNow(step: Step): Answer | undefined {
     const { oneStep } = this;
@@ -140,7 +145,7 @@ export class StoreClient {
     if (!refusals) return this.answering.ask(steps, then);
     const askedUs = refusals.now();
     const learn = (answers: Answers) => then(learnt(refusals, steps, answers, askedUs));
-    return this.answering.ask(steps, learn, undefined, host);
+    return this.inTurns(this.answering.ask(steps, learn, undefined, host), steps);
   }
 
   /**
@@ -159,7 +164,8 @@ export class StoreClient {
       this.forget(steps);
       return then(answers);
     };
-    return this.answering.ask(steps, forgetAgain, background(forUs));
+    const answered = this.answering.ask(steps, forgetAgain, background(forUs));
+    return forUs === undefined ? this.inTurns(answered, steps) : answered;
   }
 
   /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
@@ -175,6 +181,14 @@ export class StoreClient {
   /** A key was reset elsewhere, and the store knows: so must what counts for it when it fails. */
   forgetReset(limiter: string, key: string): void {
     this.shared.standIn.forget(limiter, key);
+  }
+
+  /** A store that fails, or answers by itself, may do so without input or output. */
+  private inTurns<Value>(
+    answered: Eventually<Value>,
+    { length }: readonly Step[],
+  ): Eventually<Value> {
+    return isLater(answered) ? this.shared.turns.after(answered, length) : answered;
   }
 
   private forget(steps: readonly Step[]): void {

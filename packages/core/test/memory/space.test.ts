@@ -1,8 +1,10 @@
 /** How much memory counts take, measured: docs/benchmark-tables.md has it for a million keys. */
 
+import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryStore, type Step } from '@spillway/core';
+import { idempotency, memoryStore, type Step } from '@spillway/core';
+import { fetchGuard } from '@spillway/core/fetch';
 import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
@@ -43,6 +45,32 @@ it.each([
   }
   expect((bytesHeld() - before) / KEYS).toBeLessThan(most);
   expect(store.size).toBe(KEYS * (algorithm === 'sliding-window-log' ? entries : 1));
+});
+
+it('a claim of an idempotency key takes about 900 bytes, without its answer', async () => {
+  const claims = 10_000;
+  const store = memoryStore({ clock: new ManualClock(), valueBytes: 1 }); // keeps no answer
+  const once = idempotency<Request>({ scope: ({ raw }) => raw.headers.get('x-user') ?? undefined });
+  const charge = fetchGuard(once, { store, logger: false }).wrap(async (request: Request) => {
+    await request.text();
+    return new Response(null, { status: 201 });
+  });
+  const claim = async (at: number): Promise<void> => {
+    const headers = { 'x-user': `user-${at % 1_000}`, 'idempotency-key': randomUUID() };
+    await charge(new Request('http://localhost/', { method: 'POST', body: `${at}`, headers }));
+  };
+  const collected = async (): Promise<number> => {
+    // Requests and responses are free only after their streams have been.
+    for (let i = 0; i < 3; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    return bytesHeld();
+  };
+  for (let i = 0; i < 3_000; i += 1) await claim(i);
+  const before = await collected();
+  for (let i = 0; i < claims; i += 1) await claim(i);
+  const each = ((await collected()) - before) / claims;
+  expect(store.size).toBe(claims + 3_000);
+  expect(each).toBeGreaterThan(500);
+  expect(each).toBeLessThan(1_300);
 });
 
 it('keeps nothing for long logs that are gone', () => {

@@ -43,11 +43,6 @@ describe('options of idempotency', () => {
     expect(() => idempotency(all)).toThrow(code(expected));
   });
 
-  it('name what takes the place of a time to live', () => {
-    const options = { scope, ttl: '1h' } as IdempotencyOptions;
-    expect(() => idempotency(options)).toThrow('use "keep" instead');
-  });
-
   it('keep their defaults where they are undefined', () => {
     const options = { scope, name: undefined, lease: undefined, keep: undefined, wait: undefined };
     const { name, rule } = idempotency(options);

@@ -10,10 +10,17 @@ import { valueDigest } from '../../src/once/digests.js';
 import { keyIn } from '../../src/once/key.js';
 import { noteIn, noteText } from '../../src/once/note.js';
 import { decodeRecord, encodeRecord } from '../../src/once/record.js';
+import { stableDigest } from '../../src/once/stable.js';
 
 const random = seeded(17);
 const integer = (below: number): number => Math.floor(random.uniform() * below);
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, () => integer(256));
+
+const withMembers = (
+  count: number,
+  name: (at: number) => string,
+  value: () => unknown = () => 1,
+): object => Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), value()]));
 
 /** One that is made where the host has none to offer. */
 function ownDigest() {
@@ -275,6 +282,27 @@ describe('the digest of a value', () => {
     await valueDigest(value);
     isDone = true;
     expect(turns).toBeGreaterThan(10);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['one object', () => withMembers(200_000, (at) => `k${(at * 7_919) % 1_000_003}`)],
+    ['one object, its names in falling order', () => withMembers(200_000, (at) => `m${-at}`)],
+    ['one object with numbers as names', () => withMembers(200_000, (at) => `${at * 3}`)],
+    ['objects in a list', () => Array.from({ length: 100_000 }, (_, a) => ({ a, b: 'x' }))],
+    [
+      'objects in objects',
+      () =>
+        withMembers(
+          300,
+          (at) => `k${at}`,
+          () => withMembers(300, (at) => `k${at}`),
+        ),
+    ],
+  ])('is made in slices, of %s as of bytes', (_, make) => {
+    const value = make();
+    const slices = (given: unknown): number => [...stableDigest(given)].length;
+    const bytesOfJson = new TextEncoder().encode(JSON.stringify(value));
+    expect(slices(value)).toBeGreaterThanOrEqual(slices(bytesOfJson));
   });
 
   it('costs little more than the SHA-256 of the same bytes', async () => {

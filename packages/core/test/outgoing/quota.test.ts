@@ -80,19 +80,46 @@ describe('the second that rounding added', () => {
     expect(await pauseAfter([left(0, 1, 9)])).toMatchObject({ pauseMs: 200 });
   });
 
-  it('is waited for again after two refusals in thirty windows, and then for as long', async () => {
-    const refused: Answer = [429, { 'retry-after': '1' }];
-    const spent = left(0, 1, 5);
+  const refused: Answer = [429, { 'retry-after': '1' }];
+  const spent = left(0, 1, 5);
+
+  it('is a wait with a margin after two refusals in thirty windows, and for as long', async () => {
     expect(await pauseAfter([spent, refused, spent])).toMatchObject({ pauseMs: 600 });
-    expect(await pauseAfter([spent, refused, refused, spent])).toMatchObject({ pauseMs: 1000 });
+    expect(await pauseAfter([spent, refused, refused, spent])).toMatchObject({ pauseMs: 625 });
     expect(await pauseAfter([spent, refused, spent, refused, spent])).toMatchObject({
-      pauseMs: 1000,
+      pauseMs: 625,
     });
     // Each call has ten seconds here: three later the thirty windows are over.
     const later = [spent, refused, refused, spent, spent, spent, spent];
     expect(await pauseAfter(later)).toMatchObject({ pauseMs: 600 });
     const apart = [spent, refused, spent, spent, spent, refused, spent];
     expect(await pauseAfter(apart)).toMatchObject({ pauseMs: 600 });
+  });
+
+  it('is waited for after further refusals, as long as the answer says', async () => {
+    const after = (more: number): Promise<unknown> =>
+      pauseAfter([spent, ...Array.from({ length: 2 + more }, () => refused), spent]);
+    expect(await after(1)).toMatchObject({ pauseMs: 700 });
+    expect(await after(2)).toMatchObject({ pauseMs: 1000 });
+  });
+
+  it('is twice a second between two dates in whole seconds', async () => {
+    const window = (units: number, reset: number): Answer => [
+      200,
+      {
+        date: 'Tue, 15 Jan 2030 00:00:00 GMT',
+        'x-ratelimit-limit': '5',
+        'x-ratelimit-remaining': String(units),
+        'x-ratelimit-reset': String(Date.UTC(2030, 0, 15) / 1000 + reset),
+      },
+    ];
+    const options = { xRateLimit: true };
+    expect(await pauseAfter([window(4, 3), window(0, 3)], [], options)).toMatchObject({
+      pauseMs: 1600,
+    });
+    expect(await pauseAfter([window(4, 9), window(0, 3)], [], options)).toMatchObject({
+      pauseMs: 3000,
+    });
   });
 });
 
@@ -101,15 +128,33 @@ describe('what was learnt of a limit', () => {
     expect(await pauseAfter([left(4, 1), [200, {}], left(0, 1)])).toMatchObject({ pauseMs: 600 });
   });
 
-  it('is waited out for twice as long, if refusals go on when that was over', async () => {
+  it('is waited out with the margin for twice as long, if refusals go on when that was over', async () => {
     const refused: Answer = [429, { 'retry-after': '1' }];
     const spent = left(0, 1, 5);
     // Each call has ten seconds. Two refusals, thirty seconds, then one more: sixty seconds.
     const twice = [spent, refused, refused, spent, spent, spent, refused];
     const after = (calls: number): Promise<unknown> =>
       pauseAfter([...twice, ...Array.from({ length: calls }, () => spent)]);
-    expect(await after(5)).toMatchObject({ pauseMs: 1000 });
+    expect(await after(5)).toMatchObject({ pauseMs: 625 });
     expect(await after(7)).toMatchObject({ pauseMs: 600 });
+  });
+
+  it('has its margin once for calls that were refused together', async () => {
+    const refused: Answer = [429, { 'retry-after': '1' }];
+    const answers = [left(0, 1, 5), refused, refused, refused, left(0, 1, 5)];
+    let call = 0;
+    const set = setUp([], {
+      fetch: async () => {
+        const [status, headers = {}] = answers[call] as Exclude<Answer, Error>;
+        call += 1;
+        await set.time.sleep(250);
+        return new Response(null, { status, headers });
+      },
+    });
+    await within(set.time, 10_000, set.send(URL_A));
+    await within(set.time, 10_000, Promise.all([1, 2, 3].map(() => set.send(URL_A))));
+    await within(set.time, 10_000, set.send(URL_A));
+    expect(set.events.at(-1)).toMatchObject({ pauseMs: 600 });
   });
 });
 

@@ -3,10 +3,16 @@
 import { SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
-import { afterThisTurn } from '../host.js';
+import { afterIdly, afterThisTurn } from '../host.js';
 
 /** A connection is silent when calls have had no answer for so long. */
 const HUNG_US = 2_000_000;
+
+/**
+ * How long such a connection then has to answer. The oldest call may be one that the client kept while it was
+ * disconnected and sends again on its new connection, which is healthy and answers within a round trip.
+ */
+const LAST_CHANCE_MS = 250;
 
 /** The shortest time between two actions about one node. */
 const AGAIN_US = 60_000_000;
@@ -66,17 +72,18 @@ export class Silence {
     return line;
   }
 
-  /** Looks again after two turns: if this process stood still, the answer may have arrived without being read. */
+  /** Then two turns more: if this process stood still, an answer may have arrived without being read. */
   private lookAgain(node: string, line: Line): void {
-    const { sinceUs } = line;
-    afterThisTurn(() =>
-      afterThisTurn(() => {
-        if (line.sinceUs !== sinceUs) return;
-        line.actedUs = systemClock.nowUs();
-        if (this.reconnects) this.client.reconnect?.(node);
-        else line.advice = hung(this.client.cure);
-      }),
-    );
+    const { sinceUs, actedUs } = line;
+    line.actedUs = Infinity; // one look at a time
+    const look = (): void => {
+      line.actedUs = actedUs;
+      if (line.sinceUs !== sinceUs) return;
+      line.actedUs = systemClock.nowUs();
+      if (this.reconnects) this.client.reconnect?.(node);
+      else line.advice = hung(this.client.cure);
+    };
+    afterIdly(LAST_CHANCE_MS, () => afterThisTurn(() => afterThisTurn(look)));
   }
 }
 

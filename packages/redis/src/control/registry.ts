@@ -33,21 +33,24 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /** The further steps that the resets among `steps` need, so that each forgets all counts of its limiter and key. */
-  async otherResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
+  /** The further steps of the resets among `steps`: for the other counts that this process knows of. */
+  ownResets(steps: readonly Step[]): readonly Step[] {
+    return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
+  }
+
+  /** Those for the counts that only other processes know of, which are noted in Redis. */
+  async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
       [...new Set(resets.map(({ limiter }) => limiter))],
       deadlineUs,
     );
     return resets.flatMap((step) => {
-      const others = this.known.otherResets(step);
-      const have = new Set([step, ...others].map(countOf));
+      const own = new Set([step, ...this.known.otherResets(step)].map(countOf));
       // Of another process's rule only the code is known. A reset needs no more.
-      for (const code of noted.get(step.limiter) ?? []) {
-        if (!have.has(code)) others.push({ ...step, rule: { ...step.rule, code } });
-      }
-      return others;
+      return (noted.get(step.limiter) ?? []).flatMap((code) =>
+        own.has(code) ? [] : [{ ...step, rule: { ...step.rule, code } }],
+      );
     });
   }
 

@@ -33,8 +33,25 @@ export type Answer = Sent | { readonly by: (res: ServerResponse) => void };
 
 export type Handler = (visit: Visit) => Answer | Promise<Answer>;
 
-/** What an app answers a refusal with, in place of the problem document; its status is the refusal's. */
-export type OnRefused = (admission: Admission) => Omit<Sent, 'status'> | Promise<never>;
+type OwnAnswer = Omit<Sent, 'status'> | undefined;
+
+/**
+ * What an app answers a refusal with, in place of the problem document; its status is the refusal's. `next` is what the
+ * framework hands to the app for that, if anything.
+ */
+export type OnRefused = (
+  admission: Admission,
+  next: ((error?: unknown) => unknown) | undefined,
+) => OwnAnswer | Promise<OwnAnswer>;
+
+/** Sends an own answer by the driver's means, if there is one. */
+export function sendOwn<Result>(
+  own: ReturnType<OnRefused>,
+  send: (sent: Sent) => Result,
+): Result | undefined | Promise<Result | undefined> {
+  if (own instanceof Promise) return own.then((sent) => sent && send(sent));
+  return own && send(own);
+}
 
 /** What `spillway(limiters, options)` of an adapter returned. */
 export interface Mounted {
@@ -72,14 +89,17 @@ export interface Driver<Guard = unknown> {
   shown(fields: Fields): Fields;
 }
 
-/** Where guards can be mounted on the app and on routes, and hand refusals to the app. */
-export interface MiddlewareDriver<Guard extends Mounted = Mounted> extends Driver<Guard> {
+/** Where guards hand refusals to the app. */
+export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   guard(
     limiters: Limiter | readonly Limiter[],
     options?: GuardOptions,
     onRefused?: OnRefused,
   ): Guard;
 }
+
+/** Where guards can also be mounted on the app and on routes. */
+export type MiddlewareDriver<Guard extends Mounted = Mounted> = RefusingDriver<Guard>;
 
 export type Fields = readonly (readonly [string, string])[];
 

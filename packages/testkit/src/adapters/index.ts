@@ -15,8 +15,10 @@ export {
   type MiddlewareDriver,
   type Mounted,
   noting,
+  type RefusingDriver,
   type Route,
   type Sent,
+  sendOwn,
 } from './driver.js';
 export { closing, departures, lifecycle, responses } from './lifecycle.js';
 export { mistakes } from './mistakes.js';
@@ -34,6 +36,7 @@ export {
   type OnceVisit,
   type OnceWorld,
 } from './once-world.js';
+export { ownAnswersEnd } from './own-answers.js';
 export { pipelining } from './pipelining.js';
 export { requests } from './requests.js';
 export { stores } from './stores.js';

@@ -12,7 +12,9 @@ export function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number)
   const { tatUs, tatNum, nowUs } = answer;
   // Rounded up. More than the burst while units are waited for.
   const used = mulAddDiv(Math.max(0, tatUs - nowUs), den, tatNum + period - 1, period);
-  return { ...measureParts(rule, answer, cost, waitUs), used };
+  const numbers = { ...measureParts(rule, answer, cost, waitUs), used };
+  // A pause keeps units back, and a cost of 0 needs none.
+  return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
 }
 
 /**

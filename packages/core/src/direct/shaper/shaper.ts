@@ -3,6 +3,7 @@
 import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
 import type { Duration } from '../../base/duration.js';
 import { mustBe } from '../../base/errors.js';
+import { Turns } from '../../base/turns.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type {
   HostSignal,
@@ -82,6 +83,7 @@ class Paced implements Shaper, KeyQueueHost {
   private readonly reservations: Reservations;
   private readonly waiting = new Set<Job>();
   private readonly running = new Set<Job>();
+  private readonly turns = new Turns();
   private jobs = 0;
   private closing: Promise<void> | undefined;
 
@@ -112,22 +114,30 @@ class Paced implements Shaper, KeyQueueHost {
     return this.windowMs / this.limit;
   }
 
-  async reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.reservations.take(key, costIn(options, this.rule));
+  reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
+    return this.inTurns(async () => this.reservations.take(key, costIn(options, this.rule)));
   }
 
-  async reserveFirst(
-    keys: readonly string[],
-    options?: CostOptions,
-  ): Promise<Reservation | Unreserved> {
-    const cost = costIn(options, this.rule);
-    if (!Array.isArray(keys) || keys.length === 0) {
-      throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
-    }
-    return this.reservations.takeFirst([...new Set<string>(keys)], cost);
+  reserveFirst(keys: readonly string[], options?: CostOptions): Promise<Reservation | Unreserved> {
+    return this.inTurns(async () => {
+      const cost = costIn(options, this.rule);
+      if (!Array.isArray(keys) || keys.length === 0) {
+        throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
+      }
+      return this.reservations.takeFirst([...new Set<string>(keys)], cost);
+    });
   }
 
-  async schedule<T>(
+  schedule<T>(
+    key: string,
+    work: (signal: HostSignal) => T | PromiseLike<T>,
+    options?: ScheduleOptions,
+  ): Promise<T> {
+    return this.inTurns(() => this.wait(key, work, options));
+  }
+
+  /** {@link schedule}, whose promise may be settled already. */
+  private async wait<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options: ScheduleOptions = {},
@@ -153,20 +163,24 @@ class Paced implements Shaper, KeyQueueHost {
     return job.run() as Promise<T>;
   }
 
-  async waitOf(key: string, options?: WaitOptions): Promise<number> {
-    const priority = priorityIn(options);
-    const behindMs = await this.slots.look(key, (heard) => heard.waitMs);
-    const queue = this.queues.get(key);
-    if (!queue) return behindMs;
-    // The store may not have heard of a pause that this process began.
-    return Math.max(queue.waitMs(priority, behindMs), queue.pausedMs);
+  waitOf(key: string, options?: WaitOptions): Promise<number> {
+    return this.inTurns(async () => {
+      const priority = priorityIn(options);
+      const behindMs = await this.slots.look(key, (heard) => heard.waitMs);
+      const queue = this.queues.get(key);
+      if (!queue) return behindMs;
+      // The store may not have heard of a pause that this process began.
+      return Math.max(queue.waitMs(priority, behindMs), queue.pausedMs);
+    });
   }
 
-  async pauseOf(key: string): Promise<number> {
-    const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
-      pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
-    );
-    return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
+  pauseOf(key: string): Promise<number> {
+    return this.inTurns(async () => {
+      const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
+        pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
+      );
+      return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
+    });
   }
 
   queueLength(key: string): number {
@@ -183,6 +197,11 @@ class Paced implements Shaper, KeyQueueHost {
   close(): Promise<void> {
     this.closing ??= this.end();
     return this.closing;
+  }
+
+  /** Whoever asks again and again must let the event loop turn, or no slot would ever be free. */
+  private inTurns<Value>(ask: () => Promise<Value>): Promise<Value> {
+    return this.turns.after(ask());
   }
 
   private async end(): Promise<void> {

@@ -1,0 +1,25 @@
+/** A response that was sent in the app's place, while a callback of the app may still try to answer. */
+
+import type { NodeResponse } from './closed.js';
+
+type Method = (...args: unknown[]) => unknown;
+
+const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
+
+/**
+ * From now on, an answer that comes after the head or the end does nothing. Node would throw "headers already sent" in
+ * the app's callback, where nobody catches it, and the process would end.
+ */
+export function ignoreLateAnswer(res: NodeResponse): void {
+  const methods = res as unknown as Record<string, Method | undefined>;
+  const ignore = (names: readonly string[], isLate: () => boolean, result: unknown): void => {
+    for (const name of names) {
+      const method = methods[name];
+      if (!method) continue;
+      methods[name] = (...args) => (isLate() ? result : method.apply(res, args));
+    }
+  };
+  ignore(OF_HEAD, () => res.headersSent, res);
+  ignore(['write'], () => res.writableEnded, true); // `false` would have a stream wait for ever
+  ignore(['end'], () => res.writableEnded, res);
+}

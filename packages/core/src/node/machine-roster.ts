@@ -1,0 +1,93 @@
+/** The workers of one machine, as the names of their files show them. */
+
+/** Workers write each second. Whoever is later than this, and lives, has an event loop that is blocked: it is busy. */
+const LATE_MS = 2_500;
+
+/** Whoever is later than this is not a worker any more: a terminated thread, or a process that was stopped. */
+const GONE_MS = 8_000;
+
+/** A file that nobody has changed for so long is removed. */
+const OLD_MS = 60_000;
+
+/** More workers than a machine has; the names after them are ignored. */
+const MOST_WORKERS = 1_024;
+
+/** A file's name: process id, random id, how often it was written, and utilization in thousandths. */
+const FILE = /^(\d{1,10})-([0-9a-f]{1,16})\.(\d{1,15})\.(\d{1,4})$/;
+
+/** The name of a worker's file; see {@link Roster}. */
+export function fileNameOf(worker: string, count: number, busy: number): string {
+  return `${worker}.${count}.${Math.round(Math.min(Math.max(busy, 0), 1) * 1_000)}`;
+}
+
+interface Worker {
+  readonly pid: number;
+  file: string;
+  count: number;
+  busy: number;
+  /** When this process first saw the newest count, by its own clock. */
+  changedMs: number;
+  round: number;
+}
+
+/** What the other workers do. */
+export interface Others {
+  /** The sum of their utilizations. */
+  readonly busy: number;
+  readonly workers: number;
+  /** Files that nobody writes any more. */
+  readonly old: readonly string[];
+}
+
+/**
+ * Each worker has one file, whose name says how busy it was, and renames it each second: one listing shows all, and
+ * none half written. Clocks are not compared: each reader measures how long a name stays the same.
+ */
+export class Roster {
+  private readonly workers = new Map<string, Worker>();
+  private round = 0;
+  private readonly own: string;
+  private readonly isAlive: (pid: number) => boolean;
+
+  /** @param own the worker that reads; it is not among the others */
+  constructor(own: string, isAlive: (pid: number) => boolean) {
+    this.own = own;
+    this.isAlive = isAlive;
+  }
+
+  /** @param files the names of all files of the directory */
+  see(files: readonly string[], nowMs: number): Others {
+    this.round += 1;
+    for (const file of files.slice(0, MOST_WORKERS)) this.note(file, nowMs);
+    const old: string[] = [];
+    let busy = 0;
+    let workers = 0;
+    for (const [id, worker] of this.workers) {
+      const unchangedMs = nowMs - worker.changedMs;
+      // A listing may miss a file that is being renamed.
+      if (this.round - worker.round > 1) this.workers.delete(id);
+      else if (unchangedMs > OLD_MS) old.push(worker.file);
+      else if (unchangedMs <= GONE_MS && this.isAlive(worker.pid)) {
+        workers += 1;
+        busy += unchangedMs > LATE_MS ? 1 : worker.busy;
+      }
+    }
+    return { busy, workers, old };
+  }
+
+  private note(file: string, nowMs: number): void {
+    const [, pid, random, count, busy] = FILE.exec(file) ?? [];
+    const id = `${pid}-${random}`;
+    if (pid === undefined || id === this.own) return;
+    const read = { file, count: Number(count), busy: Math.min(Number(busy) / 1_000, 1) };
+    const known = this.workers.get(id);
+    if (!known) {
+      const worker = { pid: Number(pid), ...read, changedMs: nowMs, round: this.round };
+      this.workers.set(id, worker);
+      return;
+    }
+    known.round = this.round;
+    // A listing may also have both names of a file.
+    if (read.count > known.count) Object.assign(known, read, { changedMs: nowMs });
+  }
+}

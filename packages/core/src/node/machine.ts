@@ -1,0 +1,204 @@
+/** The signal of a machine: how busy its workers are, all together. */
+
+import { checkOptions } from '../base/check-shapes.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { Reading } from '../shed/signal.js';
+import { type MachineHost, machineHost, monotonicMs } from './host.js';
+import { fileNameOf, type Others, Roster } from './machine-roster.js';
+import { eventLoopSignal } from './utilization.js';
+import type { TimedSignal } from './wait.js';
+
+/** Options of {@link machineSignal}. */
+export interface MachineSignalOptions {
+  /**
+   * Names the group of workers that count together: all processes and worker threads of one machine and one user that
+   * give this name. 1 to 64 of `A-Z a-z 0-9 _ -`.
+   */
+  readonly name: string;
+  /**
+   * The folder in which each worker has an empty file; it is made if it is missing, and must belong to this user alone.
+   * Default: one with the user and the name in it, in the system's folder for temporary files. Give one where workers
+   * that belong together have different such folders (`PrivateTmp` of systemd, `TMPDIR`).
+   */
+  readonly directory?: string | undefined;
+}
+
+const NAMES: NamesOf<MachineSignalOptions> = { name: 1, directory: 1 };
+
+/** The utilization of all workers of a machine. */
+export interface MachineSignal extends TimedSignal {
+  /** How many workers the newest reading counts, this one included; 0 before the first. */
+  readonly workers: number;
+}
+
+/**
+ * Which part of this machine's workers was busy in the last second, 0 to 1: the mean of the event loop utilizations of
+ * all processes and worker threads that give the same name. It is the ladder's signal where the workers of a machine
+ * are to shed together, as Stripe's worker utilization load shedder does; each keeps a brake of its own. For
+ * `node:cluster`, PM2, `worker_threads` and processes that know nothing of each other.
+ *
+ * Workers share their numbers through the names of empty files in a folder: no I/O at requests; once a second one
+ * rename and one listing, off the event loop. A worker that is killed is not counted from the next second on. One whose
+ * event loop is blocked counts as busy after 2.5 s, and is not counted after 8 s. Where the folder cannot be used there
+ * is no reading, and shedders report a fault of source `signal`.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { workerShedder } from '@spillway/core';
+ * import { eventLoopWaitSignal, machineSignal } from '@spillway/core/node';
+ *
+ * const machine = machineSignal({ name: 'api' });
+ * workerShedder({ name: 'workers', ladder: { signal: machine }, brake: { signal: eventLoopWaitSignal() } });
+ * machine.close(); // on shutdown; its timer never keeps the process alive
+ * ```
+ */
+export function machineSignal(options: MachineSignalOptions): MachineSignal {
+  checkOptions(options, 'machineSignal()', NAMES);
+  const { name, directory } = options;
+  if (typeof name !== 'string' || !/^[\w-]{1,64}$/.test(name)) {
+    throw mustBe('name', '1 to 64 of A-Z a-z 0-9 _ -', name);
+  }
+  if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
+    throw mustBe('directory', 'the path of a folder', directory);
+  }
+  return new SharedUtilization(name, directory);
+}
+
+class SharedUtilization implements MachineSignal {
+  readonly name = 'machine-utilization';
+  workers = 0;
+  private readonly own = eventLoopSignal();
+  private readonly listeners = new Set<() => void>();
+  private readonly group: string;
+  private readonly directory: string | undefined;
+  private folder: Folder | undefined;
+  private newest: { readonly value: number; readonly spanMs: number | undefined } | undefined;
+  private measuredMs = 0;
+  private failure: unknown;
+  private isSharing = false;
+  private isClosed = false;
+  private stop: (() => void) | undefined;
+
+  constructor(group: string, directory: string | undefined) {
+    this.group = group;
+    this.directory = directory;
+  }
+
+  read(): Reading | undefined {
+    this.start();
+    if (this.failure !== undefined && !this.isClosed) throw this.failure;
+    if (!this.newest || this.isClosed) return undefined;
+    const { value, spanMs } = this.newest;
+    const ageMs = monotonicMs() - this.measuredMs;
+    return spanMs === undefined ? { value, ageMs } : { value, ageMs, spanMs };
+  }
+
+  watch(listener: () => void): () => void {
+    this.start();
+    const own = (): void => listener();
+    this.listeners.add(own);
+    return () => void this.listeners.delete(own);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.stop?.();
+    this.own.close();
+    this.listeners.clear();
+    if (!this.isSharing) void this.folder?.leave();
+  }
+
+  private start(): void {
+    if (!this.isClosed) this.stop ??= this.own.watch(() => void this.share());
+  }
+
+  /** Each second. A second in which the one before has not been written yet is left out. */
+  private async share(): Promise<void> {
+    const own = this.own.read();
+    if (!own || this.isSharing) return;
+    this.isSharing = true;
+    const measuredMs = monotonicMs();
+    try {
+      this.folder ??= new Folder(machineHost(), this.group, this.directory);
+      const others = await this.folder.exchange(own.value);
+      this.workers = others.workers + 1;
+      this.newest = { value: (others.busy + own.value) / this.workers, spanMs: own.spanMs };
+      this.measuredMs = measuredMs;
+      this.failure = undefined;
+    } catch (error) {
+      this.failure = error;
+    }
+    this.isSharing = false;
+    if (this.isClosed) void this.folder?.leave();
+    else for (const listener of this.listeners) listener();
+  }
+}
+
+/** The folder of a group, with the file of this worker. */
+class Folder {
+  private readonly host: MachineHost;
+  private readonly path: string;
+  private readonly worker: string;
+  private readonly roster: Roster;
+  private isOpen = false;
+  private count = 0;
+  private file: string | undefined;
+
+  constructor(host: MachineHost, group: string, directory: string | undefined) {
+    this.host = host;
+    this.path = directory ?? `${host.temporary}/spillway-${host.uid ?? 'workers'}-${group}`;
+    this.worker = `${host.pid}-${Math.floor(Math.random() * 2 ** 48).toString(16)}`;
+    this.roster = new Roster(this.worker, host.isAlive);
+  }
+
+  async exchange(busy: number): Promise<Others> {
+    if (!this.isOpen) await this.open();
+    this.isOpen = false; // after a failure it is opened again: somebody may have removed it
+    this.count += 1;
+    const before = this.file;
+    this.file = fileNameOf(this.worker, this.count, busy);
+    await (before === undefined ? this.write(this.file) : this.rename(before, this.file));
+    const others = this.roster.see(await this.host.files.readdir(this.path), monotonicMs());
+    for (const file of others.old) await this.remove(file);
+    this.isOpen = true;
+    return others;
+  }
+
+  async leave(): Promise<void> {
+    if (this.file !== undefined) await this.remove(this.file);
+    this.file = undefined;
+  }
+
+  /** @throws SpillwayError if others may write to the folder */
+  private async open(): Promise<void> {
+    const { path } = this;
+    const { files, uid } = this.host;
+    await files.mkdir(path, { recursive: true, mode: 0o700 });
+    // Anybody may make a folder of this name in /tmp.
+    const found = await files.lstat(path);
+    const isOwn = uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0);
+    if (found.isDirectory() && isOwn) return;
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      `directory of machineSignal must be a folder that only its own user can write to, got ${path}`,
+    );
+  }
+
+  private write(file: string): Promise<void> {
+    return this.host.files.writeFile(this.pathOf(file), '', { mode: 0o600 });
+  }
+
+  private rename(from: string, to: string): Promise<void> {
+    return this.host.files.rename(this.pathOf(from), this.pathOf(to)).catch(() => this.write(to)); // somebody has removed it
+  }
+
+  private remove(file: string): Promise<void> {
+    return this.host.files.unlink(this.pathOf(file)).catch(() => undefined);
+  }
+
+  private pathOf(file: string): string {
+    return `${this.path}/${file}`;
+  }
+}

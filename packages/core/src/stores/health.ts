@@ -1,0 +1,98 @@
+/** How a part of a store has answered in the last seconds, and how long it takes to answer when it is healthy. */
+
+/** Calls are judged over so many buckets of a second. */
+export const WINDOW_SECONDS = 10;
+
+/** Fewer calls than this say nothing about the store. */
+const LEAST_CALLS = 20;
+
+/** Seconds with slow calls: one pause of up to two seconds, such as a fork of Redis to save its data, has fewer. */
+const LEAST_SLOW_SECONDS = 4;
+
+/** The usual latency is that of so many seconds, one call of each: a minute in which calls came all the time. */
+const SAMPLES = 60;
+
+/** Until then it is that of the first seconds of the process. */
+const FIRST_SAMPLES = 10;
+
+/** By default, a call is slow if it takes so much longer than usual. */
+const MARGIN_US = 10_000;
+
+/** Where calls are counted in their bucket, beside all calls at 0. */
+export const HEALTHY = 0;
+export const FAILED = 1;
+export const SLOW = 2;
+
+/** What is wrong with a part, and how many calls showed it. */
+interface Diagnosis {
+  readonly isSlow: boolean;
+  readonly bad: number;
+  readonly calls: number;
+}
+
+export class Health {
+  /** A call that takes longer is slow; Infinity until the usual latency is known. */
+  slowUs: number = Infinity;
+  /** Calls, failed calls and slow calls of each second. */
+  private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
+  private second = 0;
+  private samples: number[] = [];
+
+  /** Counts a call that has ended; true for the first of a second. */
+  count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
+    const { counts } = this;
+    const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
+    const isFirst = second > this.second;
+    if (isFirst) {
+      const from = Math.max(this.second + 1, second - WINDOW_SECONDS + 1);
+      for (let i = from; i <= second; i += 1) counts.fill(0, bucketOf(i), bucketOf(i) + 3);
+      this.second = second;
+      if (outcome !== FAILED) this.learn(tookUs);
+    }
+    const at = bucketOf(second);
+    counts[at] = (counts[at] as number) + 1;
+    if (outcome) counts[at + outcome] = (counts[at + outcome] as number) + 1;
+    return isFirst;
+  }
+
+  /** @param isRelapse if true, a short pause is enough: the part was slow a moment ago */
+  diagnose(isRelapse: boolean): Diagnosis | undefined {
+    let calls = 0;
+    let failed = 0;
+    let slow = 0;
+    let slowSeconds = 0;
+    for (let at = 0; at < this.counts.length; at += 3) {
+      const [made, lost, late] = this.counts.slice(at, at + 3) as [number, number, number];
+      calls += made;
+      failed += lost;
+      slow += late;
+      if (late > 0) slowSeconds += 1;
+    }
+    if (calls < LEAST_CALLS) return undefined;
+    if (5 * failed > calls) return { isSlow: false, bad: failed, calls };
+    if (10 * slow <= calls || (slowSeconds < LEAST_SLOW_SECONDS && !isRelapse)) return undefined;
+    return { isSlow: true, bad: slow, calls };
+  }
+
+  /** Forgets the calls; after slow ones also the minute in which they were made, because it was no healthy one. */
+  clear(wereSlow: boolean): void {
+    this.counts.fill(0);
+    if (wereSlow) this.samples = [];
+  }
+
+  private learn(tookUs: number): void {
+    const { samples } = this;
+    const length = samples.push(tookUs);
+    if (length < (this.slowUs < Infinity ? SAMPLES : FIRST_SAMPLES)) return;
+    samples.sort((a, b) => a - b);
+    const median = samples[length / 2] as number;
+    const ninth = samples[length * 0.9] as number;
+    // Over HTTP, a tenth of the calls may always take much longer than the median.
+    this.slowUs = Math.max(median + MARGIN_US, 1.25 * ninth);
+    this.samples = [];
+  }
+}
+
+function bucketOf(second: number): number {
+  return 3 * (second % WINDOW_SECONDS);
+}
