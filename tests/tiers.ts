@@ -74,6 +74,7 @@ const USUAL = [
   'packages/redis/test/branches.test.ts',
   'packages/redis/test/claims.test.ts',
   'packages/redis/test/control/followers.test.ts',
+  'packages/redis/test/control/lost.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',

@@ -51,6 +51,7 @@ const EXPECTED = [
   'spillway_brake_fraction{limiter="workers"} 0',
   'spillway_memory_overflowed_total{} 2',
   'spillway_permits_in_progress{} 1',
+  'spillway_settings_lost{} 1',
   'spillway_shed_amount{limiter="workers"} 0',
   'spillway_signal_value{signal="pool"} 0.5',
   'spillway_store_call_duration_seconds_count{outcome="ok"} 1',

@@ -1,6 +1,7 @@
 /** A life with all that can be measured: each outcome, faults, a store that fails, permits, load. */
 
 import {
+  type Control,
   concurrencyLimit,
   createGuard,
   fleetShedder,
@@ -67,7 +68,8 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
     throw new Error('no key');
   };
   const faulty = rateLimit({ name: 'faulty', limit: 9, window: '1h', key: broken });
-  await createGuard(faulty, { observers }).admit(request());
+  const control = { settingsOf() {}, rulingOn() {}, settingsLost: true } as unknown as Control;
+  await createGuard(faulty, { observers, control }).admit(request());
   await playOutage(observers);
   await playFlood(observers);
   for (const observer of observers) {

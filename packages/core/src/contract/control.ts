@@ -66,6 +66,10 @@ export interface Control {
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /**
+   * Whether the place where settings are kept has lost them, while the last ones stay in force. Metrics show it.
+   */
+  readonly settingsLost?: boolean;
+  /**
    * Called for each limiter of a guard when the guard is made, with the declared rule if the limiter keeps counts. So
    * the control can warn operators of names that do not exist. Must return at once and never throw.
    */

@@ -1,5 +1,6 @@
 /** What guards report to observers. */
 
+import type { Control } from './control.js';
 import type { Decision } from './decision.js';
 import type { Fault } from './fault.js';
 import type { Mode } from './mode.js';
@@ -61,4 +62,6 @@ export interface Observer {
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Called by each new guard whose store is in memory. The number can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
+  /** Called by each new guard with its control. `settingsLost` can be read at any time. */
+  readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
 }

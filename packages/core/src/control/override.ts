@@ -43,6 +43,8 @@ export type Override = Setting &
     readonly atMs: number;
     /** When it ends, in milliseconds since the epoch; null if it does not end by itself. */
     readonly untilMs: number | null;
+    /** When it was written back after the store had lost it, in milliseconds since the epoch. */
+    readonly restoredAtMs?: number;
   };
 
 /** One entry of the history. */

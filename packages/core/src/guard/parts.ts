@@ -69,6 +69,7 @@ export function partsOf<Raw>(
   const notices = new Notices(options);
   tellOfLimiters(notices, limiters, client.withoutStore);
   const control = options.control && followed(options.control, client, context);
+  if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
     const liveLimitsOf = options.control?.limitsOf

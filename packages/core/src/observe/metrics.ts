@@ -82,6 +82,13 @@ export const METRICS: readonly Metric[] = [
     read: (tally) => single(tally.openBreakers),
   },
   {
+    name: 'settings.lost',
+    kind: 'gauge',
+    help: 'Controls whose store has lost the live settings: the last known ones stay in force.',
+    labels: [],
+    read: (tally) => single(tally.lostControls),
+  },
+  {
     name: 'permits.in_progress',
     kind: 'gauge',
     help: 'Permits that requests hold now.',

@@ -1,6 +1,7 @@
 /** Calls the observers of one guard. What they throw, or reject later, is a fault and fails no request. */
 
 import { disregard, isThenable } from '../base/host.js';
+import type { Control } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import type { Mode } from '../contract/mode.js';
@@ -46,6 +47,12 @@ export class Observers {
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
     this.each('', (observer) => observer.onStore?.(store as Overflowing));
+  }
+
+  /** Passes on a control that can tell whether its settings are lost; others are not passed on. */
+  control(control: Control): void {
+    if (typeof control.settingsLost !== 'boolean') return;
+    this.each('', (observer) => observer.onControl?.(control));
   }
 
   fault(fault: Fault): void {

@@ -1,5 +1,6 @@
 /** Counts what guards report, for exporters of metrics to read. */
 
+import type { Control } from '../contract/control.js';
 import type { Outcome, Reason } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import type { BreakerEvent, DecisionEvent, Observer, Overflowing } from '../contract/observer.js';
@@ -25,7 +26,7 @@ const SERIES = 10_000;
 /** The limiter that stands for all others beyond them. */
 const OTHERS = '(others)';
 
-/** How many stores are read; of older ones, the last number counts. */
+/** How many stores and controls are read; of older stores, the last number counts. */
 const STORES = 1_000;
 
 /** A number under its labels. */
@@ -67,6 +68,7 @@ export class Tally implements Observer {
   private readonly shedders = new Set<NonNullable<Gauges['shedders']>[number]>();
   private readonly sources = new Set<Signal>();
   private readonly stores = new Set<Overflowing>();
+  private readonly controls = new Set<Pick<Control, 'settingsLost'>>();
   private overflowedBefore = 0;
   private lastBreakerEvent: BreakerEvent | undefined;
   private open = 0;
@@ -86,6 +88,13 @@ export class Tally implements Observer {
     const [oldest] = this.stores as Iterable<Overflowing>;
     this.stores.delete(oldest as Overflowing);
     this.overflowedBefore += (oldest as Overflowing).overflowed;
+  }
+
+  onControl(control: Pick<Control, 'settingsLost'>): void {
+    this.controls.add(control);
+    if (this.controls.size <= STORES) return;
+    const [oldest] = this.controls;
+    if (oldest) this.controls.delete(oldest);
   }
 
   onDecision({ limiter, outcome, allowed, reason, priority = '' }: DecisionEvent): void {
@@ -162,6 +171,14 @@ export class Tally implements Observer {
     let sum = this.overflowedBefore;
     for (const { overflowed } of this.stores) sum += overflowed;
     return sum;
+  }
+
+  /** Controls whose settings are lost; undefined if no guard has a control that can tell. */
+  get lostControls(): number | undefined {
+    if (this.controls.size === 0) return undefined;
+    let lost = 0;
+    for (const { settingsLost } of this.controls) if (settingsLost) lost += 1;
+    return lost;
   }
 
   /** Permits that requests hold now; undefined if no guard is watched. */

@@ -48,6 +48,12 @@ export class Announcer {
     this.later(SOON_US);
   }
 
+  /** Redis has lost what was announced: it is announced again now, or when the client is ready. */
+  again(): void {
+    this.dueUs = -Infinity;
+    this.keepUp();
+  }
+
   /** Call it at each use. On hosts whose timers stop between requests, nothing else announces again. */
   keepUp(): void {
     if (this.dueUs === Infinity || this.closed) return;

@@ -8,6 +8,7 @@ import announce from '../lua/control-announce.lua';
 import follow from '../lua/control-follow.lua';
 import followers from '../lua/control-followers.lua';
 import history from '../lua/control-history.lua';
+import keep from '../lua/control-keep.lua';
 import limiters from '../lua/control-limiters.lua';
 import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
@@ -23,6 +24,7 @@ export class ControlScripts {
   private readonly transport: Transport;
   private readonly reading = scriptOf(read);
   private readonly writing = scriptOf(write);
+  private readonly keeping = scriptOf(keep);
   private readonly telling = scriptOf(history);
   private readonly announcing = scriptOf(announce);
   private readonly naming = scriptOf(limiters);
@@ -34,6 +36,8 @@ export class ControlScripts {
   private readonly changes: string;
   private readonly names: string;
   private readonly processes: string;
+  private readonly dataSet: string;
+  private readonly kept: string;
 
   constructor(transport: Transport, prefix: string) {
     this.transport = transport;
@@ -42,14 +46,24 @@ export class ControlScripts {
     this.changes = `${prefix}${TAG}history`;
     this.names = `${prefix}${TAG}limiters`;
     this.processes = `${prefix}${TAG}followers`;
+    this.dataSet = `${prefix}${TAG}dataset`;
+    this.kept = `${prefix}${TAG}kept`;
   }
 
-  read(knownRevision: string): Promise<unknown> {
-    return this.run(this.reading, [this.settings, this.revision], [knownRevision]);
+  /** @param follower the id under which this process notes itself */
+  read(knownRevision: string, follower: string): Promise<unknown> {
+    const { settings, revision, dataSet, kept, processes } = this;
+    const keys = [settings, revision, dataSet, kept, processes];
+    return this.run(this.reading, keys, [knownRevision, follower]);
   }
 
   write(args: string[]): Promise<unknown> {
-    return this.run(this.writing, [this.settings, this.revision, this.changes], args);
+    const { settings, revision, changes, dataSet, kept } = this;
+    return this.run(this.writing, [settings, revision, changes, dataSet, kept], args);
+  }
+
+  keep(args: string[]): Promise<unknown> {
+    return this.run(this.keeping, [this.kept, this.revision, this.dataSet], args);
   }
 
   history(): Promise<unknown> {

@@ -22,13 +22,14 @@ const MAX_FOLLOWERS = 1_000;
 
 /** No request waits for it, and nothing fails if it fails. */
 export class Following {
-  private readonly id = newId();
+  readonly id: string = newId();
   private readonly scripts: ControlScripts;
   private readonly names: () => readonly string[];
   private readonly trouble: (error: unknown) => void;
   /** The revision that this process follows; `0` before it has looked. */
   private revision = '0';
   private isNoted = false;
+  private hasRoom = false;
   private closed = false;
 
   /** @param trouble called with the error if Redis cannot store it */
@@ -40,6 +41,11 @@ export class Following {
     this.scripts = scripts;
     this.names = names;
     this.trouble = trouble;
+  }
+
+  /** Whether Redis has lost the note of this process, and everything else with it. */
+  isMissing(isFound: boolean): boolean {
+    return this.hasRoom && !isFound && !this.closed;
   }
 
   /** This process follows a revision from now on. */
@@ -65,7 +71,7 @@ export class Following {
   private async send(forMs: number, names: readonly string[]): Promise<void> {
     const args = [this.id, `${forMs}`, this.revision, JSON.stringify(names), `${MAX_FOLLOWERS}`];
     try {
-      await this.scripts.follow(args);
+      this.hasRoom = Number(await this.scripts.follow(args)) === 1;
     } catch (error) {
       if (!this.closed) this.trouble(error);
     }

@@ -41,6 +41,17 @@ export const CONTROL_OPTIONS: NamesOf<RedisControlOptions> = {
   onFault: 1,
 };
 
+/** What came of `restore`. */
+export interface Restored {
+  /** How many overrides were written back. */
+  readonly restored: number;
+  /**
+   * Why none was: no process has offered lost settings (`none-kept`); Redis has the same settings or newer ones
+   * (`not-lost`), or settings of another data set (`other-settings`). Null if they were written back.
+   */
+  readonly refused: 'none-kept' | 'not-lost' | 'other-settings' | null;
+}
+
 /**
  * What `redisControl` returns. Its methods are those of `memoryControl`; their promises resolve when the change
  * is in Redis and this process follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change
@@ -104,6 +115,19 @@ export interface RedisControl extends Control {
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   refresh(within?: Duration): Promise<boolean>;
+  /** Ends everything that is set, for limiters and for keys, also what Redis has lost: all is as declared. */
+  clearAll(note: ChangeNote): Promise<void>;
+  /**
+   * Writes back the live settings that Redis has lost: those of the newest revision that any process still follows.
+   * What has ended meanwhile is left out. `force` writes them also over settings of another data set, which were set
+   * since. A change, such as `set`, writes lost settings back too.
+   */
+  restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
+  /**
+   * Whether Redis had lost the live settings at the last look: it was flushed, or restarted or replaced without them.
+   * The settings of the last revision that any process knows stay in force.
+   */
+  readonly settingsLost: boolean;
   /** Stops looking for changes. What is set now stays until it ends. The client stays yours. */
   close(): void;
 }

@@ -9,9 +9,22 @@ import {
   MAX_OVERRIDES,
 } from '@spillway/core/control';
 
-/** The arguments of control-write.lua. */
-export function encodeChange({ limiter, note, set, clear, durationMs }: CheckedChange): string[] {
-  const args = [`${MAX_OVERRIDES}`, `${MAX_CHANGES}`, JSON.stringify(note)];
+/** What control-write.lua does beside the changes that it is given. */
+type WriteAction = 'change' | 'clear' | 'restore' | 'force';
+
+/**
+ * The arguments of control-write.lua without changes.
+ *
+ * @param dataSet the id of the data set that begins if Redis has none
+ */
+export function encodeWrite(note: ChangeNote, action: WriteAction, dataSet: string): string[] {
+  return [`${MAX_OVERRIDES}`, `${MAX_CHANGES}`, JSON.stringify(note), dataSet, action];
+}
+
+/** The arguments of control-write.lua for a change. */
+export function encodeChange(change: CheckedChange, dataSet: string): string[] {
+  const { limiter, note, set, clear, durationMs } = change;
+  const args = encodeWrite(note, 'change', dataSet);
   for (const setting of set) {
     const { value } = setting;
     args.push(fieldOf(limiter, setting), `${durationMs ?? 0}`, JSON.stringify({ value, ...note }));
@@ -35,7 +48,7 @@ export function decodeOverride(field: string, text: string): Override {
   const target = decodeField(field);
   const [, at, until, json] = STORED.exec(text) ?? [];
   if (json === undefined) throw new Error(`the setting of ${field} is not of this format`);
-  const { value, by, because } = JSON.parse(json);
+  const { value, by, because, restored } = JSON.parse(json);
   const setting = {
     what: target.what,
     value,
@@ -49,6 +62,7 @@ export function decodeOverride(field: string, text: string): Override {
     because: String(because),
     atMs: Number(at),
     untilMs: until === '0' ? null : Number(until),
+    ...(typeof restored === 'number' && { restoredAtMs: restored }),
   };
 }
 

@@ -33,9 +33,14 @@ import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
 import { decodeFollowers, type Follower, Following } from './followers.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
-import { CONTROL_OPTIONS, type RedisControl, type RedisControlOptions } from './options.js';
-import { decodeEntry, encodeChange } from './records.js';
-import { SettingsPoller } from './settings-poller.js';
+import {
+  CONTROL_OPTIONS,
+  type RedisControl,
+  type RedisControlOptions,
+  type Restored,
+} from './options.js';
+import { decodeEntry, encodeChange, encodeWrite } from './records.js';
+import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
  * Live settings of several processes, kept in Redis. From its first request on, each process looks for changes in the
@@ -61,6 +66,13 @@ export function redisControl(
   return new InRedis(asRedisClient(client), options);
 }
 
+/** By the reply of control-write.lua. */
+const REFUSED: Readonly<Record<number, Restored['refused']>> = {
+  [-2]: 'none-kept',
+  [-3]: 'not-lost',
+  [-4]: 'other-settings',
+};
+
 class InRedis implements RedisControl {
   private readonly scripts: ControlScripts;
   private readonly poller: SettingsPoller;
@@ -75,12 +87,16 @@ class InRedis implements RedisControl {
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
     this.stored = hashKeys === undefined ? (key) => key : lastKept(keyHasher(hashKeys));
-    this.poller = new SettingsPoller(
-      (known) => this.scripts.read(known),
-      everyUs,
-      onFault,
-      (revision) => this.following.follows(revision),
-    );
+    const host: PollerHost = {
+      isReady: () => this.scripts.isReady,
+      read: (known) => this.scripts.read(known, this.following.id),
+      keep: (args) => this.scripts.keep(args),
+      onFollow: (revision) => this.following.follows(revision),
+      onLook: (isNoted) => {
+        if (this.following.isMissing(isNoted)) this.announcer.again();
+      },
+    };
+    this.poller = new SettingsPoller(host, everyUs, onFault);
     this.following = new Following(
       this.scripts,
       () => [...this.announced.keys()],
@@ -102,6 +118,11 @@ class InRedis implements RedisControl {
     if (this.announced.size >= MAX_LIMITERS && !this.announced.has(limiter)) return;
     this.announced.set(limiter, rule);
     this.announcer.changed();
+    this.poller.start();
+  }
+
+  get settingsLost(): boolean {
+    return this.poller.isLost;
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
@@ -166,6 +187,17 @@ class InRedis implements RedisControl {
     return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'reset', note));
   }
 
+  async clearAll(note: ChangeNote): Promise<void> {
+    await this.write(encodeWrite(checkClear('*', note).note, 'clear', this.following.id));
+  }
+
+  async restore(note: ChangeNote, { force = false } = {}): Promise<Restored> {
+    const checked = checkClear('*', note).note;
+    const action = force ? 'force' : 'restore';
+    const { changed, restored } = await this.write(encodeWrite(checked, action, this.following.id));
+    return { restored, refused: REFUSED[changed] ?? null };
+  }
+
   async list(): Promise<readonly Override[]> {
     await this.poller.read();
     return this.poller.overrides.list();
@@ -201,10 +233,16 @@ class InRedis implements RedisControl {
   }
 
   private async make(change: CheckedChange): Promise<void> {
-    const changed = await this.scripts.write(encodeChange(change));
-    if (Number(changed) < 0) throw tooMany();
+    await this.write(encodeChange(change, this.following.id));
+  }
+
+  /** @returns how many changed, or why nothing did; and how many were restored */
+  private async write(args: string[]): Promise<{ changed: number; restored: number }> {
+    const [changed, restored] = (await this.scripts.write(args)) as readonly unknown[];
+    if (Number(changed) === -1) throw tooMany();
     // The change is made. If this read fails, the next look finds the change.
     await this.poller.read().catch(() => undefined);
+    return { changed: Number(changed), restored: Number(restored) };
   }
 }
 

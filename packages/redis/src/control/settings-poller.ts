@@ -5,22 +5,47 @@ import { tellFault } from '@spillway/core/adapter';
 import { ActiveOverrides } from '@spillway/core/control';
 import { systemClock } from '@spillway/core/store';
 import { ServerTime } from '../calls/server-time.js';
-import { after, afterIdly } from '../host.js';
+import { after, afterIdly, consoleLogger } from '../host.js';
 import { decodeOverride } from './records.js';
 
-/** The reply of control-read.lua. */
-type Read = (knownRevision: string) => Promise<unknown>;
+/** What the poller needs of the control and of Redis. */
+export interface PollerHost {
+  /** Whether a call can be sent at once. */
+  isReady(): boolean;
+  /** The reply of control-read.lua. */
+  read(knownRevision: string): Promise<unknown>;
+  /** The reply of control-keep.lua. */
+  keep(args: string[]): Promise<unknown>;
+  /** Called with each revision that this process follows from then on. Must not throw. */
+  onFollow(revision: string): void;
+  /** Called after each look with whether Redis still has the note of this process. Must not throw. */
+  onLook(isNoted: boolean): void;
+}
+
+/** For how long Redis keeps lost settings for whoever restores them, after the last process has offered them. */
+const KEPT_MS = 7 * 86_400_000;
+
+/** The pause after Redis did not take what is to be kept. */
+const RETRY_US = 10_000_000;
+
+/** As in the scripts: a greater one was written by somebody else. */
+const MAX_REVISION = 9e15;
+
+/** Of the kept settings: `1 revision dataset`. */
+const LABEL = /^1 (\d{1,16}) (\S{0,64})$/;
 
 export class SettingsPoller {
   readonly overrides: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
   private readonly serverTime = new ServerTime();
   private readonly onFault: ((fault: Fault) => void) | undefined;
-  private readonly readRedis: Read;
+  private readonly host: PollerHost;
   private readonly everyUs: number;
-  private readonly onFollow: (revision: string) => void;
   /** The fields of the known revision, as they are stored. */
   private stored = new Map<string, string>();
   private revision = '';
+  private dataSet = '';
+  private lost = false;
+  private offerUs = -Infinity;
   private reads = 0;
   private applied = 0;
   private looking: Promise<boolean> | undefined;
@@ -29,17 +54,15 @@ export class SettingsPoller {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  /** @param onFollow called with each revision that this process follows from then on. Must not throw */
-  constructor(
-    readRedis: Read,
-    everyUs: number,
-    onFault: ((fault: Fault) => void) | undefined,
-    onFollow: (revision: string) => void,
-  ) {
-    this.readRedis = readRedis;
+  constructor(host: PollerHost, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
+    this.host = host;
     this.everyUs = everyUs;
     this.onFault = onFault;
-    this.onFollow = onFollow;
+  }
+
+  /** Whether Redis has lost the settings that this process follows. */
+  get isLost(): boolean {
+    return this.lost;
   }
 
   /** Call it at each use: it looks for changes when it is time, also on hosts whose timers stop between requests. */
@@ -51,6 +74,18 @@ export class SettingsPoller {
     void this.look();
     this.stopTimer?.();
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
+  }
+
+  /**
+   * Looks for changes from now on, with or without requests. Without a client that is ready it waits, and says nothing.
+   */
+  start(): void {
+    if (this.closed || this.stopTimer || this.nextUs !== -Infinity) return;
+    try {
+      this.stopTimer = afterIdly(0, this.tick);
+    } catch {
+      // Some hosts have no timers outside of a request. There requests keep it going.
+    }
   }
 
   /** Looks for changes. Resolves to whether Redis answered within `withinMs`. */
@@ -83,20 +118,74 @@ export class SettingsPoller {
     const turn = this.reads;
     const known = this.revision;
     try {
-      const reply = (await this.readRedis(known)) as readonly unknown[];
+      const reply = (await this.host.read(known)) as readonly unknown[];
       this.isAway = false;
       this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
       // A later read has been answered before this one, and its reply is newer.
       if (turn < this.applied) return;
       this.applied = turn;
-      // Nothing has changed.
-      if (String(reply[1]) === known) return;
-      this.follow(String(reply[1]), reply.slice(2).map(String));
-      this.onFollow(this.revision);
+      const [revision, about] = [String(reply[1]), String(reply[2] ?? '')];
+      const texts = reply.slice(4).map(String);
+      if (revision === '0' && (Number(known) > 0 || LABEL.test(about))) {
+        this.keep(about, known, texts);
+      } else {
+        this.found(revision, about, known, texts);
+      }
+      this.host.onLook(Number(reply[3]) === 1);
     } catch (error) {
       if (!this.isAway) this.tell(error);
       this.isAway = true;
       throw error;
+    }
+  }
+
+  /** Redis has a revision, or nothing was ever set. */
+  private found(revision: string, dataSet: string, known: string, texts: readonly string[]): void {
+    this.lost = false;
+    // Nothing has changed.
+    if (revision === known) return;
+    const isOther = dataSet !== this.dataSet && dataSet !== '' && this.dataSet !== '';
+    if (isOther || Number(revision) < Number(this.revision)) {
+      const had = this.overrides.list().length;
+      // First, because they are dropped below.
+      void this.offer();
+      this.warn(isOther ? otherSettings(had) : olderSettings(had));
+    }
+    this.dataSet = revision === '0' ? '' : dataSet;
+    this.follow(revision, texts);
+    this.host.onFollow(revision);
+  }
+
+  /**
+   * Redis has lost the settings. What this process follows stays in force, and is offered to whoever restores it. If
+   * another process has offered newer settings, these are followed.
+   */
+  private keep(label: string, known: string, texts: readonly string[]): void {
+    const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];
+    const revision = Number(text) <= MAX_REVISION ? text : '0';
+    if (Number(revision) > Math.max(Number(known), Number(this.revision))) {
+      this.dataSet = dataSet;
+      this.follow(revision, texts);
+      this.host.onFollow(revision);
+    }
+    if (!this.lost) this.warn(lostSettings(this.overrides.list().length));
+    this.lost = true;
+    if (Number(revision) < Number(this.revision)) void this.offer();
+  }
+
+  /** Asks before it sends: of a thousand processes with the same settings, few have to send them. */
+  private async offer(): Promise<void> {
+    const nowUs = systemClock.nowUs();
+    if (nowUs < this.offerUs) return;
+    this.offerUs = nowUs + RETRY_US;
+    const args = [`${KEPT_MS}`, this.revision, this.dataSet];
+    const fields = [...this.stored].flat();
+    try {
+      const isWanted = Number(await this.host.keep(args)) === 1;
+      if (isWanted && fields.length > 0) await this.host.keep([...args, ...fields]);
+      this.offerUs = -Infinity;
+    } catch (error) {
+      this.tell(error);
     }
   }
 
@@ -106,6 +195,12 @@ export class SettingsPoller {
   }
 
   private readonly tick = (): void => {
+    this.stopTimer = undefined;
+    // No call is made that would wait for a client which nobody uses yet.
+    if (this.nextUs === -Infinity && !this.host.isReady()) {
+      this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
+      return;
+    }
     this.nextUs = -Infinity;
     this.keepUp();
   };
@@ -137,11 +232,38 @@ export class SettingsPoller {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
+  /** A line that no other of the last minute, such as that of the outage before, may hide. */
+  private warn(message: string): void {
+    if (this.onFault) this.tell(new Error(message));
+    else consoleLogger().warn(`Spillway: ${message}.`);
+  }
+
   /** The time by Redis's clock, as far as it is known: that clock says for all processes when overrides end. */
   private nowMs(): number {
     const nowUs = systemClock.nowUs();
     return (this.serverTime.at(nowUs) || nowUs) / 1000;
   }
+}
+
+function lostSettings(count: number): string {
+  return (
+    `Redis has lost the live settings: it was flushed, or restarted or replaced without them. This process keeps ` +
+    `the ${count} that it knows. spillway restore writes them back, spillway clear --all ends them`
+  );
+}
+
+function olderSettings(count: number): string {
+  return (
+    `Redis has older live settings than this process had (${count}): probably a replica took over before it had ` +
+    `them. This process follows the older ones. spillway restore writes the newer ones back`
+  );
+}
+
+function otherSettings(count: number): string {
+  return (
+    `Redis has another set of live settings than before: probably its data were lost, and something was set since. ` +
+    `This process follows it, and had ${count} before. spillway restore --force brings those back`
+  );
 }
 
 function severalOf(errors: readonly unknown[]): Error {

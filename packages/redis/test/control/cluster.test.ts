@@ -30,7 +30,7 @@ describe.skipIf(redisProgram === null)('the control on Redis Cluster', () => {
     expect(one.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
     expect(one.rulingOn('api', '{eve}')?.verdict).toBe('block');
     const stored = await Promise.all(nodes.map((node) => node.dbsize()));
-    expect(stored.sort()).toEqual([0, 0, 3]);
+    expect(stored.sort()).toEqual([0, 0, 4]);
   });
 
   it('tells every shard what a reset there must find', async () => {

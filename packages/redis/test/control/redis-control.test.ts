@@ -166,7 +166,7 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       expect(hidden.limitsOf?.('api', 'eve@example.com')).toBeUndefined();
       expect(hidden.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
       const keys = await redis().keys('*');
-      expect(keys).toHaveLength(3);
+      expect(keys).toHaveLength(4);
       const stored = JSON.stringify([
         await redis().hgetall(SETTINGS),
         await redis().lrange('spw:{%control}history', 0, -1),

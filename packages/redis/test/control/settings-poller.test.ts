@@ -9,7 +9,7 @@ const NOW_US = 1_767_225_600_000_000;
 /** Replies to a look: settings of one limiter, of a revision, at a time of the server. */
 function reply(revision: number, mode: string, { nowUs = NOW_US, untilMs = 0 } = {}): unknown {
   const value = `1 ${NOW_US / 1000} ${untilMs} {"value":"${mode}","by":"ada","because":"a test"}`;
-  return [`${nowUs}`, `${revision}`, 'mode ["api"]', value];
+  return [`${nowUs}`, `${revision}`, '', 0, 'mode ["api"]', value];
 }
 
 /** A client whose calls are answered by hand, or never. */

@@ -115,18 +115,6 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
     });
   });
 
-  it('as declared after all data of Redis were lost, and follows what is set then', async () => {
-    const [writer, reader] = [control(), control({ client: connect() })];
-    await writer.set('api', { mode: 'off' }, ada);
-    await reader.refresh();
-    await redis().flushall();
-    await reader.refresh();
-    expect(reader.settingsOf('api')).toBeUndefined();
-    await writer.set('api', { mode: 'shadow' }, ada);
-    await reader.refresh();
-    expect(reader.settingsOf('api')).toEqual({ mode: 'shadow' });
-  });
-
   it('notices that all data were lost and set anew between two looks', async () => {
     const [writer, reader] = [control(), control({ client: connect() })];
     await writer.set('api', { mode: 'off' }, ada);

@@ -1,0 +1,28 @@
+-- Keeps the settings that a process still has, after Redis has lost them, so that they can be restored.
+--
+-- KEYS: kept settings (hash), revision (string), data set (string).
+-- ARGV: for how many milliseconds; the revision and the data set of the process; then fields and values.
+-- Stored: fields and values as among the settings, and `!`: `1 revision dataset`. The newest revision stays: a process
+-- has all settings of its revision, so the newest of them knows every change and every deletion that any of them knows.
+-- Reply: 1 if they are newer than what is kept, 0 if not. Without fields nothing is stored: the caller only asks.
+
+local call = redis.call
+local revision = tonumber(ARGV[2])
+local set = call('GET', KEYS[2])
+if set and (call('GET', KEYS[3]) or '') == ARGV[3] and (tonumber(set) or 0) >= revision then
+  return 0
+end
+local kept = (call('HGET', KEYS[1], '!') or ''):match('^1 (%d+) ')
+if kept and tonumber(kept) >= revision and tonumber(kept) <= 9e15 then
+  call('PEXPIRE', KEYS[1], ARGV[1])
+  return 0
+end
+if #ARGV > 3 then
+  call('DEL', KEYS[1])
+  for i = 4, #ARGV, 2 do
+    call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+  call('HSET', KEYS[1], '!', '1 ' .. ARGV[2] .. ' ' .. ARGV[3])
+  call('PEXPIRE', KEYS[1], ARGV[1])
+end
+return 1
