@@ -1,5 +1,6 @@
 /** The limiters that processes have announced. Another name is probably misspelt. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import { nearestFirst } from './nearest.js';
@@ -8,6 +9,10 @@ import { UsageError } from './usage-error.js';
 
 /** Every limiter. */
 export const EVERY = '*';
+
+/** How long nobody must have announced anything until that is believed. */
+const LOOKS = 6;
+const LOOK_EVERY_MS = 250;
 
 /** How many names a message lists. */
 const SHOWN = 10;
@@ -37,7 +42,12 @@ export async function limitersNamed(
   limiter: string,
   { anyway }: AnywayOption,
 ): Promise<readonly KnownLimiter[] | undefined> {
-  const known = await announced(control);
+  let known = await announced(control);
+  // Redis may have lost the names a moment ago: processes announce themselves again within a second.
+  for (let looks = 0; known?.length === 0 && looks < LOOKS && !anyway; looks += 1) {
+    await delay(LOOK_EVERY_MS);
+    known = await announced(control);
+  }
   if (known === undefined || limiter === EVERY) return known;
   const named = known.filter(({ name }) => name === limiter);
   if (named.length === 0 && !anyway)

@@ -5,6 +5,7 @@ import { Argument, type Command } from 'commander';
 import { change, clearKey, type NoteOptions } from './changes.js';
 import { examples, keyed, noted } from './command-options.js';
 import { type KeyOptions, keyFrom, namesKey } from './keys.js';
+import { clearAll } from './lost-settings.js';
 import { UsageError } from './usage-error.js';
 
 interface LimitOptions {
@@ -15,6 +16,7 @@ interface LimitOptions {
   readonly reset?: true;
 }
 
+type ClearOptions = NoteOptions & OneKey & { readonly only?: string[]; readonly all?: true };
 type OneKey = KeyOptions & { readonly key?: string };
 
 const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
@@ -105,11 +107,17 @@ function addClear(program: Command): void {
   const command = program
     .command('clear')
     .description('end what was set for a limiter, or for one of its keys')
-    .argument('<limiter>', 'its name in the code, or *')
+    .argument('[limiter]', 'its name in the code, or *')
+    .option('--all', 'what is set for all limiters and all keys, also what Redis has lost')
     .option('--only <what...>', 'mode, share or limits; of a key: ruling (block, allow) or limits');
   noted(keyed(command, 'what is set for this key, not what is set for all'), false).action(
-    (limiter: string, options: NoteOptions & OneKey & { only?: string[] }) => {
-      const { only, key } = options;
+    (limiter: string | undefined, options: ClearOptions) => {
+      const { only, key, all } = options;
+      const isPart = only !== undefined || namesKey(options);
+      if ((limiter === undefined) !== (all === true) || (all && isPart)) {
+        throw new UsageError('clear what? Say <limiter>, or --all alone');
+      }
+      if (limiter === undefined) return clearAll(options);
       if (namesKey(options)) return clearKey(limiter, key, options, only as ClearableOfKey[]);
       return change(limiter, options, (control, note) =>
         control.clear(limiter, note, only as ClearableSetting[]),
@@ -121,6 +129,7 @@ function addClear(program: Command): void {
     'clear per-key --because "INC-7 is over"',
     'clear per-key --only limits --because "the sale is over"',
     'clear per-tenant --key acme --because "their import is done"',
+    'clear --all --because "INC-7 is over"',
   );
 }
 

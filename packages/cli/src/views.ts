@@ -8,6 +8,7 @@ import { followersOf } from './followers.js';
 import { followedBy, inForce } from './in-force.js';
 import { announced, EVERY, namesNear, unknownLine } from './known.js';
 import { limitersTable } from './limiters-table.js';
+import { LOST, LOST_TODO } from './lost-settings.js';
 import {
   changeLine,
   changesTable,
@@ -16,6 +17,7 @@ import {
   printError,
   printJson,
 } from './output.js';
+import { paint } from './paint.js';
 import { UsageError } from './usage-error.js';
 
 const LOOK_EVERY_MS = 500;
@@ -42,8 +44,10 @@ export function status(
     if (options.json) {
       const shown = limiters?.map((one) => limiterJson(one, allOverrides, followers));
       const names = { limiters: shown ?? null, unannounced: unannounced ?? null };
-      return printJson({ overrides, changes, ...names });
+      const { settingsLost } = control;
+      return printJson({ overrides, changes, settingsLost, ...names });
     }
+    if (control.settingsLost) print(`${paint('red', 'LOST:')} ${LOST}.\n-> ${LOST_TODO}\n`);
     print(overridesTable(overrides, Date.now()));
     if (known?.length === 0 && limiter === undefined)
       print(`No process has announced a limiter under the prefix ${prefix}`);

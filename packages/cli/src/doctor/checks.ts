@@ -1,5 +1,6 @@
 /** The checks of `doctor`: from what a Redis said to what it means for limits, and what to do. */
 
+import { LOST, LOST_TODO } from '../lost-settings.js';
 import type { Facts, ServerFacts } from './facts.js';
 import type { Finding } from './finding.js';
 import { isRefusal, type Rights } from './rights.js';
@@ -22,6 +23,7 @@ export function findingsOf(facts: Facts): Finding[] {
   return [
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),
     ...rightsFindings(facts),
+    settingsFinding(facts),
     limitersFinding(facts),
     CLIENTS,
   ];
@@ -268,6 +270,14 @@ function commandsRefused(commands: readonly string[]): Finding {
 /** The command that Redis names in a refusal; scripts at all, if it names none. */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
+}
+
+function settingsFinding({ settingsLost }: Facts): Finding {
+  const check = 'settings';
+  if (settingsLost instanceof Error)
+    return { check, verdict: 'unknown', found: `they cannot be read: ${settingsLost.message}` };
+  if (settingsLost) return { check, verdict: 'problem', found: LOST, todo: LOST_TODO };
+  return { check, verdict: 'ok', found: 'no live setting was lost' };
 }
 
 function limitersFinding({ limiters, prefix }: Facts): Finding {
