@@ -134,7 +134,7 @@ export function clearKey(
   );
 }
 
-function noteOf({ by, because, for: duration }: NoteOptions): OverrideNote {
+export function noteOf({ by, because, for: duration }: NoteOptions): OverrideNote {
   const note: ChangeNote = { by: authorOf(by), because };
   return duration === undefined
     ? note

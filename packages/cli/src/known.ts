@@ -1,5 +1,6 @@
 /** The limiters that processes have announced. Another name is probably misspelt. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import { nearestFirst } from './nearest.js';
@@ -11,6 +12,10 @@ export const EVERY = '*';
 
 /** How many names a message lists. */
 const SHOWN = 10;
+
+/** A process that finds that Redis has lost its data announces its limiters again within a second. */
+const ANNOUNCED_AGAIN_MS = 1_500;
+const LOOK_EVERY_MS = 100;
 
 export interface AnywayOption {
   readonly anyway?: true;
@@ -28,7 +33,8 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters that `limiter` names. With `--anyway` there may be none; undefined if the list cannot be read.
+ * The announced limiters that `limiter` names. With `--anyway` there may be none; undefined if the list cannot be read,
+ * or Redis has lost its data and the list may lack names.
  *
  * @throws UnknownLimiterError
  */
@@ -37,12 +43,25 @@ export async function limitersNamed(
   limiter: string,
   { anyway }: AnywayOption,
 ): Promise<readonly KnownLimiter[] | undefined> {
-  const known = await announced(control);
-  if (known === undefined || limiter === EVERY) return known;
-  const named = known.filter(({ name }) => name === limiter);
-  if (named.length === 0 && !anyway)
-    throw new UnknownLimiterError(limiter, namesNear(limiter, known));
-  return named;
+  const endMs = performance.now() + ANNOUNCED_AGAIN_MS;
+  for (;;) {
+    const known = await announced(control);
+    if (known === undefined || limiter === EVERY) return known;
+    const named = known.filter(({ name }) => name === limiter);
+    if (named.length > 0 || anyway) return named;
+    if (await hasLostSettings(control)) {
+      process.stderr.write('warning: names are not checked: the store has lost its data\n');
+      return undefined;
+    }
+    if (performance.now() >= endMs)
+      throw new UnknownLimiterError(limiter, namesNear(limiter, known));
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+async function hasLostSettings(control: RedisControl): Promise<boolean> {
+  await control.refresh();
+  return control.settingsLost;
 }
 
 /** All announced limiters. If Redis answers but does not keep the list, prints a line and returns undefined. */

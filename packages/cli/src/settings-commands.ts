@@ -5,6 +5,7 @@ import { Argument, type Command } from 'commander';
 import { change, clearKey, type NoteOptions } from './changes.js';
 import { examples, keyed, noted } from './command-options.js';
 import { type KeyOptions, keyFrom, namesKey } from './keys.js';
+import { addRestore, clearAll } from './lost-settings.js';
 import { UsageError } from './usage-error.js';
 
 interface LimitOptions {
@@ -13,6 +14,11 @@ interface LimitOptions {
   readonly burst?: string;
   readonly factor?: string;
   readonly reset?: true;
+}
+
+interface ClearOptions {
+  readonly all?: true;
+  readonly only?: string[];
 }
 
 type OneKey = KeyOptions & { readonly key?: string };
@@ -25,6 +31,7 @@ export function addSettings(program: Command): void {
   addShare(program);
   addLimits(program);
   addClear(program);
+  addRestore(program);
 }
 
 function addSet(program: Command): void {
@@ -104,12 +111,19 @@ function addLimits(program: Command): void {
 function addClear(program: Command): void {
   const command = program
     .command('clear')
-    .description('end what was set for a limiter, or for one of its keys')
-    .argument('<limiter>', 'its name in the code, or *')
+    .description('end what was set for a limiter, for one of its keys, or for all')
+    .argument('[limiter]', 'its name in the code, or *')
+    .option('--all', 'everything that is set, for limiters and keys, also what Redis has lost')
     .option('--only <what...>', 'mode, share or limits; of a key: ruling (block, allow) or limits');
   noted(keyed(command, 'what is set for this key, not what is set for all'), false).action(
-    (limiter: string, options: NoteOptions & OneKey & { only?: string[] }) => {
+    (limiter: string | undefined, options: NoteOptions & OneKey & ClearOptions) => {
       const { only, key } = options;
+      if (options.all) {
+        if (limiter !== undefined || only || namesKey(options))
+          throw new UsageError('--all goes with no limiter, no key and no --only');
+        return clearAll(options);
+      }
+      if (limiter === undefined) throw new UsageError('name a limiter, or add --all');
       if (namesKey(options)) return clearKey(limiter, key, options, only as ClearableOfKey[]);
       return change(limiter, options, (control, note) =>
         control.clear(limiter, note, only as ClearableSetting[]),
@@ -121,6 +135,7 @@ function addClear(program: Command): void {
     'clear per-key --because "INC-7 is over"',
     'clear per-key --only limits --because "the sale is over"',
     'clear per-tenant --key acme --because "their import is done"',
+    'clear --all --because "INC-7 is over"',
   );
 }
 

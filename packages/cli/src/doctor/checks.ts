@@ -23,6 +23,7 @@ export function findingsOf(facts: Facts): Finding[] {
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),
     ...rightsFindings(facts),
     limitersFinding(facts),
+    settingsFinding(facts),
     CLIENTS,
   ];
 }
@@ -284,6 +285,20 @@ function limitersFinding({ limiters, prefix }: Facts): Finding {
     verdict: 'warning',
     found: `no process has announced a limiter under the prefix ${prefix}`,
     todo: 'If your service runs: does its store have another prefix, or is it a store in memory?',
+  };
+}
+
+function settingsFinding({ settingsLost }: Facts): Finding {
+  const check = 'settings';
+  if (settingsLost instanceof Error)
+    return { check, verdict: 'unknown', found: `they cannot be read: ${settingsLost.message}` };
+  if (!settingsLost)
+    return { check, verdict: 'ok', found: 'no live settings are known to be lost' };
+  return {
+    check,
+    verdict: 'warning',
+    found: 'the store has lost the live settings; running processes keep them',
+    todo: `spillway restore writes them back, spillway clear --all ends them. See ${OPERATIONS}#when-redis-loses-its-data`,
   };
 }
 

@@ -27,6 +27,8 @@ export interface Facts {
   readonly rights: Rights | Error;
   /** Or the error of the attempt to read them. */
   readonly limiters: readonly KnownLimiter[] | Error;
+  /** Whether Redis has lost the live settings; or the error of the attempt to read them. */
+  readonly settingsLost: boolean | Error;
 }
 
 const PINGS = 5;
@@ -46,6 +48,7 @@ export async function factsOf(
     prefix,
     rights: await orError(rightsOn(client, prefix)),
     limiters: await orError(control.limiters()),
+    settingsLost: await orError(control.list().then(() => control.settingsLost)),
   };
 }
 
