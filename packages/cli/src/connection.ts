@@ -1,11 +1,10 @@
 /** Connects to Redis. */
 
 import { connect } from 'node:net';
-import { type Fault, isSpillwayError } from '@spillway/core';
+import { isSpillwayError } from '@spillway/core';
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
 import { Cluster, Redis } from 'ioredis';
 import { deadline } from './deadline.js';
-import { plain } from './plain.js';
 import { databaseOf, type RedisPlace, redisPlace } from './redis-url.js';
 import { UsageError } from './usage-error.js';
 
@@ -60,7 +59,7 @@ export async function connected<Value>(
   const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
     // Made before the connection: a wrong option is told whether Redis is there or not.
-    const control = redisControl(client, { hashKeys, prefix, onFault: warn });
+    const control = redisControl(client, { hashKeys, prefix });
     const store = redisStore(client, {
       hashKeys,
       prefix,
@@ -159,14 +158,6 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
     ...(password && { sentinelPassword: password }),
     ...(isSafe && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
   };
-}
-
-/** What is lost, `status` and `doctor` say. */
-function warn({ error }: Fault): void {
-  if (isSpillwayError(error) && error.code === 'SPW_SETTINGS_LOST') return;
-  process.stderr.write(
-    `warning: ${plain(error instanceof Error ? error.message : String(error))}\n`,
-  );
 }
 
 /** Without the sentinels that refuse connections, if others do not: the client would wait two seconds for each. */

@@ -10,12 +10,12 @@ import { UsageError } from './usage-error.js';
 /** Every limiter. */
 export const EVERY = '*';
 
-/** How long nobody must have announced anything until that is believed. */
-const LOOKS = 6;
-const LOOK_EVERY_MS = 250;
-
 /** How many names a message lists. */
 const SHOWN = 10;
+
+/** A process that finds that Redis has lost its data announces its limiters again within a second. */
+const ANNOUNCED_AGAIN_MS = 1_500;
+const LOOK_EVERY_MS = 100;
 
 export interface AnywayOption {
   readonly anyway?: true;
@@ -33,7 +33,8 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters that `limiter` names. With `--anyway` there may be none; undefined if the list cannot be read.
+ * The announced limiters that `limiter` names. With `--anyway` there may be none; undefined if the list cannot be read,
+ * or Redis has lost its data and the list may lack names.
  *
  * @throws UnknownLimiterError
  */
@@ -42,17 +43,25 @@ export async function limitersNamed(
   limiter: string,
   { anyway }: AnywayOption,
 ): Promise<readonly KnownLimiter[] | undefined> {
-  let known = await announced(control);
-  // Redis may have lost the names a moment ago: processes announce themselves again within a second.
-  for (let looks = 0; known?.length === 0 && looks < LOOKS && !anyway; looks += 1) {
+  const endMs = performance.now() + ANNOUNCED_AGAIN_MS;
+  for (;;) {
+    const known = await announced(control);
+    if (known === undefined || limiter === EVERY) return known;
+    const named = known.filter(({ name }) => name === limiter);
+    if (named.length > 0 || anyway) return named;
+    if (await hasLostSettings(control)) {
+      process.stderr.write('warning: names are not checked: the store has lost its data\n');
+      return undefined;
+    }
+    if (performance.now() >= endMs)
+      throw new UnknownLimiterError(limiter, namesNear(limiter, known));
     await delay(LOOK_EVERY_MS);
-    known = await announced(control);
   }
-  if (known === undefined || limiter === EVERY) return known;
-  const named = known.filter(({ name }) => name === limiter);
-  if (named.length === 0 && !anyway)
-    throw new UnknownLimiterError(limiter, namesNear(limiter, known));
-  return named;
+}
+
+async function hasLostSettings(control: RedisControl): Promise<boolean> {
+  await control.refresh();
+  return control.settingsLost;
 }
 
 /** All announced limiters. If Redis answers but does not keep the list, prints a line and returns undefined. */

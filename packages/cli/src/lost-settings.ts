@@ -1,61 +1,73 @@
-/** Live settings that Redis has lost, and how they are written back or ended. */
+/** The commands for live settings that Redis has lost: it was flushed, or restarted or replaced without them. */
 
-import type { Restored } from '@spillway/redis';
+import type { RedisControl, Restored } from '@spillway/redis';
 import type { Command } from 'commander';
-import { authorOf } from './author.js';
 import { type NoteOptions, noteOf } from './changes.js';
 import { common, examples, signed } from './command-options.js';
-import { type CommonOptions, connected } from './connection.js';
+import { connected } from './connection.js';
+import { followedLine, untilFollowed } from './followers.js';
+import { EVERY } from './known.js';
 import { overridesTable, print, printJson } from './output.js';
-import { UsageError } from './usage-error.js';
 
-/** What `status` and `doctor` say. */
-export const LOST = 'the store has lost the live settings; processes keep those that they know';
-export const LOST_TODO =
-  'spillway restore --because "..." writes them back; spillway clear --all --because "..." ends them';
+export const LOST_LINE: string =
+  'The store has lost the live settings. These are the ones that processes keep, not restored yet.\n' +
+  'spillway restore writes them back, spillway clear --all ends them.';
 
-interface RestoreOptions extends CommonOptions {
-  readonly because: string;
-  readonly by?: string;
-  readonly force?: true;
-}
-
-const REFUSALS: Readonly<Record<Exclude<Restored['refused'], null>, string>> = {
-  'none-kept': 'no running process has offered settings that Redis has lost',
-  'not-lost': 'Redis has all that processes know of, or newer settings',
+/** Why nothing was restored. Only one of the reasons is a failure. */
+const NOT_RESTORED: Readonly<Record<NonNullable<Restored['refused']>, string>> = {
+  'none-kept': 'Nothing to restore: no process has reported live settings that Redis has lost.',
+  'not-lost': 'Nothing to restore: Redis has the settings that processes kept, or newer ones.',
   'other-settings':
-    'something was set since the loss, and what processes knew before is another set: look with status. Add --force ' +
-    'to put what they knew in its place',
+    'Redis has another set of live settings, which was begun after the loss (see status). ' +
+    'To replace it with what processes kept, add --force',
 };
+
+type RestoreOptions = Omit<NoteOptions, 'for' | 'until'> & { readonly force?: true };
 
 export function addRestore(program: Command): void {
   const command = common(
     signed(
-      program.command('restore').description('write back the live settings that Redis has lost'),
-    ),
-  )
-    .option('--force', 'in place of what was set since')
-    .action(restore);
-  examples(command, 'restore --because "Redis was restarted without its data"');
+      program
+        .command('restore')
+        .description('write back the live settings that Redis has lost and processes keep'),
+    )
+      .option('--force', 'even over another set of settings that was begun after the loss')
+      .option('--no-wait', 'do not wait until the processes follow'),
+  ).action(restore);
+  examples(command, 'restore --because "INC-7: Redis was flushed"');
 }
 
-function restore({ because, by, force, ...options }: RestoreOptions): Promise<void> {
+function restore(options: RestoreOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
-    const found = await control.restore({ by: authorOf(by), because }, { force: force === true });
-    const { refused, restored } = found;
-    if (refused === 'other-settings')
-      throw new UsageError(`nothing was restored: ${REFUSALS[refused]}`);
-    const overrides = await control.list();
-    if (options.json) printJson({ ...found, overrides });
-    else if (refused) print(`Nothing was restored: ${REFUSALS[refused]}.`);
-    else print(`${overridesTable(overrides, Date.now())}\nRestored: ${restored}.`);
+    const { force = false } = options;
+    const { restored, refused } = await control.restore(noteOf(options), { force });
+    if (refused === 'other-settings') throw new Error(NOT_RESTORED[refused]);
+    if (refused !== null) {
+      if (options.json) printJson({ restored, refused });
+      else print(NOT_RESTORED[refused]);
+      return;
+    }
+    await printSet(control, options, { restored, refused });
   });
 }
 
+/** Ends everything that is set. */
 export function clearAll(options: NoteOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
     await control.clearAll(noteOf(options));
-    if (options.json) printJson({ overrides: [] });
-    else print('Nothing is set: every limiter is as declared.');
+    await printSet(control, options, {});
   });
+}
+
+/** What is set afterwards, and who follows. */
+async function printSet(
+  control: RedisControl,
+  { json, wait }: Pick<NoteOptions, 'json' | 'wait'>,
+  result: object,
+): Promise<void> {
+  const overrides = await control.list();
+  const followed = await untilFollowed(control, EVERY, wait === false ? 0 : undefined);
+  if (json) return printJson({ ...result, overrides, followed: followed ?? null });
+  print(overridesTable(overrides, Date.now()));
+  print(followedLine(followed, null));
 }

@@ -6,7 +6,6 @@ import { common, examples, withMarks } from './command-options.js';
 import { doctor } from './doctor/doctor.js';
 import { addHash } from './hash.js';
 import { addKeys, addOnce } from './key-commands.js';
-import { addRestore } from './lost-settings.js';
 import { isColoured } from './paint.js';
 import { addSettings } from './settings-commands.js';
 import { status, watch } from './views.js';
@@ -45,7 +44,6 @@ Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.`,
   addKeys(program);
   addOnce(program);
   addHash(program);
-  addRestore(program);
   return program;
 }
 

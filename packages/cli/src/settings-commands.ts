@@ -5,7 +5,7 @@ import { Argument, type Command } from 'commander';
 import { change, clearKey, type NoteOptions } from './changes.js';
 import { examples, keyed, noted } from './command-options.js';
 import { type KeyOptions, keyFrom, namesKey } from './keys.js';
-import { clearAll } from './lost-settings.js';
+import { addRestore, clearAll } from './lost-settings.js';
 import { UsageError } from './usage-error.js';
 
 interface LimitOptions {
@@ -16,7 +16,11 @@ interface LimitOptions {
   readonly reset?: true;
 }
 
-type ClearOptions = NoteOptions & OneKey & { readonly only?: string[]; readonly all?: true };
+interface ClearOptions {
+  readonly all?: true;
+  readonly only?: string[];
+}
+
 type OneKey = KeyOptions & { readonly key?: string };
 
 const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
@@ -27,6 +31,7 @@ export function addSettings(program: Command): void {
   addShare(program);
   addLimits(program);
   addClear(program);
+  addRestore(program);
 }
 
 function addSet(program: Command): void {
@@ -106,18 +111,19 @@ function addLimits(program: Command): void {
 function addClear(program: Command): void {
   const command = program
     .command('clear')
-    .description('end what was set for a limiter, or for one of its keys')
+    .description('end what was set for a limiter, for one of its keys, or for all')
     .argument('[limiter]', 'its name in the code, or *')
-    .option('--all', 'what is set for all limiters and all keys, also what Redis has lost')
+    .option('--all', 'everything that is set, for limiters and keys, also what Redis has lost')
     .option('--only <what...>', 'mode, share or limits; of a key: ruling (block, allow) or limits');
   noted(keyed(command, 'what is set for this key, not what is set for all'), false).action(
-    (limiter: string | undefined, options: ClearOptions) => {
-      const { only, key, all } = options;
-      const isPart = only !== undefined || namesKey(options);
-      if ((limiter === undefined) !== (all === true) || (all && isPart)) {
-        throw new UsageError('clear what? Say <limiter>, or --all alone');
+    (limiter: string | undefined, options: NoteOptions & OneKey & ClearOptions) => {
+      const { only, key } = options;
+      if (options.all) {
+        if (limiter !== undefined || only || namesKey(options))
+          throw new UsageError('--all goes with no limiter, no key and no --only');
+        return clearAll(options);
       }
-      if (limiter === undefined) return clearAll(options);
+      if (limiter === undefined) throw new UsageError('name a limiter, or add --all');
       if (namesKey(options)) return clearKey(limiter, key, options, only as ClearableOfKey[]);
       return change(limiter, options, (control, note) =>
         control.clear(limiter, note, only as ClearableSetting[]),

@@ -8,7 +8,7 @@ import { followersOf } from './followers.js';
 import { followedBy, inForce } from './in-force.js';
 import { announced, EVERY, namesNear, unknownLine } from './known.js';
 import { limitersTable } from './limiters-table.js';
-import { LOST, LOST_TODO } from './lost-settings.js';
+import { LOST_LINE } from './lost-settings.js';
 import {
   changeLine,
   changesTable,
@@ -17,7 +17,6 @@ import {
   printError,
   printJson,
 } from './output.js';
-import { paint } from './paint.js';
 import { UsageError } from './usage-error.js';
 
 const LOOK_EVERY_MS = 500;
@@ -36,6 +35,7 @@ export function status(
       limiter === undefined || one.limiter === limiter || one.limiter === EVERY;
     const allOverrides = await control.list();
     const overrides = allOverrides.filter(ofIt);
+    const { settingsLost } = control;
     const all = (await control.history()).filter(ofIt);
     const changes = all.slice(0, Number(options.changes));
     const limiters = known?.filter(({ name }) => limiter === undefined || name === limiter);
@@ -44,10 +44,9 @@ export function status(
     if (options.json) {
       const shown = limiters?.map((one) => limiterJson(one, allOverrides, followers));
       const names = { limiters: shown ?? null, unannounced: unannounced ?? null };
-      const { settingsLost } = control;
-      return printJson({ overrides, changes, settingsLost, ...names });
+      return printJson({ overrides, settingsLost, changes, ...names });
     }
-    if (control.settingsLost) print(`${paint('red', 'LOST:')} ${LOST}.\n-> ${LOST_TODO}\n`);
+    if (settingsLost) print(`${LOST_LINE}\n`);
     print(overridesTable(overrides, Date.now()));
     if (known?.length === 0 && limiter === undefined)
       print(`No process has announced a limiter under the prefix ${prefix}`);

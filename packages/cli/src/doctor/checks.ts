@@ -1,6 +1,5 @@
 /** The checks of `doctor`: from what a Redis said to what it means for limits, and what to do. */
 
-import { LOST, LOST_TODO } from '../lost-settings.js';
 import type { Facts, ServerFacts } from './facts.js';
 import type { Finding } from './finding.js';
 import { isRefusal, type Rights } from './rights.js';
@@ -23,8 +22,8 @@ export function findingsOf(facts: Facts): Finding[] {
   return [
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),
     ...rightsFindings(facts),
-    settingsFinding(facts),
     limitersFinding(facts),
+    settingsFinding(facts),
     CLIENTS,
   ];
 }
@@ -272,14 +271,6 @@ function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
 }
 
-function settingsFinding({ settingsLost }: Facts): Finding {
-  const check = 'settings';
-  if (settingsLost instanceof Error)
-    return { check, verdict: 'unknown', found: `they cannot be read: ${settingsLost.message}` };
-  if (settingsLost) return { check, verdict: 'problem', found: LOST, todo: LOST_TODO };
-  return { check, verdict: 'ok', found: 'no live setting was lost' };
-}
-
 function limitersFinding({ limiters, prefix }: Facts): Finding {
   const check = 'limiters';
   if (limiters instanceof Error)
@@ -294,6 +285,20 @@ function limitersFinding({ limiters, prefix }: Facts): Finding {
     verdict: 'warning',
     found: `no process has announced a limiter under the prefix ${prefix}`,
     todo: 'If your service runs: does its store have another prefix, or is it a store in memory?',
+  };
+}
+
+function settingsFinding({ settingsLost }: Facts): Finding {
+  const check = 'settings';
+  if (settingsLost instanceof Error)
+    return { check, verdict: 'unknown', found: `they cannot be read: ${settingsLost.message}` };
+  if (!settingsLost)
+    return { check, verdict: 'ok', found: 'no live settings are known to be lost' };
+  return {
+    check,
+    verdict: 'warning',
+    found: 'the store has lost the live settings; running processes keep them',
+    todo: `spillway restore writes them back, spillway clear --all ends them. See ${OPERATIONS}#when-redis-loses-its-data`,
   };
 }
 

@@ -25,10 +25,10 @@ export interface Facts {
   readonly prefix: string;
   /** Or the error that the script met as a whole. */
   readonly rights: Rights | Error;
-  /** Whether live settings were lost; or the error of the attempt to read them. */
-  readonly settingsLost: boolean | Error;
   /** Or the error of the attempt to read them. */
   readonly limiters: readonly KnownLimiter[] | Error;
+  /** Whether Redis has lost the live settings; or the error of the attempt to read them. */
+  readonly settingsLost: boolean | Error;
 }
 
 const PINGS = 5;
@@ -47,8 +47,8 @@ export async function factsOf(
     servers,
     prefix,
     rights: await orError(rightsOn(client, prefix)),
-    settingsLost: await orError(control.list().then(() => control.settingsLost)),
     limiters: await orError(control.limiters()),
+    settingsLost: await orError(control.list().then(() => control.settingsLost)),
   };
 }
 

@@ -163,12 +163,14 @@ export class SettingsPoller {
   private keep(label: string, known: string, texts: readonly string[]): void {
     const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];
     const revision = Number(text) <= MAX_REVISION ? text : '0';
+    const hadSettings = Number(this.revision) > 0;
     if (Number(revision) > Math.max(Number(known), Number(this.revision))) {
       this.dataSet = dataSet;
       this.follow(revision, texts);
       this.host.onFollow(revision);
     }
-    if (!this.lost) this.warn(lostSettings(this.overrides.list().length));
+    // One that started after the loss keeps nothing itself, and the command line would print it with each command.
+    if (!this.lost && hadSettings) this.warn(lostSettings(this.overrides.list().length));
     this.lost = true;
     if (Number(revision) < Number(this.revision)) void this.offer();
   }

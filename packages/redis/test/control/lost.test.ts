@@ -82,6 +82,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
     onTestFinished(() => lines.mockRestore());
     const one = await process(server.port);
     await one.control.set('api', { mode: 'off' }, forever);
+    await silent.refresh();
     await server.kill();
     if (how === 'an empty replica') {
       const replica = await RedisServer.start(server.port, ['--save', '']);
@@ -183,6 +184,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
     const late = await process();
     expect(late.control.settingsOf('api')).toEqual({ mode: 'off' });
     expect(late.control.settingsLost).toBe(true);
+    expect(late.faults).toEqual([]);
   });
 
   it('is empty again, for every process, after clearAll', async () => {
