@@ -10,6 +10,7 @@ import {
   SpillwayError,
   type Store,
 } from '@spillway/core';
+import { fetchGuard } from '@spillway/core/fetch';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
@@ -87,6 +88,18 @@ const LOOPS: Readonly<Record<string, () => () => unknown>> = {
     const limiter = rateLimit({ ...limit, key: () => 'ada' });
     const guard = createGuard(limiter, { ...settings, store: store().remote });
     return () => guard.admit(request());
+  },
+  'a guard whose key comes later'() {
+    const guard = createGuard(rateLimit({ ...limit, key: async () => 'ada' }), settings);
+    return () => guard.admit(request());
+  },
+  'the check of a guard for fetch'() {
+    const guard = fetchGuard(rateLimit({ ...limit, key: () => 'ada' }), settings);
+    return () => guard.check(new Request('https://api.example/'));
+  },
+  'the pause of a shaper'() {
+    const shaper = createShaper({ name: 'calls', limit: 1, window: '1h' });
+    return () => shaper.pause('ada', '1m');
   },
   'a shaper that is full'() {
     const shaper = createShaper({ name: 'calls', limit: 1, window: '1h', maxWait: '1ms' });

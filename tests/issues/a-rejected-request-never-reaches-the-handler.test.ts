@@ -208,6 +208,70 @@ describe.each(Object.keys(FRAMEWORKS))('%s', (framework) => {
   });
 });
 
+/** As some code rejects: with nothing, or with what a framework takes for another thing than an error. */
+const NO_ERRORS: readonly unknown[] = [undefined, null, 0, '', 'route', 'router'];
+const HANDS_ERRORS_ON = Object.keys(FRAMEWORKS).filter((name) => name !== 'node:http');
+
+describe.each(HANDS_ERRORS_ON)('%s, a custom answer that throws no error', (framework) => {
+  it.each(NO_ERRORS)('%j goes to the error handler, and to no other one', async (thrown) => {
+    const throws: Own = () => {
+      throw thrown;
+    };
+    const rejects: Own = async () => {
+      await turn();
+      throw thrown;
+    };
+    vi.spyOn(console, 'error').mockReturnValue();
+    for (const own of [throws, rejects]) {
+      world.handled = 0;
+      expect((await reject(framework, own)).status).toBe(500);
+      expect(world).toEqual({ handled: 1, faults: [] });
+    }
+  });
+});
+
+it('express: a folder that a custom answer sends is no way to the handler', async () => {
+  let handled = 0;
+  const app = Express();
+  const onRefused = (_: unknown, _req: unknown, res: Express.Response) => res.sendFile('/tmp');
+  app.use(express(ofExpress({ ...limit, cost: () => 2 }), { onRefused, onFault: () => undefined }));
+  app.get('/', (_req, res) => {
+    handled += 1;
+    res.send('handled');
+  });
+  const { get } = await serveListener(app);
+  expect(await get()).toMatchObject(DEFAULT);
+  expect(handled).toBe(0);
+});
+
+it('fastify: an answer that hooks still work on is an answer', async () => {
+  const app = Fastify();
+  const faults: Fault[] = [];
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  app.addHook('onSend', () => held);
+  await app.register(fastify, {
+    limiters: ofFastify({ ...limit, cost: () => 2 }),
+    onRefused: async (_, _request, reply) => void reply.type('text/html').send('<b>mine</b>'),
+    onFault: (fault) => faults.push(fault),
+  });
+  app.get('/', () => 'handled');
+  onTestFinished(() => app.close());
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }));
+  const reply = requestsTo(Number(port)).get();
+  for (let i = 0; i < 50; i += 1) await turn();
+  await vi.advanceTimersByTimeAsync(5_000);
+  release();
+  expect(await reply).toMatchObject({
+    status: 429,
+    headers: expect.objectContaining({ 'content-type': 'text/html' }),
+    body: '<b>mine</b>',
+  });
+  expect(faults).toEqual([]);
+});
+
 describe.each(WITH_NEXT)('%s, next()', (framework) => {
   it.each<[string, Own]>([
     ['is called', ({ next }) => next()],

@@ -27,6 +27,8 @@ class Sick implements Store {
   readonly sync = false;
   readonly asked: Step[] = [];
   delayMs = 1;
+  /** How much longer a group takes for each of its steps. */
+  stepMs = 0;
   readonly delays = new Map<string, number>();
   fails: () => boolean = () => false;
   private readonly memory = memoryStore();
@@ -40,7 +42,7 @@ class Sick implements Store {
     this.asked.push(...steps);
     const fails = this.fails();
     const delayMs = this.delays.get(steps[0]?.key.charAt(0) ?? '') ?? this.delayMs;
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    await new Promise((resolve) => setTimeout(resolve, delayMs + this.stepMs * steps.length));
     if (fails) throw new Error('connection lost');
     return this.memory.apply(steps);
   }
@@ -125,6 +127,21 @@ describe('a store that answers late', () => {
     for (let i = 0; i < 1_000; i += 1) {
       store.delayMs = i % every === every - 1 ? 45 : 1;
       void limiter.consume('ada');
+      await pass(50);
+    }
+    expect(events.filter(({ state }) => state === 'open').length > 0).toBe(opened === 1);
+  });
+
+  it.each([
+    ['which take longer by nature, is healthy', 1, 0],
+    ['is noticed if it is slow for these too', 45, 1],
+  ])('that is asked for large groups, %s', async (_, laterMs, opened) => {
+    const { store, events, limiter } = setUp();
+    store.stepMs = 0.13;
+    const keys = Array.from({ length: 100 }, (_, at) => `key-${at}`);
+    for (let i = 0; i < 1_200; i += 1) {
+      if (i === 600) store.delayMs = laterMs;
+      void (i > 300 && i % 6 === 0 ? limiter.consumeAll(keys) : limiter.consume('ada'));
       await pass(50);
     }
     expect(events.filter(({ state }) => state === 'open').length > 0).toBe(opened === 1);

@@ -95,10 +95,14 @@ function ownAnswer(
   res: Response,
   next: NextFunction,
 ): Parameters<NodeExchange['answerWith']>[0] {
-  return (admission, own) =>
-    onRefused(admission, req, res, (error?: unknown) => {
+  return (admission, own) => {
+    const noNext: NextFunction = (error?: unknown) => {
       // `next('route')` would go on to the next route of this path.
       if (!error || error === 'route' || error === 'router') own.wentOn();
       else if (own.failed(error)) next(error);
-    });
+    };
+    // By this one `res.sendFile` goes on where it finds a folder.
+    req.next = noNext;
+    return onRefused(admission, req, res, noNext);
+  };
 }

@@ -8,6 +8,7 @@ import type { SpillwayOptions } from './options.js';
 export class FastifyExchange extends NodeExchange {
   private readonly reply: FastifyReply;
   private readonly onRefused: SpillwayOptions['onRefused'];
+  private isSending = false;
 
   constructor(reply: FastifyReply, onRefused: SpillwayOptions['onRefused']) {
     super(reply.request.raw, reply.raw, onRefused !== undefined);
@@ -27,11 +28,17 @@ export class FastifyExchange extends NodeExchange {
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRefused, reply } = this;
     if (!onRefused) return undefined;
+    this.watchSend();
     return this.answerWith((admission) => {
       const own = onRefused(admission, reply.request, reply);
       // A reply is a promise of its own end.
       return own !== reply && isLater(own) ? own.then(this.send) : this.send(own);
     }, report);
+  }
+
+  /** Also while hooks still work on what is sent, or the first byte of a stream has not come. */
+  override isAnswered(): boolean {
+    return this.isSending || super.isAnswered();
   }
 
   override sendRejection(): void {
@@ -69,6 +76,16 @@ export class FastifyExchange extends NodeExchange {
     if (!res.headersSent) this.copyHeaders();
     reply.hijack();
     super.endWith(body);
+  }
+
+  /** Fastify does not tell whether an answer is on its way. */
+  private watchSend(): void {
+    const { reply } = this;
+    const { send } = reply;
+    reply.send = (payload) => {
+      this.isSending = true;
+      return send.call(reply, payload);
+    };
   }
 
   private readonly send = (own: unknown): void => {

@@ -2,6 +2,7 @@
 
 import { checkCallback } from '../base/checks.js';
 import { isLater } from '../base/host.js';
+import { Turns } from '../base/turns.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/options.js';
@@ -98,6 +99,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   private readonly underWay = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly waitUntil: KeepAlive<Req, Rest> | undefined;
+  private readonly turns = new Turns();
 
   constructor(
     limiters: Limiter<Req> | readonly Limiter<Req>[],
@@ -128,7 +130,11 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     };
   }
 
-  async check(request: Req, ...rest: Rest): Promise<FetchCheck> {
+  check(request: Req, ...rest: Rest): Promise<FetchCheck> {
+    return this.turns.after(this.checkNow(request, rest));
+  }
+
+  private async checkNow(request: Req, rest: Rest): Promise<FetchCheck> {
     const first = this.underWay.get(request);
     if (first) await first;
     const check = new Check(request, rest, this.permits, this.waitUntil);

@@ -83,14 +83,14 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {
-    const { ending, questions, context } = this.parts;
+    const { ending, questions, context, client } = this.parts;
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
     // 1. Modes: what is off is skipped. What is not is asked what it would ask the store.
     const turns = questions.begin(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
-      ? later.then(() => this.decide(request, turns, startUs, exchange))
+      ? client.turns.after(later.then(() => this.decide(request, turns, startUs, exchange)))
       : this.decide(request, turns, startUs, exchange);
   }
 

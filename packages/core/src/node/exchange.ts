@@ -83,6 +83,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 
   sendRejection(): void {
+    this.dropBodyFields();
     this.sendProblem(this.refusal as Admission);
     ignoreLateAnswer(this.res);
   }
@@ -136,6 +137,13 @@ export class NodeExchange implements Exchange, RejectedResponse {
     }
     res.setHeader('Content-Length', body.length);
     res.end(body); // Node leaves the body out for HEAD
+  }
+
+  /** Of an answer that was begun, and is not sent. */
+  private dropBodyFields(): void {
+    const res = this.res as Partial<{ removeHeader(name: string): void }>;
+    if (this.res.headersSent) return;
+    for (const name of ['Content-Encoding', 'Transfer-Encoding']) res.removeHeader?.(name);
   }
 
   protected sendProblem({ status, body }: Admission): void {

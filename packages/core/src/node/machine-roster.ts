@@ -27,6 +27,8 @@ interface Worker {
   busy: number;
   /** When this process first saw the newest count, by its own clock. */
   changedMs: number;
+  /** Whether the name has changed since it was first seen: it may be of a process that was killed long ago. */
+  isWriting: boolean;
   round: number;
 }
 
@@ -67,7 +69,7 @@ export class Roster {
       // A listing may miss a file that is being renamed.
       if (this.round - worker.round > 1) this.workers.delete(id);
       else if (unchangedMs > OLD_MS) old.push(worker.file);
-      else if (unchangedMs <= GONE_MS && this.isAlive(worker.pid)) {
+      else if (worker.isWriting && unchangedMs <= GONE_MS && this.isAlive(worker.pid)) {
         workers += 1;
         busy += unchangedMs > LATE_MS ? 1 : worker.busy;
       }
@@ -82,12 +84,20 @@ export class Roster {
     const read = { file, count: Number(count), busy: Math.min(Number(busy) / 1_000, 1) };
     const known = this.workers.get(id);
     if (!known) {
-      const worker = { pid: Number(pid), ...read, changedMs: nowMs, round: this.round };
+      const worker = {
+        pid: Number(pid),
+        ...read,
+        changedMs: nowMs,
+        isWriting: false,
+        round: this.round,
+      };
       this.workers.set(id, worker);
       return;
     }
     known.round = this.round;
     // A listing may also have both names of a file.
-    if (read.count > known.count) Object.assign(known, read, { changedMs: nowMs });
+    if (read.count > known.count) {
+      Object.assign(known, read, { changedMs: nowMs, isWriting: true });
+    }
   }
 }

@@ -1,7 +1,7 @@
 /** Answers that could not be written: they wait in memory, and are written again with the ends of their claims. */
 
 import { SpillwayError } from '../base/errors.js';
-import { type Eventually, endsTimersWithRequests } from '../base/host.js';
+import { type Eventually, endsTimersWithRequests, outside } from '../base/host.js';
 import type { Result } from '../base/within.js';
 import type { KeepContext, LateValue } from '../contract/keeping.js';
 import type { ValueName } from '../contract/values.js';
@@ -67,7 +67,8 @@ export class LateAnswers {
     // There no request can wait for another.
     if (endsTimersWithRequests()) return attempt();
     this.lane = (this.lane + 1) % LANES;
-    const written = (this.lanes[this.lane] as Promise<unknown>).then(attempt);
+    const before = this.lanes[this.lane] as Promise<unknown>;
+    const written = outside(() => before.then(attempt));
     this.lanes[this.lane] = written;
     return written;
   }

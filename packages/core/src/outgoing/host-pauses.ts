@@ -6,7 +6,7 @@
  * is asked in the slot is waited for only for a part of a period.
  */
 
-import { after } from '../base/host.js';
+import { after, outside } from '../base/host.js';
 import { AHEAD_US } from '../contract/look-ahead.js';
 import type { Shaper } from '../contract/shaper.js';
 import { Recent } from './recent.js';
@@ -28,6 +28,9 @@ export const LONGEST_MS = 86_400_000;
 /** So long an answer is new enough: as long as the shaper takes one of the key itself for new enough. */
 const FRESH_MS = AHEAD_US / 1_000;
 
+/** One for all hosts: a promise keeps the async context in which it was made. */
+const NOT_ASKED: Promise<void> = Promise.resolve();
+
 /** Of a period: how long a call that has its slot waits for an answer. */
 const PATIENCE = 1 / 4;
 
@@ -44,7 +47,7 @@ export class HostPauses {
     this.onError = onError;
     this.hosts = new Recent(() => ({
       askedMs: Number.NEGATIVE_INFINITY,
-      answer: Promise.resolve(),
+      answer: NOT_ASKED,
       seenMs: Number.NEGATIVE_INFINITY,
       pausedUntilMs: 0,
     }));
@@ -56,7 +59,8 @@ export class HostPauses {
     const nowMs = this.nowMs();
     if (nowMs - seen.askedMs >= FRESH_MS) {
       seen.askedMs = nowMs;
-      seen.answer = this.look(host, seen, nowMs);
+      // It is kept for the calls that come next, and so must not be that of the first one's context.
+      seen.answer = outside(() => this.look(host, seen, nowMs));
     }
     return seen.answer;
   }

@@ -1,6 +1,6 @@
 /** A custom answer to a rejected request: whatever the app's function does, the client gets one rejection. */
 
-import { SpillwayError } from '../base/errors.js';
+import { asError, SpillwayError } from '../base/errors.js';
 import { after, isThenable } from '../base/host.js';
 
 /** How long a custom answer may take to begin. */
@@ -59,7 +59,7 @@ export class OwnAnswer {
     try {
       own = answer();
     } catch (error) {
-      if (this.failed(error)) throw error;
+      if (this.failed(error)) throw anError(error);
       return undefined;
     }
     if (isThenable(own)) return this.wait(own);
@@ -101,7 +101,7 @@ export class OwnAnswer {
           const isLate = this.isOver; // then `resolve` was called
           this.resolve = undefined;
           if (isLate) this.report(error);
-          else if (this.failed(error)) reject(error);
+          else if (this.failed(error)) reject(anError(error));
         },
       );
     });
@@ -145,6 +145,11 @@ export class OwnAnswer {
     this.cancelTimer?.();
     this.resolve?.();
   }
+}
+
+/** Frameworks take `undefined` for no error, and Express takes `'route'` for the way to the next handler. */
+function anError(thrown: unknown): unknown {
+  return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);
 }
 
 function missing(what: string): SpillwayError {

@@ -3,6 +3,7 @@
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { type Eventually, isLater } from '../base/host.js';
+import type { Turns } from '../base/turns.js';
 import type { Answer } from '../contract/answer.js';
 import type { Validate } from '../contract/notice.js';
 import type { Rule } from '../contract/rule.js';
@@ -114,9 +115,14 @@ export class StoreClient {
     return this.findsRefusals ? this.refusals?.find(step) : undefined;
   }
 
+  /** For promises that may be settled already. */
+  get turns(): Turns {
+    return this.shared.turns;
+  }
+
   /** A promise of what is known without the store, which lets the event loop turn now and then. */
   soon<Value>(value: Value): Promise<Value> {
-    return this.shared.turns.soon(value);
+    return this.turns.soon(value);
   }
 
   /** {@link ask} for one step of a memory store, with fewer objects; undefined where the store must be asked. */
@@ -188,7 +194,7 @@ export class StoreClient {
     answered: Eventually<Value>,
     { length }: readonly Step[],
   ): Eventually<Value> {
-    return isLater(answered) ? this.shared.turns.after(answered, length) : answered;
+    return isLater(answered) ? this.turns.after(answered, length) : answered;
   }
 
   private forget(steps: readonly Step[]): void {

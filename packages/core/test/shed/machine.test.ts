@@ -27,28 +27,39 @@ function rosterOf(dead: readonly number[] = []) {
 describe('the workers of a machine', () => {
   it('are all but the one that reads, with the sum of their utilizations', () => {
     const { see } = rosterOf();
+    see({ '1-a': 0.9, '2-b': 0.5, '3-c': 1 });
     expect(see({ '1-a': 0.9, '2-b': 0.5, '3-c': 1 })).toEqual({ busy: 1.5, workers: 2, old: [] });
+  });
+
+  it('are not those that were killed before, whose process ids are alive again', () => {
+    const { see } = rosterOf();
+    const stale = [fileNameOf('3-c', 7, 1)];
+    for (let i = 0; i < 10; i += 1) expect(see({}, stale)).toMatchObject({ busy: 0, workers: 0 });
   });
 
   it('are not those that were killed', () => {
     const { see } = rosterOf([3]);
+    see({ '2-b': 0.5, '3-c': 1 });
     expect(see({ '2-b': 0.5, '3-c': 1 })).toMatchObject({ busy: 0.5, workers: 1 });
   });
 
   it('count as busy if they are late, and not at all after 8 s, until their files are removed', () => {
     const { see } = rosterOf();
-    const stale = [fileNameOf('3-c', 7, 0.25)];
-    const seen = Array.from({ length: 62 }, () => see({ '2-b': 0.5 }, stale));
+    see({ '2-b': 0.5, '3-c': 0.25 });
+    see({ '2-b': 0.5, '3-c': 0.25 });
+    const stale = [fileNameOf('3-c', 2, 0.25)];
+    const seen = Array.from({ length: 61 }, () => see({ '2-b': 0.5 }, stale));
     const busy = seen.map((others) => others.busy);
-    expect(busy.slice(0, 3)).toEqual([0.75, 0.75, 0.75]);
-    expect(busy.slice(3, 9)).toEqual([1.5, 1.5, 1.5, 1.5, 1.5, 1.5]);
-    expect(busy.slice(9)).toEqual(busy.slice(9).map(() => 0.5));
-    expect(seen.findIndex(({ old }) => old.length > 0)).toBe(61);
-    expect(seen[61]?.old).toEqual(stale);
+    expect(busy.slice(0, 2)).toEqual([0.75, 0.75]);
+    expect(busy.slice(2, 8)).toEqual([1.5, 1.5, 1.5, 1.5, 1.5, 1.5]);
+    expect(busy.slice(8)).toEqual(busy.slice(8).map(() => 0.5));
+    expect(seen.findIndex(({ old }) => old.length > 0)).toBe(60);
+    expect(seen[60]?.old).toEqual(stale);
   });
 
   it('may be missed by one listing, or listed twice, but not more', () => {
     const { see } = rosterOf();
+    see({ '2-b': 0.5, '3-c': 1 }, [fileNameOf('3-c', 0, 0.5)]);
     see({ '2-b': 0.5, '3-c': 1 }, [fileNameOf('3-c', 0, 0.5)]);
     expect(see({ '2-b': 0.5 })).toMatchObject({ busy: 1.5, workers: 2 });
     expect(see({ '2-b': 0.5 })).toMatchObject({ busy: 0.5, workers: 1 });
@@ -57,6 +68,7 @@ describe('the workers of a machine', () => {
   it('are no more than 1,024, and no files of other names', () => {
     const { see } = rosterOf();
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`${at + 2}-b`, 1]));
+    see(many);
     expect(see(many).workers).toBe(1_024);
     const junk = [
       '',
@@ -70,7 +82,9 @@ describe('the workers of a machine', () => {
       '-1-b.1.1',
     ];
     expect(rosterOf().see({}, junk)).toEqual({ busy: 0, workers: 0, old: [] });
-    expect(rosterOf().see({}, ['2-b.1.9999'])).toEqual({ busy: 1, workers: 1, old: [] });
+    const other = rosterOf();
+    other.see({}, ['2-b.1.9999']);
+    expect(other.see({}, ['2-b.2.9999'])).toEqual({ busy: 1, workers: 1, old: [] });
   });
 });
 

@@ -187,11 +187,13 @@ class Paced implements Shaper, KeyQueueHost {
     return this.queues.get(key)?.length ?? 0;
   }
 
-  async pause(key: string, duration: Duration): Promise<void> {
-    checkKey(key);
-    const us = durationBetween('duration', duration, '0ms', '24h');
-    const { failure } = await this.queues.of(key).pause(us);
-    if (failure) throw noAnswer(this.name, failure);
+  pause(key: string, duration: Duration): Promise<void> {
+    return this.inTurns(async () => {
+      checkKey(key);
+      const us = durationBetween('duration', duration, '0ms', '24h');
+      const { failure } = await this.queues.of(key).pause(us);
+      if (failure) throw noAnswer(this.name, failure);
+    });
   }
 
   close(): Promise<void> {

@@ -1,11 +1,12 @@
 /** Gives back the last slots of a line that no job needs, as long as nobody elsewhere waits behind them. */
 
+import { outside } from '../../base/host.js';
 import type { Line } from './line.js';
 import type { Slots } from './slots.js';
 
 export class SpareSlots {
   isBusy = false;
-  private returning = Promise.resolve();
+  private returning: Promise<void> | undefined;
   private readonly line: Line;
   private readonly slots: Slots;
   private readonly done: () => void;
@@ -19,7 +20,8 @@ export class SpareSlots {
 
   /** Resolves when no more can be given back; never rejects. */
   giveBack(): Promise<void> {
-    if (!this.isBusy) this.returning = this.giveBackAll();
+    // Kept for whoever asks next, but not the context of the first one.
+    if (!this.isBusy || !this.returning) this.returning = outside(() => this.giveBackAll());
     return this.returning;
   }
 
