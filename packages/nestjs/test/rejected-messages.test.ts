@@ -1,0 +1,298 @@
+/** What clients of GraphQL and of WebSocket gateways receive for a rejection, and what Nest logs about it. */
+
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  type LoggerService,
+  Module,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
+import { IoAdapter } from '@nestjs/platform-socket.io';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
+import {
+  ConcurrencyLimit,
+  type Limiter,
+  rateLimit,
+  SpillwayException,
+  SpillwayGuard,
+  SpillwayModule,
+  type SpillwayOptions,
+  workerShedder,
+} from '@spillway/nestjs';
+import { ManualClock } from '@spillway/nestjs/testing';
+import { NEVER, type Observable } from 'rxjs';
+import { io } from 'socket.io-client';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { PLATFORMS, serve } from './service.js';
+
+const [[, { adapter }]] = PLATFORMS;
+
+/** What an app logs as warnings and errors. */
+function logOf() {
+  const lines: unknown[] = [];
+  const write = (...line: unknown[]) => void lines.push(line);
+  const logger: LoggerService = { log: () => undefined, warn: write, error: write, fatal: write };
+  return { lines, logger };
+}
+
+const one = (): Limiter<never> => rateLimit({ name: 'messages', limit: 1, window: '1h' });
+/** Sheds everything. */
+const overloaded = (): Limiter<never> =>
+  workerShedder({ name: 'workers', signal: () => 1e9, priority: () => 'sheddable' } as never);
+
+const RATE_LIMITED = {
+  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+  title: 'Quota exceeded',
+  status: 429,
+  detail: 'You have used up the quota of policy "messages". Try again in 3600 seconds.',
+  'violated-policies': ['messages'],
+  code: 'RATE_LIMITED',
+  retryAfterMs: 3_600_000,
+};
+
+@Resolver()
+class CatsResolver {
+  @Query(() => String, { nullable: true })
+  cat(): string {
+    return 'Tom';
+  }
+}
+
+describe('GraphQL with Apollo', () => {
+  const ask = async (limiters: Limiter<never>[]) => {
+    const { lines, logger } = logOf();
+    const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
+      driver: ApolloDriver,
+      autoSchemaFile: true,
+      includeStacktraceInErrorResponses: false,
+    });
+    const spillway = SpillwayModule.forRoot({ limiters, clock: new ManualClock() });
+    const imports = [graphql, spillway];
+    const { port } = await serve(adapter, { imports, providers: [CatsResolver] }, (app) =>
+      app.useLogger(logger),
+    );
+    const query = async () => {
+      const reply = await fetch(`http://127.0.0.1:${port}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify({ query: '{ cat }' }),
+      });
+      return { status: reply.status, ...((await reply.json()) as object) };
+    };
+    return { query, lines };
+  };
+
+  it('answers RATE_LIMITED, and logs nothing', async () => {
+    const { query, lines } = await ask([one()]);
+    expect(await query()).toEqual({ status: 200, data: { cat: 'Tom' } });
+    expect(await query()).toEqual({
+      status: 200,
+      data: { cat: null },
+      errors: [
+        {
+          message: RATE_LIMITED.detail,
+          locations: [{ line: 1, column: 3 }],
+          path: ['cat'],
+          extensions: { code: 'RATE_LIMITED', retryAfterMs: 3_600_000 },
+        },
+      ],
+    });
+    expect(lines).toEqual([]);
+  });
+
+  it('answers OVERLOADED for a load shedder', async () => {
+    const { query, lines } = await ask([overloaded()]);
+    expect(await query()).toMatchObject({ errors: [{ extensions: { code: 'OVERLOADED' } }] });
+    expect(lines).toEqual([]);
+  });
+});
+
+@WebSocketGateway()
+@UseGuards(SpillwayGuard)
+class CatsGateway {
+  @SubscribeMessage('cat')
+  cat(): unknown {
+    return { event: 'cat', data: 'Tom' };
+  }
+
+  @SubscribeMessage('slow')
+  @ConcurrencyLimit({ name: 'slow', limit: 1 })
+  slow(): Observable<never> {
+    return NEVER;
+  }
+}
+
+@Catch(SpillwayException)
+class OwnFilter implements ExceptionFilter {
+  catch({ admission }: SpillwayException, host: ArgumentsHost): void {
+    const data = { mine: admission.status };
+    const [client, , ack] = host.getArgs();
+    if (client.nsp) client.emit('exception', data);
+    else client.send(JSON.stringify({ event: 'exception', data }));
+    if (typeof ack === 'function') ack('mine');
+  }
+}
+
+@Catch(RangeError)
+class OtherFilter implements ExceptionFilter {
+  catch(): void {}
+}
+
+@WebSocketGateway()
+@UseGuards(SpillwayGuard)
+@UseFilters(new OwnFilter())
+class FilteredGateway extends CatsGateway {
+  @SubscribeMessage('cat')
+  override cat(): unknown {
+    return super.cat();
+  }
+}
+
+@WebSocketGateway()
+@UseGuards(SpillwayGuard)
+@UseFilters(OtherFilter)
+class OtherGateway extends FilteredGateway {}
+
+interface Frame {
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** Sends a message, and says which frames came until the server has answered a ping that was sent after it. */
+interface Client {
+  send(event: string): Promise<Frame[]>;
+}
+
+async function serveGateway(
+  make: 'ws' | 'socket.io',
+  options: SpillwayOptions,
+  Gateway: new () => object = CatsGateway,
+) {
+  const { lines, logger } = logOf();
+  const imports = [SpillwayModule.forRoot({ clock: new ManualClock(), ...options })];
+  const { port } = await serve(adapter, { imports, providers: [Gateway] }, (app) => {
+    app.useLogger(logger);
+    app.useWebSocketAdapter(make === 'ws' ? new WsAdapter(app) : new IoAdapter(app));
+  });
+  return { port, lines };
+}
+
+const require = createRequire(import.meta.url);
+
+async function overWs(port: number): Promise<Client> {
+  const { WebSocket } = createRequire(require.resolve('@nestjs/platform-ws'))('ws');
+  const socket = new WebSocket(`ws://127.0.0.1:${port}`);
+  onTestFinished(() => socket.terminate());
+  const frames: Frame[] = [];
+  socket.on('message', (text: Buffer) => frames.push(JSON.parse(String(text))));
+  await once(socket, 'open');
+  const send = async (event: string): Promise<Frame[]> => {
+    socket.send(JSON.stringify({ event, data: 'which' }));
+    await expect.poll(() => frames.length).toBeGreaterThan(0);
+    const pong = once(socket, 'pong');
+    socket.ping();
+    await pong;
+    return frames.splice(0);
+  };
+  return { send };
+}
+
+function connectIo(port: number) {
+  const socket = io(`http://127.0.0.1:${port}`, { transports: ['websocket'] });
+  onTestFinished(() => void socket.disconnect());
+  return socket;
+}
+
+async function overIo(port: number): Promise<Client> {
+  const socket = connectIo(port);
+  const frames: Frame[] = [];
+  socket.onAny((event, data) => frames.push({ event, data }));
+  const send = async (event: string): Promise<Frame[]> => {
+    socket.emit(event, 'which');
+    await expect.poll(() => frames.length).toBeGreaterThan(0);
+    return frames.splice(0);
+  };
+  return { send };
+}
+
+describe.each([
+  ['ws', overWs],
+  ['socket.io', overIo],
+] as const)('a gateway on %s', (name, connect) => {
+  const serveIt = async (options: SpillwayOptions, Gateway?: new () => object) => {
+    const { port, lines } = await serveGateway(name, options, Gateway);
+    return { ...(await connect(port)), lines };
+  };
+
+  it('tells the client of each rejection once, and logs nothing', async () => {
+    const { send, lines } = await serveIt({ limiters: [one()] });
+    expect(await send('cat')).toEqual([{ event: 'cat', data: 'Tom' }]);
+    expect(await send('cat')).toEqual([{ event: 'exception', data: RATE_LIMITED }]);
+    expect(await send('cat')).toEqual([{ event: 'exception', data: RATE_LIMITED }]);
+    expect(lines).toEqual([]);
+  });
+
+  it('tells OVERLOADED for a load shedder', async () => {
+    const { send, lines } = await serveIt({ limiters: [overloaded()] });
+    expect(await send('cat')).toMatchObject([
+      { event: 'exception', data: { status: 503, code: 'OVERLOADED' } },
+    ]);
+    expect(lines).toEqual([]);
+  });
+
+  it('tells of a permit that the interceptor did not get', async () => {
+    const { port, lines } = await serveGateway(name, {});
+    const [first, second] = [await connect(port), await connect(port)];
+    void first.send('slow').catch(() => undefined);
+    await expect
+      .poll(async () => (await Promise.race([second.send('slow'), []])).length >= 0)
+      .toBe(true);
+    expect(await second.send('slow')).toMatchObject([
+      { event: 'exception', data: { code: 'RATE_LIMITED', 'violated-policies': ['slow'] } },
+    ]);
+    expect(lines).toEqual([]);
+  });
+
+  it.each([
+    ['an object', () => new WsException({ mine: 1 }), { mine: 1 }],
+    ['a text', () => new WsException('slow down'), { status: 'error', message: 'slow down' }],
+    ['an HttpException', () => new HttpException({ mine: 1 }, 429), { mine: 1 }],
+    ['an Error', () => new Error('mine'), { status: 'error', message: 'mine' }],
+  ])("tells the client what is in the app's exception: %s", async (_, exception, data) => {
+    const { send, lines } = await serveIt({ limiters: [one()], exception });
+    await send('cat');
+    expect(await send('cat')).toEqual([{ event: 'exception', data }]);
+    expect(lines).toEqual([]);
+  });
+
+  it('leaves the answer to a filter of the gateway', async () => {
+    const { send } = await serveIt({ limiters: [one()] }, FilteredGateway);
+    await send('cat');
+    expect(await send('cat')).toEqual([{ event: 'exception', data: { mine: 429 } }]);
+  });
+});
+
+describe('an acknowledgement of socket.io', () => {
+  it('gets the rejection, unless a filter answers', async () => {
+    for (const [Gateway, answer] of [
+      [CatsGateway, RATE_LIMITED],
+      [FilteredGateway, 'mine'],
+    ] as const) {
+      const { port } = await serveGateway('socket.io', { limiters: [one()] }, Gateway);
+      const socket = connectIo(port);
+      const told = new Promise((resolve) => socket.once('cat', resolve));
+      socket.emit('cat', 'which');
+      await told;
+      expect(await socket.timeout(5_000).emitWithAck('cat', 'which')).toEqual(answer);
+    }
+  });
+});
