@@ -1,19 +1,19 @@
 /** What clients of GraphQL and of WebSocket gateways receive for a rejection, and what Nest logs about it. */
 
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import {
   type ArgumentsHost,
   Catch,
   type ExceptionFilter,
+  type ExecutionContext,
   HttpException,
   type LoggerService,
-  Module,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
@@ -22,17 +22,17 @@ import {
   ConcurrencyLimit,
   type Limiter,
   rateLimit,
+  SkipRateLimit,
   SpillwayException,
   SpillwayGuard,
   SpillwayModule,
   type SpillwayOptions,
-  workerShedder,
 } from '@spillway/nestjs';
 import { ManualClock } from '@spillway/nestjs/testing';
 import { NEVER, type Observable } from 'rxjs';
 import { io } from 'socket.io-client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PLATFORMS, serve } from './service.js';
+import { PLATFORMS, serve, until } from './service.js';
 
 const [[, { adapter }]] = PLATFORMS;
 
@@ -44,20 +44,30 @@ function logOf() {
   return { lines, logger };
 }
 
-const one = (): Limiter<never> => rateLimit({ name: 'messages', limit: 1, window: '1h' });
-/** Sheds everything. */
-const overloaded = (): Limiter<never> =>
-  workerShedder({ name: 'workers', signal: () => 1e9, priority: () => 'sheddable' } as never);
+const one = (): Limiter<ExecutionContext> =>
+  rateLimit({ name: 'messages', limit: 1, window: '1h' });
+/** Rejects everything as a load shedder does. */
+const overloaded = (): Limiter<ExecutionContext> => ({
+  kind: 'local',
+  name: 'workers',
+  mode: 'enforce',
+  decide: () => ({
+    limiter: 'workers',
+    allowed: false,
+    outcome: 'denied',
+    reason: 'overload',
+    cost: 1,
+    used: Number.NaN,
+    remaining: 0,
+    retryAfterMs: 1_000,
+    resetMs: Number.NaN,
+  }),
+});
 
-const RATE_LIMITED = {
-  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-  title: 'Quota exceeded',
-  status: 429,
-  detail: 'You have used up the quota of policy "messages". Try again in 3600 seconds.',
-  'violated-policies': ['messages'],
-  code: 'RATE_LIMITED',
-  retryAfterMs: 3_600_000,
-};
+/** The examples of the page, in order: the response of GraphQL, and the frame of a gateway on ws. */
+const [GRAPHQL, FRAME] = [
+  ...readFileSync('docs/nestjs.md', 'utf8').matchAll(/```json\n([^`]+)```/g),
+].map(([, json]) => JSON.parse(json as string));
 
 @Resolver()
 class CatsResolver {
@@ -68,7 +78,7 @@ class CatsResolver {
 }
 
 describe('GraphQL with Apollo', () => {
-  const ask = async (limiters: Limiter<never>[]) => {
+  const ask = async (limiters: Limiter<ExecutionContext>[]) => {
     const { lines, logger } = logOf();
     const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
       driver: ApolloDriver,
@@ -94,18 +104,7 @@ describe('GraphQL with Apollo', () => {
   it('answers RATE_LIMITED, and logs nothing', async () => {
     const { query, lines } = await ask([one()]);
     expect(await query()).toEqual({ status: 200, data: { cat: 'Tom' } });
-    expect(await query()).toEqual({
-      status: 200,
-      data: { cat: null },
-      errors: [
-        {
-          message: RATE_LIMITED.detail,
-          locations: [{ line: 1, column: 3 }],
-          path: ['cat'],
-          extensions: { code: 'RATE_LIMITED', retryAfterMs: 3_600_000 },
-        },
-      ],
-    });
+    expect(await query()).toEqual({ status: 200, ...GRAPHQL });
     expect(lines).toEqual([]);
   });
 
@@ -122,6 +121,12 @@ class CatsGateway {
   @SubscribeMessage('cat')
   cat(): unknown {
     return { event: 'cat', data: 'Tom' };
+  }
+
+  @SubscribeMessage('after')
+  @SkipRateLimit()
+  after(): unknown {
+    return { event: 'after', data: '' };
   }
 
   @SubscribeMessage('slow')
@@ -148,27 +153,22 @@ class OtherFilter implements ExceptionFilter {
 }
 
 @WebSocketGateway()
-@UseGuards(SpillwayGuard)
 @UseFilters(new OwnFilter())
-class FilteredGateway extends CatsGateway {
-  @SubscribeMessage('cat')
-  override cat(): unknown {
-    return super.cat();
-  }
-}
+class FilteredGateway extends CatsGateway {}
 
 @WebSocketGateway()
-@UseGuards(SpillwayGuard)
 @UseFilters(OtherFilter)
-class OtherGateway extends FilteredGateway {}
+class OtherGateway extends CatsGateway {}
 
 interface Frame {
   readonly event: string;
   readonly data: unknown;
 }
 
-/** Sends a message, and says which frames came until the server has answered a ping that was sent after it. */
 interface Client {
+  /** Sends a message. */
+  emit(event: string): void;
+  /** Sends a message, and returns what the server had sent when it answered the next one. */
   send(event: string): Promise<Frame[]>;
 }
 
@@ -188,6 +188,16 @@ async function serveGateway(
 
 const require = createRequire(import.meta.url);
 
+function clientOf(frames: Frame[], emit: Client['emit']): Client {
+  const send = async (event: string): Promise<Frame[]> => {
+    emit(event);
+    emit('after');
+    await until(() => frames.at(-1)?.event === 'after');
+    return frames.splice(0).slice(0, -1);
+  };
+  return { emit, send };
+}
+
 async function overWs(port: number): Promise<Client> {
   const { WebSocket } = createRequire(require.resolve('@nestjs/platform-ws'))('ws');
   const socket = new WebSocket(`ws://127.0.0.1:${port}`);
@@ -195,15 +205,7 @@ async function overWs(port: number): Promise<Client> {
   const frames: Frame[] = [];
   socket.on('message', (text: Buffer) => frames.push(JSON.parse(String(text))));
   await once(socket, 'open');
-  const send = async (event: string): Promise<Frame[]> => {
-    socket.send(JSON.stringify({ event, data: 'which' }));
-    await expect.poll(() => frames.length).toBeGreaterThan(0);
-    const pong = once(socket, 'pong');
-    socket.ping();
-    await pong;
-    return frames.splice(0);
-  };
-  return { send };
+  return clientOf(frames, (event) => socket.send(JSON.stringify({ event, data: 'which' })));
 }
 
 function connectIo(port: number) {
@@ -216,12 +218,7 @@ async function overIo(port: number): Promise<Client> {
   const socket = connectIo(port);
   const frames: Frame[] = [];
   socket.onAny((event, data) => frames.push({ event, data }));
-  const send = async (event: string): Promise<Frame[]> => {
-    socket.emit(event, 'which');
-    await expect.poll(() => frames.length).toBeGreaterThan(0);
-    return frames.splice(0);
-  };
-  return { send };
+  return clientOf(frames, (event) => socket.emit(event, 'which'));
 }
 
 describe.each([
@@ -236,8 +233,8 @@ describe.each([
   it('tells the client of each rejection once, and logs nothing', async () => {
     const { send, lines } = await serveIt({ limiters: [one()] });
     expect(await send('cat')).toEqual([{ event: 'cat', data: 'Tom' }]);
-    expect(await send('cat')).toEqual([{ event: 'exception', data: RATE_LIMITED }]);
-    expect(await send('cat')).toEqual([{ event: 'exception', data: RATE_LIMITED }]);
+    expect(await send('cat')).toEqual([FRAME]);
+    expect(await send('cat')).toEqual([FRAME]);
     expect(lines).toEqual([]);
   });
 
@@ -250,13 +247,9 @@ describe.each([
   });
 
   it('tells of a permit that the interceptor did not get', async () => {
-    const { port, lines } = await serveGateway(name, {});
-    const [first, second] = [await connect(port), await connect(port)];
-    void first.send('slow').catch(() => undefined);
-    await expect
-      .poll(async () => (await Promise.race([second.send('slow'), []])).length >= 0)
-      .toBe(true);
-    expect(await second.send('slow')).toMatchObject([
+    const { emit, send, lines } = await serveIt({});
+    emit('slow');
+    expect(await send('slow')).toMatchObject([
       { event: 'exception', data: { code: 'RATE_LIMITED', 'violated-policies': ['slow'] } },
     ]);
     expect(lines).toEqual([]);
@@ -279,12 +272,18 @@ describe.each([
     await send('cat');
     expect(await send('cat')).toEqual([{ event: 'exception', data: { mine: 429 } }]);
   });
+
+  it('tells the client where the filter of the gateway catches something else', async () => {
+    const { send } = await serveIt({ limiters: [one()] }, OtherGateway);
+    await send('cat');
+    expect(await send('cat')).toEqual([FRAME]);
+  });
 });
 
 describe('an acknowledgement of socket.io', () => {
   it('gets the rejection, unless a filter answers', async () => {
     for (const [Gateway, answer] of [
-      [CatsGateway, RATE_LIMITED],
+      [CatsGateway, FRAME.data],
       [FilteredGateway, 'mine'],
     ] as const) {
       const { port } = await serveGateway('socket.io', { limiters: [one()] }, Gateway);
