@@ -1,4 +1,4 @@
-/** How a rejected message of a WebSocket gateway reaches its client, on socket.io and on ws, in every version of Nest. */
+/** How the rejection of a gateway's message reaches its client, on socket.io and on ws, in every version of Nest. */
 
 import { createRequire } from 'node:module';
 import type { ExecutionContext } from '@nestjs/common';

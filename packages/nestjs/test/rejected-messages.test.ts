@@ -19,6 +19,7 @@ import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
 import {
+  type Admission,
   ConcurrencyLimit,
   type Limiter,
   rateLimit,
@@ -293,5 +294,21 @@ describe('an acknowledgement of socket.io', () => {
       await told;
       expect(await socket.timeout(5_000).emitWithAck('cat', 'which')).toEqual(answer);
     }
+  });
+});
+
+describe('the code of a SpillwayException', () => {
+  it.each([
+    ['RATE_LIMITED', 429, 'rate'],
+    ['RATE_LIMITED', 429, 'concurrency'],
+    ['FORBIDDEN', 403, 'blocked'],
+    ['BAD_REQUEST', 409, 'running'],
+    ['OVERLOADED', 503, 'capacity'],
+    ['OVERLOADED', 503, 'overload'],
+    ['UNAVAILABLE', 503, 'store-error'],
+  ])('is %s for status %i and reason %s', (code, status, reason) => {
+    const binding = { reason, retryAfterMs: Number.POSITIVE_INFINITY };
+    const { extensions } = new SpillwayException({ status, binding, body: '{}' } as Admission);
+    expect(extensions).toEqual({ code }); // waiting does not help
   });
 });
