@@ -2,15 +2,10 @@
 
 import { once } from 'node:events';
 import http from 'node:http';
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { ClientProxyFactory, Transport } from '@nestjs/microservices';
-import { SpillwayGuard } from '@spillway/nestjs';
-import { GraphQLError } from 'graphql';
 import { firstValueFrom } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exampleOf, json, repeat, runExample, serveExample } from './pages.js';
+import { exampleOf, json, repeat, serveExample } from './pages.js';
 import { stopClock } from './time.js';
 import { authenticate } from './users.js';
 
@@ -64,34 +59,6 @@ describe('docs/recipes/nestjs.md', () => {
     for (let i = 0; i < 100; i += 1) expect(await ask('checkout')).toBe(5);
     await expect(ask('checkout')).rejects.toMatchObject({ status: 429, retryAfterMs: 10 });
     expect(await ask('search')).toBe(5);
-  });
-});
-
-describe('docs/recipes/nestjs.md with GraphQL', () => {
-  it('throws what clients of GraphQL can tell apart', async () => {
-    const page = exampleOf('docs/recipes/nestjs.md', 'Errors of GraphQL');
-    const replace = {
-      'SpillwayModule.forRoot({': 'export const spillway = SpillwayModule.forRoot({',
-      'limit: 1_000': 'limit: 1',
-    };
-    const { spillway } = await runExample(page, { replace });
-    class AppModule {}
-    Module({ imports: [spillway] })(AppModule);
-    const app = await NestFactory.create(AppModule, { logger: false });
-    onTestFinished(() => app.close());
-    await app.init();
-    const socket = { remoteAddress: '192.0.2.1' };
-    const ask = async (): Promise<boolean> => {
-      const shared = { req: { method: 'POST', url: '/graphql', headers: {}, socket } };
-      const info = { parentType: { toString: () => 'Query' }, fieldName: 'cats' };
-      const context = new ExecutionContextHost([{}, {}, shared, info], AppModule, () => undefined);
-      context.setType('graphql');
-      return app.get(SpillwayGuard).canActivate(context);
-    };
-    expect(await ask()).toBe(true);
-    const refused = await ask().catch((error) => error);
-    expect(refused).toBeInstanceOf(GraphQLError);
-    expect(refused.extensions).toEqual({ code: 'RATE_LIMITED', retryAfterMs: expect.any(Number) });
   });
 });
 

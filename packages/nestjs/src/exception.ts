@@ -3,6 +3,18 @@
 import { HttpException } from '@nestjs/common';
 import type { Admission } from '@spillway/core';
 
+/** What a client can test in a rejection, where there is no status: in GraphQL and in messages. */
+export interface RejectionExtensions {
+  /**
+   * `RATE_LIMITED` (429: a rate or concurrency limit), `OVERLOADED` (503: a load shedder), `UNAVAILABLE` (503 for
+   * another reason, such as a store that cannot be reached with `onStoreError: 'deny'`), `FORBIDDEN` (403: a blocked
+   * key) or `BAD_REQUEST` (any other 4xx, of idempotency keys).
+   */
+  readonly code: 'RATE_LIMITED' | 'OVERLOADED' | 'UNAVAILABLE' | 'FORBIDDEN' | 'BAD_REQUEST';
+  /** Milliseconds until a retry can be admitted; absent if waiting does not help. */
+  readonly retryAfterMs?: number | undefined;
+}
+
 /**
  * Thrown for a refused call where it cannot be answered directly, and for every one with `refuse: 'throw'`. Its
  * response is the problem document, its status that of the refusal, such as 429.
@@ -23,6 +35,8 @@ import type { Admission } from '@spillway/core';
  */
 export class SpillwayException extends HttpException {
   readonly admission: Admission;
+  /** The `extensions` of the error in a GraphQL response. */
+  readonly extensions: RejectionExtensions;
 
   constructor(admission: Admission) {
     const problem = JSON.parse(admission.body) as Record<string, unknown>;
@@ -30,10 +44,23 @@ export class SpillwayException extends HttpException {
     this.name = 'SpillwayException';
     this.message = String(problem['detail'] ?? problem['title']);
     this.admission = admission;
+    const wait = admission.binding?.retryAfterMs;
+    this.extensions = {
+      code: codeOf(admission),
+      ...(Number.isFinite(wait) && { retryAfterMs: wait }),
+    };
   }
 
-  /** The problem document, under the name that exceptions of WebSockets and RPC have for it. */
-  getError(): string | object {
-    return this.getResponse();
+  /** The problem document with `code` and `retryAfterMs`, for messages, which have no headers. */
+  getError(): object {
+    return { ...(this.getResponse() as object), ...this.extensions };
   }
+}
+
+function codeOf({ status, binding }: Admission): RejectionExtensions['code'] {
+  if (status === 429) return 'RATE_LIMITED';
+  if (status === 403) return 'FORBIDDEN';
+  if (status < 500) return 'BAD_REQUEST';
+  const { reason } = binding ?? {};
+  return reason === 'capacity' || reason === 'overload' ? 'OVERLOADED' : 'UNAVAILABLE';
 }

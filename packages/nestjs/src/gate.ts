@@ -15,6 +15,7 @@ import {
 import type { Call } from './call.js';
 import { SpillwayException } from './exception.js';
 import { HttpExchange, MessageExchange } from './exchange.js';
+import { rejectedMessage } from './gateway.js';
 import { HandlerGates } from './handler-gates.js';
 import {
   MODULE_OPTIONS,
@@ -116,7 +117,9 @@ export class NestGate {
     { unanswered }: HttpExchange | MessageExchange,
   ): boolean {
     if (!unanswered) return passage === 'pass';
-    throw this.options.exception?.(unanswered, context) ?? new SpillwayException(unanswered);
+    const error =
+      this.options.exception?.(unanswered, context) ?? new SpillwayException(unanswered);
+    throw context.getType() === 'ws' ? rejectedMessage(error, context) : error;
   }
 
   private report(error: unknown): void {

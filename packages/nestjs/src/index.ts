@@ -19,7 +19,7 @@ import {
 export * from '@spillway/core';
 export { requestOf } from './call.js';
 export { ConcurrencyLimit, Idempotent, Priority, RateLimit, SkipRateLimit } from './decorators.js';
-export { SpillwayException } from './exception.js';
+export { type RejectionExtensions, SpillwayException } from './exception.js';
 export { getLimiterToken, getShaperToken, InjectLimiter, InjectShaper } from './feature.js';
 export type {
   FeatureLimiter,

@@ -1,6 +1,6 @@
 /** What decorators write on classes and methods, and how it is read. */
 
-import type { ExecutionContext } from '@nestjs/common';
+import type { ExecutionContext, Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { LimitRequest, StoredLimiter } from '@spillway/core';
 
@@ -61,4 +61,19 @@ export function hasInterceptor(context: ExecutionContext, interceptor: object): 
     context.getClass(),
   ]);
   return lists.some((list) => list?.includes(interceptor));
+}
+
+/** Whether a filter bound to a handler, or to its class, catches an error. */
+export function catchesError(context: ExecutionContext, error: Error): boolean {
+  const lists = reflector.getAll<(readonly object[] | undefined)[]>('__exceptionFilters__', [
+    context.getHandler(),
+    context.getClass(),
+  ]);
+  return lists.flat().some((filter) => {
+    if (!filter) return false;
+    // Bound as a class or as an instance; a filter that names no exceptions catches all.
+    const owner = typeof filter === 'function' ? filter : filter.constructor;
+    const types = reflector.get<Type[] | undefined>('__filterCatchExceptions__', owner as Type);
+    return !types?.length || types.some((type) => error instanceof type);
+  });
 }

@@ -16,8 +16,9 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
    */
   readonly refuse?: 'answer' | 'throw' | undefined;
   /**
-   * Makes what is thrown, as in `({ body }) => new WsException(JSON.parse(body))`. Default: a
-   * {@link SpillwayException}.
+   * Makes what is thrown, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a
+   * {@link SpillwayException}. Clients of a WebSocket gateway get what its `getError()` or `getResponse()` returns, or
+   * its message.
    */
   readonly exception?: ((admission: Admission, context: ExecutionContext) => Error) | undefined;
 }

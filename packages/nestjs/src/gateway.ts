@@ -1,0 +1,43 @@
+/** How the rejection of a gateway's message reaches its client, on socket.io and on ws, in every version of Nest. */
+
+import { createRequire } from 'node:module';
+import type { ExecutionContext } from '@nestjs/common';
+import { catchesError } from './metadata.js';
+
+type Websockets = typeof import('@nestjs/websockets');
+
+/** What an error that an app made may have: `WsException` the first, `HttpException` the second. */
+interface Told extends Error {
+  getError?(): unknown;
+  getResponse?(): unknown;
+}
+
+interface NativeClient {
+  readonly readyState?: unknown;
+  send(frame: string): void;
+}
+
+const OPEN = 1;
+
+/**
+ * What to throw for a rejected message. If a filter of the gateway catches `error`, the filter answers it. Otherwise
+ * Nest's own filter does, and this function adds what that filter leaves out: the acknowledgement of socket.io, and
+ * before Nest 12 the frame to a client of ws.
+ */
+export function rejectedMessage(error: Told, context: ExecutionContext): Error {
+  if (catchesError(context, error)) return error;
+  // Only apps with gateways have the package. Not import(), which Jest does not have in CommonJS.
+  const require = createRequire(import.meta.url);
+  const { BaseWsExceptionFilter, WsException } = require('@nestjs/websockets') as Websockets;
+  const said = error.getError?.() ?? error.getResponse?.() ?? error.message;
+  const data = typeof said === 'object' ? said : { status: 'error', message: said };
+  const [client, , ack] = context.getArgs<[NativeClient, unknown, unknown]>();
+  if (typeof ack === 'function') ack(data);
+  // Nest 12 sends the frame in this method. Before, it emitted an event on the server's own socket object.
+  const isSentByNest = 'emitMessage' in BaseWsExceptionFilter.prototype;
+  if (!isSentByNest && client.readyState === OPEN) {
+    client.send(JSON.stringify({ event: 'exception', data }));
+  }
+  // Nest's filter hides the content of any other exception, and may log it as an error.
+  return Object.assign(new WsException(data as object), { cause: error });
+}
