@@ -42,6 +42,7 @@ describe('what a server says', () => {
         prefix: 'spw:',
         rights: { missing: [], isKeyRefused: false },
         limiters: [],
+        settingsLost: false,
         ...facts,
       }),
     );
