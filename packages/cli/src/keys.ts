@@ -103,7 +103,7 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /** What a reset has come to. */
-export interface Reset {
+interface Reset {
   /** Whether a process has announced the limiter, so that all counts of the key were found. */
   readonly isKnown: boolean;
   /** Whether processes are told. A full Redis deletes counts, but takes no note for them. */

@@ -52,7 +52,7 @@ export function overridesTable(overrides: readonly Override[], nowMs: number): s
     plain(one.limiter),
     nameOf(one),
     textOf(one.value),
-    plain(one.by),
+    `${plain(one.by)}${one.restoredAtMs === undefined ? '' : ' (restored)'}`,
     untilOf(one.untilMs, nowMs),
     plain(one.because),
   ]);

@@ -322,8 +322,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
   it('lets nobody write to the terminal through Redis', async () => {
     const note = JSON.stringify({ value: 'off', by: '\u001b[2Jeve', because: '\u202ex\ny' });
-    await redis().hset('spw:{%control}settings', 'mode ["api\\u001b[31m"]', `1 1 0 ${note}`);
     await redis().set('spw:{%control}revision', '1');
+    await redis().hset('spw:{%control}settings', 'mode ["api\\u001b[31m"]', `1 1 0 ${note}`);
     const { out } = await spillway(['status']);
     expect(out).toContain('\\u{1b}[2Jeve');
     expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);

@@ -60,6 +60,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
   it('takes no colour from Redis', async () => {
     const note = JSON.stringify({ value: 'off', by: '\u001b[31meve', because: 'x' });
+    await redis().set('spw:{%control}revision', '1');
     await redis().hset('spw:{%control}settings', 'mode ["api"]', `1 1 0 ${note}`);
     const { out } = await spillway(['status'], { FORCE_COLOR: '1' });
     expect(out).toContain('\\u{1b}[31meve');

@@ -1,6 +1,6 @@
 /** Keeps this process's copy of the settings in Redis up to date. */
 
-import type { Fault } from '@spillway/core';
+import { type Fault, SpillwayError } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import { ActiveOverrides } from '@spillway/core/control';
 import { systemClock } from '@spillway/core/store';
@@ -236,8 +236,9 @@ export class SettingsPoller {
 
   /** A line that no other of the last minute, such as that of the outage before, may hide. */
   private warn(message: string): void {
-    if (this.onFault) this.tell(new Error(message));
-    else consoleLogger().warn(`Spillway: ${message}.`);
+    const error = new SpillwayError('SPW_SETTINGS_LOST', message);
+    if (this.onFault) this.tell(error);
+    else consoleLogger().warn(`Spillway: ${message}. See ${error.help}`);
   }
 
   /** The time by Redis's clock, as far as it is known: that clock says for all processes when overrides end. */

@@ -49,7 +49,10 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
       expect(faults.map(({ error }) => String(error))).toEqual([
         expect.stringContaining('Redis has lost the live settings'),
       ]);
-      expect(faults[0]?.source).toBe('control');
+      expect(faults[0]).toMatchObject({
+        source: 'control',
+        error: { code: 'SPW_SETTINGS_LOST' },
+      });
     }
   });
 
