@@ -28,13 +28,15 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [['reset', 'per_key', 'eve']],
     ])('%j, and says which there are, nearest first; not with --anyway', async (args) => {
       await announce('logins', 'api', 'per-key', 'per-ip');
-      const { code, out, err } = await spillway(args);
+      const [{ code, out, err }, inJson] = await Promise.all([
+        spillway(args),
+        spillway([...args, '--json']),
+      ]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toContain('No process has announced a limiter "per_key".');
       expect(err).toContain('Announced are: per-key, per-ip, ');
       expect(err).toContain('--anyway');
       expect(await redis().keys('*')).toEqual([LIMITERS]);
-      const inJson = await spillway([...args, '--json']);
       const { error } = JSON.parse(inJson.err) as { error: { code: string; known: string[] } };
       expect({ ...error, known: error.known.slice(0, 2) }).toMatchObject({
         code: 'USAGE',

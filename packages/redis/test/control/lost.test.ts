@@ -115,8 +115,10 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
       await redis().flushall();
       await old.refresh(); // offers an older revision, which has the block
       await isLost(fresh);
-      await old.refresh();
-      expect(old.rulingOn('api', 'eve')).toBeUndefined();
+      await vi.waitFor(async () => {
+        await old.refresh();
+        expect(old.rulingOn('api', 'eve')).toBeUndefined();
+      }, soon);
       await new Promise((resolve) => setTimeout(resolve, 1_000)); // the share ends by the clock of Redis
       expect(await control().restore(ada)).toEqual({ restored: 2, refused: null });
       const restored = await control().list();
