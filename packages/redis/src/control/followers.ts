@@ -73,6 +73,7 @@ export class Following {
     try {
       this.hasRoom = Number(await this.scripts.follow(args)) === 1;
     } catch (error) {
+      this.hasRoom = false; // or each look would try again
       if (!this.closed) this.trouble(error);
     }
   }
