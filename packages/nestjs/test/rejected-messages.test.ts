@@ -45,8 +45,7 @@ function logOf() {
   return { lines, logger };
 }
 
-const one = (): Limiter<ExecutionContext> =>
-  rateLimit({ name: 'messages', limit: 1, window: '1h' });
+const one = (): Limiter<ExecutionContext> => rateLimit({ name: 'api', limit: 1, window: '1m' });
 /** Rejects everything as a load shedder does. */
 const overloaded = (): Limiter<ExecutionContext> => ({
   kind: 'local',
