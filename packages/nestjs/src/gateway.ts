@@ -14,10 +14,14 @@ interface Told extends Error {
 
 interface NativeClient {
   readonly readyState?: unknown;
+  readonly bufferedAmount?: number;
   send(frame: string): void;
 }
 
 const OPEN = 1;
+
+/** A client that floods and reads nothing is told no more: bytes that wait in memory would be without number. */
+const MOST_BUFFERED = 65_536;
 
 /**
  * What to throw for a rejected message. If a filter of the gateway catches `error`, the filter answers it. Otherwise
@@ -35,7 +39,8 @@ export function rejectedMessage(error: Told, context: ExecutionContext): Error {
   if (typeof ack === 'function') ack(data);
   // Nest 12 sends the frame in this method. Before, it emitted an event on the server's own socket object.
   const isSentByNest = 'emitMessage' in BaseWsExceptionFilter.prototype;
-  if (!isSentByNest && client.readyState === OPEN) {
+  const isReading = (client.bufferedAmount ?? 0) < MOST_BUFFERED;
+  if (!isSentByNest && client.readyState === OPEN && isReading) {
     client.send(JSON.stringify({ event: 'exception', data }));
   }
   // Nest's filter hides the content of any other exception, and may log it as an error.
