@@ -11,7 +11,7 @@ Object.assign(DOMPurify, { addHook: () => undefined, sanitize: (text: string) =>
 const { default: mermaid } = await import('mermaid');
 
 const diagrams = markdownFiles().flatMap((file) =>
-  [...readFileSync(join(ROOT, file), 'utf8').matchAll(/```mermaid\n([^]*?)```/g)].map(
+  [...readFileSync(join(ROOT, file), 'utf8').matchAll(/```mermaid\n([\s\S]*?)```/g)].map(
     ([, diagram = ''], at) => ({ name: `${file}, diagram ${at + 1}`, diagram }),
   ),
 );
