@@ -48,7 +48,7 @@ describe('the observer for prom-client', () => {
     const register = new Registry();
     prometheusObserver({ register, prefix: 'api_' });
     const names = register.getMetricsAsArray().map(({ name }) => name);
-    expect(names).toHaveLength(10);
+    expect(names).toHaveLength(11);
     expect(names.every((name) => name.startsWith('api_'))).toBe(true);
   });
 
