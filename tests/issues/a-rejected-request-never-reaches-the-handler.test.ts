@@ -244,6 +244,19 @@ it('express: a folder that a custom answer sends is no way to the handler', asyn
   expect(handled).toBe(0);
 });
 
+it('express: the default rejection has no fields of the body that did not come', async () => {
+  const app = Express();
+  const onRefused = (_: unknown, _req: unknown, res: Express.Response, next: () => void) => {
+    res.setHeader('Content-Encoding', 'gzip');
+    next();
+  };
+  app.use(express(ofExpress({ ...limit, cost: () => 2 }), { onRefused, onFault: () => undefined }));
+  const { get } = await serveListener(app);
+  const reply = await get();
+  expect(reply).toMatchObject(DEFAULT);
+  expect(reply.headers).not.toHaveProperty('content-encoding');
+});
+
 it('fastify: an answer that hooks still work on is an answer', async () => {
   const app = Fastify();
   const faults: Fault[] = [];
