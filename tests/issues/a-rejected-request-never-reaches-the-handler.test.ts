@@ -80,20 +80,6 @@ const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Se
     });
     return serveListener(getRequestListener(app.fetch));
   },
-  async 'hono over fetch'(own, world) {
-    const app = new Hono();
-    app.use(
-      hono(ofHono(limit), {
-        onRefused: (_, c) => own({ answer: (body) => c.body(body), next: () => undefined }),
-        onFault: (fault) => world.faults.push(fault),
-      }),
-    );
-    app.get('*', (c) => {
-      world.handled += 1;
-      return c.text('handled');
-    });
-    return serveListener(getRequestListener((request) => app.fetch(request)));
-  },
   async fastify(own, world) {
     const app = Fastify();
     await app.register(fastify, {
