@@ -44,3 +44,13 @@ describe.each(worlds)('%s', (name) => {
     },
   );
 });
+
+it('is told in a worker of node:cluster, once, that limits without a store are counted there alone', async () => {
+  const script = join(import.meta.dirname, 'cluster.js');
+  const { stdout } = await promisify(execFile)(process.execPath, [script]);
+  const { ofPrimary, ofWorker } = JSON.parse(stdout);
+  expect(ofPrimary).toEqual([]);
+  expect(ofWorker).toEqual([
+    expect.stringMatching(/alone, which is a worker of node:cluster: set store.*SPW_STORE_MISSING/),
+  ]);
+});

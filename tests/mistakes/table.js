@@ -433,6 +433,23 @@ export const LINES = [
     limiter: () => ({ key: ({ clientIp, path }) => `${clientIp} ${path}` }),
   },
   {
+    title: 'a key made of req.user, as in the framework',
+    limiter: () => ({ key: (req) => req.user?.id }),
+    says: () =>
+      'the key of limiter "one" reads user of the limit request, which has none: read raw.user (SPW_KEY_MISREAD)',
+  },
+  {
+    title: 'the name of a header as the key',
+    limiter: () => ({ key: 'x-api-key' }),
+    says: () =>
+      'the key of limiter "one" is the text "x-api-key", the same for all callers: write a function, ' +
+      'as in key: ({ raw }) => raw.user?.id (SPW_KEY_CONSTANT)',
+  },
+  {
+    title: 'one key for everybody, as it is meant',
+    limiter: () => ({ key: 'all' }),
+  },
+  {
     title: 'window: 60, meant as seconds',
     limiter: () => ({ window: 60 }),
     says: () =>

@@ -57,7 +57,7 @@ export function spillway(
   limiters: Limiter<Request> | readonly Limiter<Request>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const gate = new Gate<Request>(limiters, options, OWN);
+  const gate = new Gate<Request>(limiters, options, OWN).expectRequests();
   const { onRefused } = options;
   const addressingOf = addressingFinder(options, gate.notices);
 

@@ -67,7 +67,7 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayHandler {
-  const gate = new Gate<Context>(limiters, options, OWN);
+  const gate = new Gate<Context>(limiters, options, OWN).expectRequests();
   const { onRefused } = options;
   const finder = new AddressFinder<readonly [Context]>(options, gate.notices);
   const permits = new ResponsePermits(options.onFault, options.logger);

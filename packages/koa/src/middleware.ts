@@ -52,7 +52,7 @@ export function spillway(
   limiters: Limiter<Context> | readonly Limiter<Context>[],
   options: SpillwayOptions = {},
 ): SpillwayMiddleware {
-  const gate = new Gate<Context>(limiters, options, OWN);
+  const gate = new Gate<Context>(limiters, options, OWN).expectRequests();
   const addressing = compileAddressing(options, gate.notices);
   const { onRefused } = options;
 

@@ -93,6 +93,28 @@ export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
 
+/** A variable of the environment; undefined on Deno, which would ask its user for the permission to read it. */
+export function environment(name: string): string | undefined {
+  const { process, Deno } = globalThis as { process?: Process; Deno?: unknown };
+  try {
+    return Deno ? undefined : process?.env?.[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** What says that this process is one of several that do the same; undefined if nothing does. */
+export function oneOfMany(): string | undefined {
+  const { process } = globalThis as { process?: Process };
+  if (environment('AWS_LAMBDA_FUNCTION_NAME')) return 'an instance of a Lambda function';
+  if (Number(environment('NODE_APP_INSTANCE')) > 0) return 'one of several under PM2';
+  // Only a child has a channel, and only there is it worth the 2 ms that loading node:cluster takes.
+  const cluster = process?.send && process.getBuiltinModule?.('node:cluster');
+  return (cluster as { isWorker?: boolean } | undefined)?.isWorker
+    ? 'a worker of node:cluster'
+    : undefined;
+}
+
 /** Whether the console may show colours: it is a terminal, and its user has not set `NO_COLOR`. */
 export function showsColors(): boolean {
   const { process } = globalThis as { process?: Process };
@@ -106,6 +128,8 @@ export function showsColors(): boolean {
 interface Process {
   readonly stdout?: { readonly isTTY?: boolean };
   readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly send?: unknown;
+  getBuiltinModule?(name: string): unknown;
 }
 
 interface Console {

@@ -68,6 +68,8 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
    * What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage.
    */
   readonly onStoreError?: OnStoreError | undefined;
+  /** True if a function of the app gives the key: its guard looks whether that tells callers apart. */
+  readonly isKeyed?: boolean | undefined;
   /** Of a limiter that keeps answers for repeats. A guard has at most one of those. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**

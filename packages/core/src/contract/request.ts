@@ -22,6 +22,11 @@ export interface LimitRequest<Raw = unknown> {
    */
   missesAddress?(enforced: boolean): boolean;
   /**
+   * For adapters: {@link clientIp} for who only compares addresses and counts by none, so that nothing is told of one
+   * that is missing or not trusted.
+   */
+  peekAddress?(): string | undefined;
+  /**
    * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`.
    * Only used while a store does not answer, to ask it whether it is back.
    */

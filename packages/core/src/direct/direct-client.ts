@@ -15,6 +15,7 @@ import { noticesOn } from '../limits/limiter-notices.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
+import { tellOfMissingStore } from '../observe/place-notices.js';
 import { voiceFor } from '../observe/voice.js';
 import { followed } from '../stores/followed-control.js';
 import { StoreClient } from '../stores/store-client.js';
@@ -46,6 +47,7 @@ export class DirectClient {
     this.store = new StoreClient(settings, undefined, policies);
     this.voice = voiceFor({ logger, breaker }, settings.store);
     this.notices = new Notices(settings);
+    if (!settings.store) tellOfMissingStore(this.notices);
     this.ownControl = control;
     this.control = control && followed(control, this.store, this);
   }
@@ -54,7 +56,7 @@ export class DirectClient {
   tellOf(limits: readonly (readonly [name: string, window: Duration])[]): void {
     const told = limits.map(([name, window]) => ({
       name,
-      notices: noticesOn(name, undefined, window),
+      notices: noticesOn(name, window),
     }));
     tellOfLimiters(this.notices, told, this.store.withoutStore);
   }

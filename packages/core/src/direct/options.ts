@@ -86,7 +86,10 @@ export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promi
 export interface KeyedLimiter<S extends Store> {
   readonly name: string;
   readonly rule: Rule;
-  /** Charges the cost if it passes. */
+  /**
+   * Charges the cost if it passes, as in `if ((await limiter.consume(key)).allowed)`. The decision is an object, so a
+   * test of it without `.allowed` is always true; `.allowed` of a promise, without `await`, is `undefined`.
+   */
   consume(key: string, options?: CostOptions): Timely<S, Decision>;
   /** Charges every key, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;

@@ -53,6 +53,17 @@ export class AddressFinder<Args extends readonly unknown[]> {
     return clientOf(this.addressing, this.peer(args), request);
   }
 
+  /** {@link find}, but nothing is told. */
+  peek(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
+    try {
+      const own: unknown = this.options.clientIp?.(...args);
+      const quiet = { ...this.addressing, watch: undefined };
+      return typeof own === 'string' ? clientOf(quiet, own, request) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   /** Tells of a request whose address was asked for though nobody said how to find it. */
   tellMissing(): void {
     this.tell(missingAddressError());
@@ -101,6 +112,10 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
       if (this.finder.isConfigured) this.address = this.finder.find(this.args, this);
     }
     return this.address;
+  }
+
+  peekAddress(): string | undefined {
+    return this.state === 'unasked' ? this.finder.peek(this.args, this) : this.address;
   }
 
   missesAddress(enforced: boolean): boolean {

@@ -105,7 +105,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     limiters: Limiter<Req> | readonly Limiter<Req>[],
     options: FetchGuardOptions<Req, Rest>,
   ) {
-    this.gate = new Gate(limiters, options, OWN);
+    this.gate = new Gate(limiters, options, OWN).expectRequests();
     checkCallback('waitUntil', options.waitUntil);
     this.waitUntil = options.waitUntil;
     this.finder = new AddressFinder(options, this.gate.notices);

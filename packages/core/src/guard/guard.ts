@@ -48,7 +48,7 @@ export function createGuard<Raw = unknown>(
       'createGuard sees no responses, so it cannot keep the answers of idempotency(): use the guard of an adapter',
     );
   }
-  return guard;
+  return guard.expectRequests();
 }
 
 type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
@@ -83,7 +83,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {
-    const { ending, questions, context, client } = this.parts;
+    const { ending, questions, context, client, presence } = this.parts;
+    presence.seen();
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
     // 1. Modes: what is off is skipped. What is not is asked what it would ask the store.
@@ -99,7 +100,14 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   close(): Promise<void> {
+    this.parts.presence.seen();
     return this.parts.permits.close();
+  }
+
+  /** From now on a line tells if no request reaches it. Not for guards that a framework puts before their routes. */
+  expectRequests(): this {
+    this.parts.presence.expect();
+    return this;
   }
 
   private decide(

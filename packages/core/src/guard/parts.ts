@@ -10,6 +10,7 @@ import { ResponseWriter } from '../http/response-writer.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
+import { tellOfMissingStore, tellOfShadow } from '../observe/place-notices.js';
 import { voiceFor } from '../observe/voice.js';
 import { followed } from '../stores/followed-control.js';
 import { type Policies, storeTimeoutOf } from '../stores/stack.js';
@@ -21,7 +22,8 @@ import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
 import type { GuardOptions } from './options.js';
 import { Permits } from './permits/permits.js';
-import { Questions } from './questions.js';
+import { Presence } from './presence.js';
+import { Asker, Questions } from './questions.js';
 
 export interface Parts<Raw> {
   readonly notices: Notices;
@@ -32,6 +34,7 @@ export interface Parts<Raw> {
   readonly questions: Questions<Raw>;
   readonly known: KnownDecisions<Raw>;
   readonly ending: Ending<Raw>;
+  readonly presence: Presence;
   readonly writer: ResponseWriter;
   /** Undefined if no limiter keeps answers. */
   readonly keepers: Keepers<Raw> | undefined;
@@ -68,6 +71,8 @@ export function partsOf<Raw>(
   for (const limiter of limiters) announce(limiter, client, options.control);
   const notices = new Notices(options);
   tellOfLimiters(notices, limiters, client.withoutStore);
+  tellOfShadow(notices, options.mode, limiters);
+  if (!options.store && limiters.some(({ kind }) => kind === 'stored')) tellOfMissingStore(notices);
   const control = options.control && followed(options.control, client, context);
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
@@ -75,7 +80,7 @@ export function partsOf<Raw>(
     const liveLimitsOf = options.control?.limitsOf
       ? (key: string) => control?.limitsOf?.(limiter.name, key)
       : undefined;
-    return { limiter, context: { ...context, countedAs, liveLimitsOf } };
+    return new Asker(limiter, { ...context, countedAs, liveLimitsOf }, notices);
   });
   return {
     notices,
@@ -86,6 +91,7 @@ export function partsOf<Raw>(
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     known: new KnownDecisions(control, client, context, notices),
     ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
+    presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     keepers: keeps ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,
   };

@@ -8,15 +8,32 @@ import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { read } from '../limits/callbacks.js';
+import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { brokenDecision } from './deciding.js';
 import type { Modes } from './modes.js';
+import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
 /** A limiter with what the guard lends it. */
-interface Asker<Raw> {
+export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
+  /** Until its keys are known to differ. */
+  private same: SameKey | undefined;
+
+  constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
+    this.limiter = limiter;
+    this.context = context;
+    const isKeyed = limiter.kind === 'stored' && limiter.isKeyed === true;
+    if (isKeyed && notices.hears('SPW_KEY_CONSTANT'))
+      this.same = new SameKey(limiter.name, notices);
+  }
+
+  /** Notes the key that it asks for. */
+  asksFor(key: string, request: LimitRequest<Raw>): void {
+    if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
+  }
 }
 
 export class Questions<Raw> {
@@ -58,25 +75,23 @@ export class Questions<Raw> {
     });
   }
 
-  private turnOf(
-    { limiter, context }: Asker<Raw>,
-    request: LimitRequest<Raw>,
-    ofGuard: Mode,
-  ): Turn<Raw> {
+  private turnOf(asker: Asker<Raw>, request: LimitRequest<Raw>, ofGuard: Mode): Turn<Raw> {
+    const { limiter } = asker;
     if (ofGuard === 'off') return new Turn(limiter, request, 'off', undefined);
     const settings = this.control?.settingsOf(limiter.name);
     const mode = this.modes.of(limiter, settings, request, ofGuard);
     const turn = new Turn(limiter, request, mode, settings);
-    if (mode !== 'off' && limiter.kind === 'stored') this.ask(turn, limiter, context);
+    if (mode !== 'off' && limiter.kind === 'stored') this.ask(turn, limiter, asker);
     return turn;
   }
 
-  private ask(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, context: StepContext): void {
+  private ask(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, asker: Asker<Raw>): void {
+    const { context } = asker;
     const { request, mode, settings } = turn;
     try {
       const question = limiter.step(request, mode === 'enforce', context, settings?.limits);
-      if (isThenable(question)) turn.asking = this.askLater(turn, limiter, context, question);
-      else this.accept(turn, limiter, context, question);
+      if (isThenable(question)) turn.asking = this.askLater(turn, limiter, asker, question);
+      else this.accept(turn, limiter, asker, question);
     } catch (error) {
       this.fail(turn, context, error);
     }
@@ -85,27 +100,30 @@ export class Questions<Raw> {
   private async askLater(
     turn: Turn<Raw>,
     limiter: StoredLimiter<Raw>,
-    context: StepContext,
+    asker: Asker<Raw>,
     later: Promise<Question>,
   ): Promise<void> {
+    const { context } = asker;
     const asking = { limiter: limiter.name, request: turn.request, context };
     const asked = await read(asking, 'step', () => later.then((question) => ({ question })));
     if (asked === undefined) turn.decision = brokenDecision(limiter, turn.mode, context);
-    else this.accept(turn, limiter, context, asked.question);
+    else this.accept(turn, limiter, asker, asked.question);
   }
 
   private accept(
     turn: Turn<Raw>,
     limiter: StoredLimiter<Raw>,
-    context: StepContext,
+    asker: Asker<Raw>,
     question: Question,
   ): void {
+    const { context } = asker;
     try {
       if (isDecision(question)) {
         turn.decision = question;
         return;
       }
       const step = question;
+      asker.asksFor(step.key, turn.request);
       if (step.rule !== limiter.rule) this.client.note(limiter, step.rule);
       const { countedAs = step.limiter } = context;
       turn.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };

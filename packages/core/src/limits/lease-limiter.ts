@@ -17,6 +17,7 @@ import type { LimitRequest, Per, PerLater } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, keyFrom, limitFrom, read } from './callbacks.js';
+import { keyNotices } from './key-notices.js';
 import { newLeaseId } from './lease-id.js';
 import { noticesOn } from './limiter-notices.js';
 import {
@@ -69,6 +70,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rule: Rule;
   readonly share: number;
   readonly onStoreError: StoredLimiter['onStoreError'];
+  readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
   private readonly variants: RuleVariants;
   private readonly declared: number;
@@ -96,7 +98,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
       return makeLeasesRule(checked, leaseUs, of.reserve);
     });
     this.rule = this.variants.declared(this.declared).rule;
-    this.notices = noticesOn(this.name, of.key);
+    this.isKeyed = typeof of.key === 'function';
+    this.notices = [...keyNotices(this.name, of.key), ...noticesOn(this.name)];
   }
 
   step(

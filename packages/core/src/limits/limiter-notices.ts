@@ -5,12 +5,6 @@ import type { Notice } from '../contract/notice.js';
 
 const SECOND_MS = 1_000;
 
-/** An address in the text of a function: a property such as `raw.ip`, or a header field that holds one. */
-const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
-
-/** What gives an address in its canonical form, IPv6 by /64. */
-const CANONICAL = /clientIp|canonicalAddress/;
-
 /** The files, on a stack, of the functions that call handlers: of Express 4 and 5, Koa, Hono, Fastify, NestJS, Node. */
 const IN_HANDLER =
   /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
@@ -21,16 +15,9 @@ export const MADE_IN_HANDLER: Notice = {
     'limiters are made while requests are handled, and each begins at zero: make them once, outside of handlers',
 };
 
-/** All there is to tell of a limiter with this `key`, and with this `window` if it has one. */
-export function noticesOn(name: string, key: unknown, window?: Duration): readonly Notice[] {
-  const notices: Notice[] = [];
-  if (typeof key === 'function' && isRawAddress(key)) {
-    notices.push({
-      code: 'SPW_KEY_RAW_ADDRESS',
-      message: `the key of limiter "${name}" is an address, of which each IPv6 client has 2^64: leave key out, or use clientIp of the request`,
-    });
-  }
-  notices.push(...shortWindow('limiter', name, window));
+/** All there is to tell of a limiter with this `window`, but for its key. */
+export function noticesOn(name: string, window?: Duration): readonly Notice[] {
+  const notices = [...shortWindow('limiter', name, window)];
   if (IN_HANDLER.test(String(new Error().stack))) notices.push(MADE_IN_HANDLER);
   return notices;
 }
@@ -40,9 +27,4 @@ export function shortWindow(what: string, name: string, window?: Duration): read
   if (typeof window !== 'number' || window >= SECOND_MS) return [];
   const message = `the window of ${what} "${name}" is ${window} ms: a number means milliseconds, '${window}s' means seconds`;
   return [{ code: 'SPW_WINDOW_SHORT', message }];
-}
-
-function isRawAddress(key: object): boolean {
-  const text = String(key);
-  return ADDRESS.test(text) && !CANONICAL.test(text);
 }

@@ -20,6 +20,7 @@ import type { LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
+import { keyNotices } from './key-notices.js';
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare, declaredLimit } from './limiter-options.js';
 import { liveNumbers } from './live-numbers.js';
@@ -62,6 +63,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly share: number;
   readonly onStoreError: StoredLimiter['onStoreError'];
   readonly finish: StoredLimiter<Raw>['finish'];
+  readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
   private readonly options: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants;
@@ -85,7 +87,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     if (typeof options.limit !== 'function') checkCostPasses(options.cost, this.rule);
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
-    this.notices = noticesOn(this.name, options.key, options.window);
+    this.isKeyed = typeof options.key === 'function';
+    this.notices = [...keyNotices(this.name, options.key), ...noticesOn(this.name, options.window)];
   }
 
   step(

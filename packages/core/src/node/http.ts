@@ -67,7 +67,7 @@ export function nodeGuard<
   limiters: Limiter<Req> | readonly Limiter<Req>[],
   options: NodeGuardOptions<Req, Res> = {},
 ): NodeGuard<Req, Res> {
-  const gate = new Gate<Req>(limiters, options, OWN);
+  const gate = new Gate<Req>(limiters, options, OWN).expectRequests();
   const addressing = compileAddressing(options, gate.notices);
   const { onRefused } = options;
 

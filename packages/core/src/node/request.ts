@@ -52,6 +52,12 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return this.address;
   }
 
+  peekAddress(): string | undefined {
+    if (this.addressKnown) return this.address;
+    const quiet = { ...this.addressing, watch: undefined };
+    return clientOf(quiet, this.incoming.socket.remoteAddress, this);
+  }
+
   header(name: string): string | undefined {
     const value = this.incoming.headers[name.toLowerCase()];
     if (typeof value === 'string') return value;

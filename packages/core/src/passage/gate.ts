@@ -110,6 +110,12 @@ export class Gate<Raw> {
       : this.apply(asked, request, exchange, holder, seen, false);
   }
 
+  /** For apps that put the guard on the way of requests by hand: a line tells if none reaches it. */
+  expectRequests(): this {
+    this.guard.expectRequests();
+    return this;
+  }
+
   /** Hands a fault that is of no single limiter to `onFault`, or logs it. */
   readonly report = (error: unknown): void => {
     const { onFault, logger } = this.options;
