@@ -2,6 +2,7 @@
 
 import {
   createLimiter,
+  idempotency,
   memoryControl,
   memoryStore,
   rateLimit,
@@ -32,6 +33,14 @@ describe('a wrong option', () => {
     [
       'signal of the ladder must be an object with a name and read(), got 1',
       () => workerShedder({ name: 'w', signal: 1 as never, brake: false }),
+    ],
+    [
+      'signal must be given, as in signal: eventLoopSignal(), got undefined',
+      () => workerShedder({ name: 'w' }),
+    ],
+    [
+      'scope must be a function that names the caller, got undefined',
+      () => idempotency(undefined as never),
     ],
     [
       'ladder must be false, or have a signal as in signal: eventLoopSignal(), got undefined',

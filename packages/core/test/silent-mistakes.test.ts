@@ -173,6 +173,17 @@ describe('shadow mode in production', () => {
     expect(shadow('production', { mode: 'shadow' })[0]).toContain('"a", "b", "c" in shadow mode');
   });
 
+  it('names each limiter once, however many guards have it', () => {
+    vi.stubEnv('NODE_ENV', 'production');
+    const { lines, logger } = logged();
+    const [a, b] = ['a', 'b'].map((name) => rateLimit({ ...hour, name, mode: 'shadow' as const }));
+    createGuard([a as never], { logger });
+    createGuard([a as never], { logger });
+    createGuard([a as never, b as never], { logger });
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toContain('Spillway: "b" in shadow mode');
+  });
+
   it('is no line elsewhere, for functions, or if silenced', () => {
     expect(shadow('development')).toEqual([]);
     expect(shadow('production', { validate: { SPW_SHADOW_IN_PRODUCTION: false } })).toEqual([]);

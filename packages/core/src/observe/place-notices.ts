@@ -22,11 +22,15 @@ export function tellOfShadow(
   limiters: readonly { readonly name: string; readonly mode: unknown }[],
 ): void {
   const shadow: Mode = 'shadow';
+  const code = 'SPW_SHADOW_IN_PRODUCTION';
   const idle = limiters.filter(({ mode }) => mode === shadow || guardMode === shadow);
-  if (idle.length === 0 || environment('NODE_ENV') !== 'production') return;
-  const names = idle.map(({ name }) => `"${name}"`).join(', ');
+  if (idle.length === 0 || environment('NODE_ENV') !== 'production' || !notices.hears(code)) return;
+  // Frameworks make a guard for each route, with limiters that other routes have too.
+  const first = idle.filter(({ name }) => notices.count(code, name) === 1);
+  if (first.length === 0) return;
+  const names = first.map(({ name }) => `"${name}"`).join(', ');
   notices.tell(
-    'SPW_SHADOW_IN_PRODUCTION',
+    code,
     () => `${names} in shadow mode, though NODE_ENV is production: nothing is rejected`,
     names,
   );

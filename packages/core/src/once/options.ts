@@ -150,12 +150,18 @@ const NAMES: NamesOf<IdempotencyOptions> = {
   random: 1,
 };
 
+function scopeMissing(scope: unknown): Error {
+  return mustBe('scope', 'a function that names the caller', scope, 'SPW_SCOPE_INVALID');
+}
+
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
+  // Its one required option, for who leaves all of them out.
+  if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;
   if (typeof scope !== 'function') {
-    throw mustBe('scope', 'a function that names the caller', scope, 'SPW_SCOPE_INVALID');
+    throw scopeMissing(scope);
   }
   if (!isToken(header)) throw mustBe('header', 'a field name', header);
   checkFlag('required', required);

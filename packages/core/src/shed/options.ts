@@ -66,6 +66,9 @@ interface Signals {
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
   const { signal, ladder, brake } = options;
+  if (signal === undefined && ladder === undefined && brake === undefined) {
+    throw mustBe('signal', 'given, as in signal: eventLoopSignal()', signal);
+  }
   const signals = {
     ladder: chosen('ladder', ladder, signal, 'signal: eventLoopSignal()'),
     brake: chosen('brake', brake, signal?.wait, 'brake: { signal: eventLoopWaitSignal() }'),
