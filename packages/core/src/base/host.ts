@@ -109,7 +109,7 @@ export function oneOfMany(): string | undefined {
   if (environment('AWS_LAMBDA_FUNCTION_NAME')) return 'an instance of a Lambda function';
   if (Number(environment('NODE_APP_INSTANCE')) > 0) return 'one of several under PM2';
   // Only a child has a channel, and only there is it worth the 2 ms that loading node:cluster takes.
-  const cluster = process?.send && process.getBuiltinModule?.('node:cluster');
+  const cluster = process?.send && process?.getBuiltinModule?.('node:cluster');
   return (cluster as { isWorker?: boolean } | undefined)?.isWorker
     ? 'a worker of node:cluster'
     : undefined;
@@ -119,7 +119,7 @@ export function oneOfMany(): string | undefined {
 export function showsColors(): boolean {
   const { process } = globalThis as { process?: Process };
   try {
-    return process?.stdout?.isTTY === true && !process.env?.['NO_COLOR'];
+    return process?.stdout?.isTTY === true && !process?.env?.['NO_COLOR'];
   } catch {
     return false; // Deno lets nobody read the environment without permission
   }

@@ -6,12 +6,12 @@ import type { Notices } from './notices.js';
 
 /** To be called for limits that were given no store. */
 export function tellOfMissingStore(notices: Notices): void {
-  const process = notices.hears('SPW_STORE_MISSING') ? oneOfMany() : undefined;
-  if (process === undefined) return;
+  const place = notices.hears('SPW_STORE_MISSING') ? oneOfMany() : undefined;
+  if (place === undefined) return;
   notices.tell(
     'SPW_STORE_MISSING',
     () =>
-      `limits are counted in this process alone, which is ${process}: set store, as in redisStore(client)`,
+      `limits are counted in this process alone, which is ${place}: set store, as in redisStore(client)`,
   );
 }
 
