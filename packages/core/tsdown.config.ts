@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsdown';
 
 export default defineConfig({
-  entry: ['index', 'store', 'adapter', 'node', 'fetch', 'control', 'testing'].map(
+  entry: ['index', 'store', 'adapter', 'node', 'fetch', 'control', 'algorithms', 'testing'].map(
     (door) => `src/${door}.ts`,
   ),
   format: ['esm', 'cjs'],

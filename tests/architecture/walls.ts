@@ -57,6 +57,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       fetch: { floor: 5, beside: ['net', 'passage'] },
       outgoing: { floor: 5, beside: ['fetch'] },
       'index.ts': DOOR,
+      'algorithms.ts': DOOR,
       'store.ts': DOOR,
       'adapter.ts': DOOR,
       'node.ts': DOOR,

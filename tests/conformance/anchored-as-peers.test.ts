@@ -1,6 +1,6 @@
 /** Anchored windows decide as express-rate-limit and rate-limiter-flexible do, whose windows begin with a request. */
 
-import { createLimiter } from '@spillway/core';
+import { createLimiter, fixedWindow } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { MemoryStore, type Options } from 'express-rate-limit';
 import fc from 'fast-check';
@@ -26,7 +26,7 @@ it('admits what they admit, and says when the window ends as they do', async () 
     const rule = {
       limit,
       window: `${window}s`,
-      algorithm: 'fixed-window',
+      algorithm: fixedWindow,
       anchor: 'first-request',
     } as const;
     const ours = createLimiter(rule, { clock });

@@ -2,7 +2,13 @@
 
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type BreakerEvent, createGuard, createLimiter, rateLimit } from '@spillway/core';
+import {
+  type BreakerEvent,
+  createGuard,
+  createLimiter,
+  rateLimit,
+  slidingLog,
+} from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
@@ -78,7 +84,7 @@ describe.skipIf(redisProgram === null)(
         onTestFinished(() => client.disconnect());
         const settings = { store: redisStore(client), storeTimeout: '2s' } as const;
         const sms = createLimiter(
-          { name: 'sms', limit: 1, window: '1h', algorithm: 'sliding-window-log' },
+          { name: 'sms', limit: 1, window: '1h', algorithm: slidingLog },
           settings,
         );
         const keys = Array.from({ length: 1_000 }, (_, i) => `${i}`.padStart(200, '-'));

@@ -5,7 +5,14 @@
 
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { claimOf, concurrencyLimit, idempotency, rateLimit, spillway } from '@spillway/express';
+import {
+  claimOf,
+  concurrencyLimit,
+  fixedWindow,
+  idempotency,
+  rateLimit,
+  spillway,
+} from '@spillway/express';
 import { redisStore } from '@spillway/redis';
 import express from 'express';
 import { Redis } from 'ioredis';
@@ -22,7 +29,7 @@ const many = { limit: 1_000_000, window: '400d', key: scope };
 const guard = spillway(
   [
     idempotency({ scope, lease: LEASE, keepFirst: KEEP_FIRST === 'true' }),
-    rateLimit({ ...many, name: 'charges', algorithm: 'fixed-window' }),
+    rateLimit({ ...many, name: 'charges', algorithm: fixedWindow }),
     rateLimit({ ...many, name: 'pace' }),
     concurrencyLimit({ name: 'at-once', limit: 1_000_000, key: scope, lease: LEASE }),
   ],

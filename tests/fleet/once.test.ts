@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLimiter } from '@spillway/core';
+import { createLimiter, fixedWindow } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { delay, seeded, until } from 'spillway-testkit';
@@ -97,7 +97,7 @@ async function wrongAnswers(fleet: OnceFleet, outage?: Outage): Promise<readonly
 async function used(port: number): Promise<number> {
   const redis = new Redis(port);
   onTestFinished(() => redis.disconnect());
-  const options = { limit: 1_000_000, window: '400d', algorithm: 'fixed-window' } as const;
+  const options = { limit: 1_000_000, window: '400d', algorithm: fixedWindow } as const;
   const store = redisStore(redis);
   const limiter = createLimiter({ name: 'charges', ...options }, { store, storeTimeout: '5s' });
   return (await limiter.peek('ada')).used;

@@ -6,7 +6,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Algorithm, type BreakerEvent, createGuard, rateLimit } from '@spillway/core';
+import {
+  type Algorithm,
+  type BreakerEvent,
+  createGuard,
+  fixedWindow,
+  rateLimit,
+  slidingLog,
+} from '@spillway/core';
 import { makeRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import type { Cluster, Redis } from 'ioredis';
@@ -61,7 +68,7 @@ export async function watchedService(
       limit: 1_000_000,
       window: '400d',
       // A log keeps when it was charged, a window how often.
-      algorithm: keys === Infinity ? 'sliding-window-log' : 'fixed-window',
+      algorithm: keys === Infinity ? slidingLog : fixedWindow,
       key: (request) => request.header('x-key'),
     }),
     {

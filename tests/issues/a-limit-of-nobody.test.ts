@@ -7,6 +7,7 @@ import {
   createLimiter,
   type DecisionEvent,
   type Fault,
+  fixedWindow,
   fleetShedder,
   type GuardOptions,
   type Limiter,
@@ -16,6 +17,7 @@ import {
   rateLimit,
   type Step,
   type Store,
+  slidingLog,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
@@ -58,8 +60,8 @@ function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {
 
 const KINDS: readonly [string, Limiter][] = [
   ['token bucket', rateLimit({ ...rate, limit: nobody })],
-  ['fixed window', rateLimit({ ...rate, limit: nobody, algorithm: 'fixed-window' })],
-  ['log', rateLimit({ ...rate, limit: nobody, algorithm: 'sliding-window-log' })],
+  ['fixed window', rateLimit({ ...rate, limit: nobody, algorithm: fixedWindow })],
+  ['log', rateLimit({ ...rate, limit: nobody, algorithm: slidingLog })],
   ['cost of 0', rateLimit({ ...rate, limit: nobody, cost: 0 })],
   ['concurrency limit', concurrencyLimit({ name: 'plan', limit: nobody, defaultLimit: 5 })],
   ['fleet', fleetShedder({ name: 'plan', capacity: nobody, defaultCapacity: 5 })],

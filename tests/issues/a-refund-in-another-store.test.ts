@@ -1,6 +1,7 @@
 /** A decision is given back where it was charged; limits of the same name in another store never heard of it. */
 
 import { createLimiter, createLimiters, memoryStore } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import { describe, expect, it } from 'vitest';
 
 describe.each([
@@ -9,7 +10,7 @@ describe.each([
   'sliding-window-counter',
   'sliding-window-log',
 ] as const)('%s', (algorithm) => {
-  const rule = { limit: 5, window: '1h', algorithm } as const;
+  const rule = { limit: 5, window: '1h', algorithm: algorithmByName(algorithm) } as const;
 
   it('createLimiter', () => {
     const here = createLimiter({ ...rule, name: 'calls' }, { store: memoryStore() });

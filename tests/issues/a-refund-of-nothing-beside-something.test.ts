@@ -7,6 +7,7 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisUrl } from 'spillway-testkit/redis';
@@ -30,7 +31,7 @@ function suite(open: () => Parameters<typeof createGuard>[1]): void {
     ['sliding-window-counter'],
     ['sliding-window-log'],
   ] as const)('createLimiters with a cost of 0: %s', async (algorithm) => {
-    const rule = { ...LIMIT, algorithm };
+    const rule = { ...LIMIT, algorithm: algorithmByName(algorithm) };
     const limits = createLimiters({ free: rule, paid: rule }, { ...open(), ...options } as never);
     const taken = await limits.consume({ free: 'a', paid: 'a' }, { cost: { free: 0, paid: 3 } });
     expect(await limits.refund(taken)).toBe(true);

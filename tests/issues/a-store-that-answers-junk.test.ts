@@ -13,6 +13,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import fc from 'fast-check';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -72,7 +73,12 @@ describe.each([
         const events: DecisionEvent[] = [];
         const faults: Fault[] = [];
         const options = { store, onStoreError, logger: false } as const;
-        const rate = { name: 'rate', limit: 5, window: '1m', algorithm } as const;
+        const rate = {
+          name: 'rate',
+          limit: 5,
+          window: '1m',
+          algorithm: algorithmByName(algorithm),
+        } as const;
         const guard = createGuard([rateLimit(rate), concurrencyLimit({ name: 'now', limit: 5 })], {
           ...options,
           onDecision: (event) => events.push(event),

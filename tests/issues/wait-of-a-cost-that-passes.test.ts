@@ -1,6 +1,7 @@
 /** `retryAfterMs` promised a wait for costs that passed at once: a cost of 0, and any cost while the clock stood before its window. */
 
 import { createLimiter, memoryStore, type Step } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import { makeRule, measure } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
@@ -8,7 +9,12 @@ import { expect, it } from 'vitest';
 it.each(['token-bucket', 'fixed-window', 'sliding-window-counter', 'sliding-window-log'] as const)(
   'a cost of 0 never waits (%s)',
   (algorithm) => {
-    const limiter = createLimiter({ name: 'a', limit: 2, window: '1m', algorithm });
+    const limiter = createLimiter({
+      name: 'a',
+      limit: 2,
+      window: '1m',
+      algorithm: algorithmByName(algorithm),
+    });
     limiter.consume('ada', { cost: 2 });
     expect(limiter.consume('ada', { cost: 0 })).toMatchObject({ allowed: true, retryAfterMs: 0 });
   },

@@ -6,6 +6,7 @@ import {
   fleetShedder,
   type LimitRequest,
   rateLimit,
+  slidingWindow,
   workerShedder,
 } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
@@ -43,7 +44,7 @@ async function setUp() {
         name: 'per-day',
         limit: 1_000,
         window: '1d',
-        algorithm: 'sliding-window-counter',
+        algorithm: slidingWindow,
         key,
       }),
     ],

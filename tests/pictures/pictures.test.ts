@@ -5,6 +5,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from '@spillway/core';
 import { expect, it } from 'vitest';
 import { algorithms, decide, mostIn } from '../../tools/pictures/algorithms.js';
 import { CHARTS, chart, rowsOf } from '../../tools/pictures/benchmarks.js';
@@ -48,10 +49,10 @@ it('every picture is made here, and shown on a page with a text in its place', (
 });
 
 it('the picture of the algorithms shows what the guide says of them', () => {
-  expect(mostIn(10, decide('fixed-window'))).toBe(10); // twice the limit, across a boundary
-  expect(mostIn(10, decide('sliding-window-log'))).toBe(5);
-  expect(mostIn(10, decide('sliding-window-counter'))).toBeLessThan(10);
-  expect(mostIn(10, decide('token-bucket'))).toBeLessThanOrEqual(10); // burst + rate x time
+  expect(mostIn(10, decide(fixedWindow))).toBe(10); // twice the limit, across a boundary
+  expect(mostIn(10, decide(slidingLog))).toBe(5);
+  expect(mostIn(10, decide(slidingWindow))).toBeLessThan(10);
+  expect(mostIn(10, decide(tokenBucket))).toBeLessThanOrEqual(10); // burst + rate x time
 });
 
 it('a chart has every row of its table', () => {

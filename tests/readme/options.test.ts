@@ -13,7 +13,7 @@ const MARKS = /(<!-- (\w+) of (\S+)(?: without (\w+(?: \w+)*))? -->)[\s\S]*?(<!-
 /** Where an option has a section of its own, wherever it is given. */
 const LINKS: Readonly<Record<string, string>> = {
   algorithm: 'guide.md#which-algorithm',
-  anchor: 'algorithms.md#anchored-windows-fixed-window-with-anchor-first-request',
+  anchor: 'algorithms.md#anchored-windows-fixedwindow-with-anchor-first-request',
   breaker: 'operations.md#when-redis-is-down',
   capacity: 'guide.md#requests-in-progress',
   control: 'operations.md#changing-settings-live',

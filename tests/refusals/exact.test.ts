@@ -3,11 +3,15 @@ import {
   type Answer,
   createGuard,
   createLimiter,
+  fixedWindow,
   memoryStore,
   type RuleOptions,
   rateLimit,
   type Step,
   type Store,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
 } from '@spillway/core';
 import { countOf } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
@@ -128,11 +132,11 @@ class Run {
 }
 
 describe.each([
-  { algorithm: 'token-bucket' },
-  { algorithm: 'fixed-window' },
-  { algorithm: 'fixed-window', anchor: 'first-request' },
-  { algorithm: 'sliding-window-log' },
-  { algorithm: 'sliding-window-counter' },
+  { algorithm: tokenBucket },
+  { algorithm: fixedWindow },
+  { algorithm: fixedWindow, anchor: 'first-request' },
+  { algorithm: slidingLog },
+  { algorithm: slidingWindow },
 ] as const)('a guard of %o that remembers refusals', (options) => {
   it('says what it would say without, in every answer to every trace', async () => {
     let saved = 0;

@@ -1,15 +1,18 @@
 /** The same requests under each algorithm, decided by the algorithms themselves. */
 
-import { type Algorithm, createLimiter, memoryStore } from '../../packages/core/src/index.js';
+import {
+  createLimiter,
+  fixedWindow,
+  memoryStore,
+  type RateAlgorithm,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../packages/core/src/index.js';
 import { ManualClock } from '../../packages/core/src/testing.js';
 import { circle, line, svg, text } from './svg.js';
 
-const NAMES: readonly Algorithm[] = [
-  'token-bucket',
-  'fixed-window',
-  'sliding-window-counter',
-  'sliding-window-log',
-];
+const ALGORITHMS = { tokenBucket, fixedWindow, slidingWindow, slidingLog };
 const LIMIT = 5;
 const WINDOW_S = 10;
 /** One request each 0.4 s, from shortly before the end of a window on. */
@@ -23,7 +26,7 @@ interface Decided {
 export function algorithms(): string {
   const [left, top, rowHeight, perSecond] = [190, 58, 46, 24];
   const xOf = (seconds: number): number => left + (seconds - 6) * perSecond;
-  const bottom = top + NAMES.length * rowHeight;
+  const bottom = top + Object.keys(ALGORITHMS).length * rowHeight;
   const shapes = [
     text(16, 26, `Limit ${LIMIT} per ${WINDOW_S} s, a request each 0.4 s from 7 s on`, 'title'),
     text(xOf(27), 26, 'most in 10 s', 'quiet'),
@@ -31,9 +34,9 @@ export function algorithms(): string {
   for (const edge of [10, 20]) {
     shapes.push(line([xOf(edge), top - 14], [xOf(edge), bottom], 'edge'));
   }
-  for (const [row, name] of NAMES.entries()) {
+  for (const [row, [name, algorithm]] of Object.entries(ALGORITHMS).entries()) {
     const y = top + row * rowHeight + 14;
-    const decided = decide(name);
+    const decided = decide(algorithm);
     shapes.push(text(16, y + 4, name), line([xOf(6), y], [xOf(26.5), y], 'axis'));
     for (const { atSeconds, allowed } of decided) {
       shapes.push(circle([xOf(atSeconds), y], allowed ? 5 : 3, allowed ? 'a' : 'no'));
@@ -54,11 +57,11 @@ export function algorithms(): string {
   return svg(780, bottom + 54, alternative, shapes);
 }
 
-export function decide(algorithm: Algorithm): Decided[] {
+export function decide(algorithm: RateAlgorithm): Decided[] {
   const clock = new ManualClock();
   const startUs = clock.nowUs(); // a window begins there
   const limiter = createLimiter(
-    { name: algorithm, algorithm, limit: LIMIT, window: `${WINDOW_S}s` },
+    { name: 'a', algorithm, limit: LIMIT, window: `${WINDOW_S}s` },
     { store: memoryStore({ clock }) },
   );
   return REQUESTS_S.filter((atSeconds) => atSeconds < 26.5).map((atSeconds) => {

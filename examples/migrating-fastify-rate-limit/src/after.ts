@@ -1,11 +1,11 @@
 /** The notes service behind Spillway. */
 
-import { rateLimit, spillway } from '@spillway/fastify';
+import { fixedWindow, rateLimit, spillway } from '@spillway/fastify';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import Fastify, { type FastifyInstance } from 'fastify';
 
 /** They begin with the first request of a client, as before. */
-const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): FastifyInstance {
   const app = Fastify({ trustProxy: '127.0.0.1' });

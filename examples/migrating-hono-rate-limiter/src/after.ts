@@ -1,12 +1,12 @@
 /** The notes service behind Spillway. */
 
 import { getConnInfo } from '@hono/node-server/conninfo';
-import { rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
+import { fixedWindow, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import { Hono } from 'hono';
 
 /** They begin with the first request of a client, as before. */
-const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): Hono {
   const app = new Hono();

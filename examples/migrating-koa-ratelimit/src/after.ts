@@ -1,12 +1,12 @@
 /** The notes service behind Spillway. */
 
 import Router from '@koa/router';
-import { rateLimit, type SpillwayOptions, spillway } from '@spillway/koa';
+import { fixedWindow, rateLimit, type SpillwayOptions, spillway } from '@spillway/koa';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import Koa from 'koa';
 
 /** They begin with the first request of a client, as before. */
-const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): Koa {
   const app = new Koa({ proxy: true });

@@ -12,11 +12,11 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import { RateLimit, SkipRateLimit, SpillwayModule } from '@spillway/nestjs';
+import { RateLimit, SkipRateLimit, SpillwayModule, slidingLog } from '@spillway/nestjs';
 import { isAda, NOTES } from 'example-notes-service';
 
 @Controller()
-@RateLimit({ limit: 100, window: '1m', algorithm: 'sliding-window-log' }) // no name: each method counts for itself
+@RateLimit({ limit: 100, window: '1m', algorithm: slidingLog }) // no name: each method counts for itself
 class NotesController {
   @Get('health')
   @SkipRateLimit()
@@ -31,7 +31,7 @@ class NotesController {
 
   @Post('login')
   @HttpCode(204)
-  @RateLimit({ limit: 5, window: '15m', algorithm: 'sliding-window-log' })
+  @RateLimit({ limit: 5, window: '15m', algorithm: slidingLog })
   login(@Headers('authorization') authorization: string) {
     if (!isAda(authorization)) throw new UnauthorizedException();
   }

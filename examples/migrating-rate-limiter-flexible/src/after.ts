@@ -1,11 +1,11 @@
 /** The notes service behind Spillway: who fails to log in six times is blocked for an hour. */
 
-import { createLimiter, rateLimit, spillway } from '@spillway/express';
+import { createLimiter, fixedWindow, rateLimit, spillway } from '@spillway/express';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import express, { type Express } from 'express';
 
 /** They begin with the first request of a client, as before. */
-const WINDOWS = { algorithm: 'fixed-window', anchor: 'first-request' } as const;
+const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): Express {
   const app = express();

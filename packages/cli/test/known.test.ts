@@ -1,6 +1,6 @@
 /** What the command says of names: it knows those that processes have announced. */
 
-import { createLimiter, type LiveLimits, type RuleOptions } from '@spillway/core';
+import { createLimiter, fixedWindow, type LiveLimits, type RuleOptions } from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -99,7 +99,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     ['a burst', { limit: 1, window: '1h' }, (i) => ({ burst: 1_000 + i })],
     [
       'the window of an anchored window',
-      { limit: 1, window: '1h', algorithm: 'fixed-window', anchor: 'first-request' },
+      { limit: 1, window: '1h', algorithm: fixedWindow, anchor: 'first-request' },
       (i) => ({ window: `${1_000 + i}s` }),
     ],
   ])('resets a key in what it counts under %s of its own, noted or not', async (_, rule, own) => {

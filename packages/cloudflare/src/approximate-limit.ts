@@ -2,6 +2,7 @@
 
 import {
   type Decision,
+  fixedWindow,
   type LimitRequest,
   type Mode,
   type Per,
@@ -111,7 +112,7 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     if (period !== 10 && period !== 60) throw mustBe('period', '10 or 60', period);
     if (typeof name !== 'string') throw mustBe('name', 'a text', name);
     const window = `${period}s` as const;
-    this.inner = rateLimit({ name, limit, window, key, mode, algorithm: 'fixed-window' });
+    this.inner = rateLimit({ name, limit, window, key, mode, algorithm: fixedWindow });
     this.name = this.inner.name;
     this.mode = this.inner.mode;
     this.rule = this.inner.rule;

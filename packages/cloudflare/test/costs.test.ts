@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { durableObjectStore } from '@spillway/cloudflare';
-import { createLimiter, createLimiters } from '@spillway/core';
+import { createLimiter, createLimiters, fixedWindow } from '@spillway/core';
 import type { Miniflare } from 'miniflare';
 import { delay } from 'spillway-testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -67,7 +67,7 @@ describe('an object', () => {
   });
 
   it('costs one request for three limits of one key, and a row for each', async () => {
-    const algorithm = 'fixed-window' as const;
+    const algorithm = fixedWindow;
     const limiters = createLimiters(
       {
         hour: { limit: 10, window: '1h', algorithm },
@@ -90,11 +90,11 @@ describe('an object', () => {
 
   it('is woken once when all is over, and then takes no room', async () => {
     const second = createLimiter(
-      { name: 'second', limit: 100, window: '1s', algorithm: 'fixed-window' },
+      { name: 'second', limit: 100, window: '1s', algorithm: fixedWindow },
       await settings(),
     );
     const hour = createLimiter(
-      { name: 'hour', limit: 100, window: '2s', algorithm: 'fixed-window' },
+      { name: 'hour', limit: 100, window: '2s', algorithm: fixedWindow },
       await settings(),
     );
     for (let i = 0; i < 20; i += 1) await Promise.all([hour.consume('tim'), second.consume('tim')]);

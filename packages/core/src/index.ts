@@ -1,5 +1,6 @@
 /** @spillway/core: limiters, the guard that runs them, and the store in memory: what apps use. */
 
+export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
 export { type Duration, duration } from './base/duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/errors.js';
@@ -34,7 +35,7 @@ export type {
 } from './contract/observer.js';
 export type { KeptAnswer } from './contract/recorder.js';
 export type { LimitRequest, Per, PerLater } from './contract/request.js';
-export type { Algorithm, Anchor } from './contract/rule.js';
+export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
 export type {
   Reservation,
   ScheduleOptions,

@@ -4,6 +4,7 @@ import {
   createGuard,
   createLimiter,
   createLimiters,
+  fixedWindow,
   memoryControl,
   memoryStore,
   rateLimit,
@@ -17,7 +18,7 @@ const three = {
   name: 'three',
   limit: 3,
   window: '10s',
-  algorithm: 'fixed-window',
+  algorithm: fixedWindow,
   anchor: 'first-request',
 } as const;
 

@@ -3,6 +3,7 @@
 import {
   createGuard,
   createLimiter,
+  fixedWindow,
   memoryControl,
   memoryStore,
   rateLimit,
@@ -52,7 +53,7 @@ describe('a limiter', () => {
     const store = memoryStore({ clock });
     const control = memoryControl({ clock });
     const key = () => 'ada';
-    const declared = { name: 'api', limit: 1, window: '1m', algorithm: 'fixed-window' } as const;
+    const declared = { name: 'api', limit: 1, window: '1m', algorithm: fixedWindow } as const;
     const guard = createGuard(rateLimit({ ...declared, key }), { store, control });
     const admit = () => (guard.admit(request()) as { allowed: boolean }).allowed;
     const limiter = createLimiter(declared, { store });

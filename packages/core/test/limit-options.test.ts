@@ -1,10 +1,12 @@
 import {
   createGuard,
   createLimiter,
+  fixedWindow,
   isSpillwayError,
   memoryStore,
   type RateLimitOptions,
   rateLimit,
+  slidingLog,
 } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 
@@ -54,15 +56,24 @@ describe('a wrong option is told at construction, with its name, its value and a
     expect(error.message).toContain(shown);
   });
 
+  it('the name of an algorithm: the import to write is shown', () => {
+    for (const make of [rateLimit, createLimiter]) {
+      const { code, message } = codeOf(() => make({ ...good, algorithm: 'fixed-window' } as never));
+      expect(code).toBe('SPW_ALGORITHM_INVALID');
+      expect(message).toContain('import { fixedWindow,');
+      expect(message).toContain("} from '@spillway/core'");
+    }
+  });
+
   it('a burst for an algorithm that has none', () => {
-    const act = () => rateLimit({ ...good, algorithm: 'fixed-window', burst: 9 });
+    const act = () => rateLimit({ ...good, algorithm: fixedWindow, burst: 9 });
     expect(codeOf(act).code).toBe('SPW_BURST_INVALID');
   });
 
   it('an anchor that there is not, or for an algorithm that has none', () => {
     for (const options of [
-      { ...good, algorithm: 'fixed-window', anchor: 'hour' as 'epoch' },
-      { ...good, algorithm: 'sliding-window-log', anchor: 'epoch' },
+      { ...good, algorithm: fixedWindow, anchor: 'hour' as 'epoch' },
+      { ...good, algorithm: slidingLog, anchor: 'epoch' },
       { ...good, anchor: 'epoch' },
     ] as const) {
       for (const make of [() => rateLimit(options), () => createLimiter(options)]) {

@@ -1,6 +1,12 @@
 /** The first alternative that passes, over limits that are common and limits of each alternative. */
 
-import { type AlternativeDecision, createLimiters, memoryStore, type Store } from '@spillway/core';
+import {
+  type AlternativeDecision,
+  createLimiters,
+  fixedWindow,
+  memoryStore,
+  type Store,
+} from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { Remote } from './refusals-set-up.js';
@@ -60,7 +66,7 @@ describe('consumeFirst', () => {
   it('tells of the first of those that pass soonest', () => {
     const { store } = setUp();
     const windows = createLimiters(
-      { window: { limit: 3, window: '1m', algorithm: 'fixed-window' } },
+      { window: { limit: 3, window: '1m', algorithm: fixedWindow } },
       { store },
     );
     windows.record({ window: 'x' }, { cost: 3 });

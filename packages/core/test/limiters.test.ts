@@ -7,6 +7,7 @@ import {
   type LimitersDecision,
   memoryStore,
   type Store,
+  slidingLog,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
@@ -14,7 +15,7 @@ import { Remote } from './refusals-set-up.js';
 
 const rules = {
   customer: { limit: 10, window: '10s' },
-  carrier: { limit: 3, window: '1s', algorithm: 'sliding-window-log' },
+  carrier: { limit: 3, window: '1s', algorithm: slidingLog },
 } as const;
 
 function setUp() {

@@ -1,4 +1,5 @@
 import { concurrencyLimit, createLimiter, type LimitRequest, rateLimit } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import { describe, expect, it } from 'vitest';
 import { one, setUp, stepOf } from './refusals-set-up.js';
 
@@ -58,7 +59,13 @@ describe('a key that was refused', () => {
       ['sliding-window-log', 1],
     ] as const) {
       const { clock, ask } = setUp(
-        rateLimit({ name: 'ten', limit: 10, window: '1m', cost, algorithm }),
+        rateLimit({
+          name: 'ten',
+          limit: 10,
+          window: '1m',
+          cost,
+          algorithm: algorithmByName(algorithm),
+        }),
       );
       await ask({ path: '5' });
       clock.advance('3s');

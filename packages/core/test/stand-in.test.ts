@@ -6,12 +6,16 @@ import {
   concurrencyLimit,
   createGuard,
   createLimiter,
+  fixedWindow,
   memoryControl,
   memoryStore,
   type RuleOptions,
   rateLimit,
   type Step,
   type SyncStore,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
@@ -20,11 +24,11 @@ import { describe, expect, it } from 'vitest';
 type By = Pick<RuleOptions, 'algorithm' | 'anchor'>;
 
 const ALGORITHMS: readonly By[] = [
-  { algorithm: 'token-bucket' },
-  { algorithm: 'fixed-window' },
-  { algorithm: 'fixed-window', anchor: 'first-request' },
-  { algorithm: 'sliding-window-counter' },
-  { algorithm: 'sliding-window-log' },
+  { algorithm: tokenBucket },
+  { algorithm: fixedWindow },
+  { algorithm: fixedWindow, anchor: 'first-request' },
+  { algorithm: slidingWindow },
+  { algorithm: slidingLog },
 ];
 
 /** A store of a fleet: other processes may use `shared` too. It can be down, or lose its replies. */
@@ -117,7 +121,7 @@ describe.each(ALGORITHMS)('without an option, an outage under a limit by %o', (b
 
 describe('what the stand-in cannot know', () => {
   it('a grant whose reply was lost: counted by the store, not here', async () => {
-    const { store, elsewhere, passes, count } = setUp({ algorithm: 'fixed-window' });
+    const { store, elsewhere, passes, count } = setUp({ algorithm: fixedWindow });
     store.losesReplies = true;
     expect(await passes()).toBe(true); // the stand-in counts its own answer
     store.losesReplies = false;
@@ -128,7 +132,7 @@ describe('what the stand-in cannot know', () => {
 
   it("the store's clock: at a window's edge it goes by its own", async () => {
     const clock = new ManualClock();
-    const { store, count } = setUp({ algorithm: 'fixed-window' }, 3, clock);
+    const { store, count } = setUp({ algorithm: fixedWindow }, 3, clock);
     expect(await count(3)).toBe(3);
     clock.advance('400d'); // by the clock of the store the window is over
     expect(await count(2)).toBe(2);
@@ -137,7 +141,7 @@ describe('what the stand-in cannot know', () => {
   });
 
   it('a reset by another process: the key stays refused here until its count is over', async () => {
-    const { store, elsewhere, count } = setUp({ algorithm: 'fixed-window' });
+    const { store, elsewhere, count } = setUp({ algorithm: fixedWindow });
     await count(3);
     elsewhere.reset('ada');
     store.down = true;

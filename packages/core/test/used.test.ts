@@ -8,6 +8,7 @@ import {
   type Store,
   type SyncStore,
 } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { setUp } from './guard-set-up.js';
@@ -15,7 +16,10 @@ import { setUp } from './guard-set-up.js';
 /** A clock at the start of a window of 10 s. */
 function limiterOf(algorithm: Algorithm, limit = 10) {
   const clock = new ManualClock();
-  const limiter = createLimiter({ limit, window: '10s', algorithm }, { clock });
+  const limiter = createLimiter(
+    { limit, window: '10s', algorithm: algorithmByName(algorithm) },
+    { clock },
+  );
   return { clock, limiter };
 }
 
@@ -84,7 +88,10 @@ describe('used', () => {
     const release = (limit: number) => {
       const store: SyncStore = { sync: true, apply: (steps) => memory.apply(steps) };
       const algorithm = 'sliding-window-log';
-      return createLimiter({ name: 'log', limit, window: '10m', algorithm }, { store });
+      return createLimiter(
+        { name: 'log', limit, window: '10m', algorithm: algorithmByName(algorithm) },
+        { store },
+      );
     };
     release(10).consume('ada', { cost: 10 });
     expect(release(4).peek('ada')).toMatchObject({ used: 10, remaining: 0 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Controller, Get, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
+  fixedWindow,
   getLimiterToken,
   type KeyedLimiter,
   RateLimit,
@@ -57,7 +58,7 @@ it('what a module injects counts by it too, in windows from the first request', 
   const window = {
     limit: 2,
     window: '1m',
-    algorithm: 'fixed-window',
+    algorithm: fixedWindow,
     anchor: 'first-request',
   } as const;
   const imports = [

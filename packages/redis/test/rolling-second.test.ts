@@ -1,6 +1,6 @@
 /** How many requests a log has in view at an instant: an example that was published with its numbers. */
 
-import { createLimiter, memoryStore, type Store } from '@spillway/core';
+import { createLimiter, memoryStore, type Store, slidingLog } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { redisUrl } from 'spillway-testkit/redis';
@@ -33,7 +33,7 @@ if (redis) stores.push(['Redis', (clock) => redisStoreAt(redis, clock)]);
 it.each(stores)('a log of a second in %s has in view what was published', async (_, open) => {
   const clock = new ManualClock();
   const limiter = createLimiter(
-    { name: 'rolling-second', limit: 100, window: '1s', algorithm: 'sliding-window-log' },
+    { name: 'rolling-second', limit: 100, window: '1s', algorithm: slidingLog },
     { store: open(clock), storeTimeout: '10s' },
   );
   const key = `carrier-${Math.random()}`;

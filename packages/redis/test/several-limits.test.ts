@@ -1,6 +1,6 @@
 /** Several limits as one decision in Redis: one script call, all or nothing, and the first alternative that passes. */
 
-import { createLimiters } from '@spillway/core';
+import { createLimiters, slidingLog } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { redisUrl } from 'spillway-testkit/redis';
@@ -21,7 +21,7 @@ describe.skipIf(redisUrl === null)('several limits in Redis', () => {
     const limiters = createLimiters(
       {
         customer: { limit: 10, window: '10s' },
-        carrier: { limit: 2, window: '1s', algorithm: 'sliding-window-log' },
+        carrier: { limit: 2, window: '1s', algorithm: slidingLog },
       },
       { store, storeTimeout: '10s' },
     );

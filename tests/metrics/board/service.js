@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventLoopSignal } from '@spillway/core/node';
 import {
   concurrencyLimit,
+  fixedWindow,
   fleetShedder,
   idempotency,
   memoryStore,
@@ -53,7 +54,7 @@ const login = spillway(rateLimit({ name: 'login', limit: 30, window: '1m', key: 
   onStoreError: 'deny',
 });
 const pages = spillway(
-  rateLimit({ name: 'pages', limit: 100, window: '1m', algorithm: 'fixed-window' }),
+  rateLimit({ name: 'pages', limit: 100, window: '1m', algorithm: fixedWindow }),
   {
     ...options,
     store: memoryStore({ maxEntries: 1_000 }),

@@ -3,6 +3,7 @@
 import {
   admissionsOf,
   createLimiter,
+  fixedWindow,
   type HeaderStyle,
   memoryStore,
   rateLimit,
@@ -90,7 +91,7 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
   const rule = {
     name,
     window: windowMs,
-    algorithm: 'fixed-window',
+    algorithm: fixedWindow,
     anchor: 'first-request',
   } as const;
   const limiter = rateLimit({

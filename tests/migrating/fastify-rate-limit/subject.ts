@@ -1,7 +1,14 @@
 /** @fastify/rate-limit, and the same options with Spillway below. */
 
 import * as peer from '@fastify/rate-limit';
-import { type Limiter, type RouteLimits, rateLimit, type Store, spillway } from '@spillway/fastify';
+import {
+  fixedWindow,
+  type Limiter,
+  type RouteLimits,
+  rateLimit,
+  type Store,
+  spillway,
+} from '@spillway/fastify';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { brokenStore } from 'spillway-testkit';
 import { type Service, serveListener } from 'spillway-testkit/http';
@@ -137,7 +144,7 @@ function limiterOf(name: string, options: Options): Limiter<FastifyRequest> {
       ? { limit: ({ raw }) => max(raw), defaultLimit: 1_000 }
       : { limit: max }),
     window: timeWindow as number,
-    algorithm: 'fixed-window',
+    algorithm: fixedWindow,
     anchor: 'first-request',
     key: keyGenerator && (({ raw }) => keyGenerator(raw)),
   });

@@ -4,6 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import {
   admissionsOf,
   createLimiter,
+  fixedWindow,
   type HeaderStyle,
   memoryStore,
   rateLimit,
@@ -89,7 +90,7 @@ export const ours: Subject = {
     const rule = {
       name: 'limit',
       window: windowMs,
-      algorithm: 'fixed-window',
+      algorithm: fixedWindow,
       anchor: 'first-request',
     } as const;
     const limiter = rateLimit({

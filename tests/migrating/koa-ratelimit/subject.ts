@@ -1,6 +1,6 @@
 /** koa-ratelimit, and the same options with Spillway below. */
 
-import { memoryStore, rateLimit, spillway } from '@spillway/koa';
+import { fixedWindow, memoryStore, rateLimit, spillway } from '@spillway/koa';
 import Koa, { type Middleware } from 'koa';
 import type { Options as PeerOptions } from 'koa-ratelimit';
 import { type Service, serveListener } from 'spillway-testkit/http';
@@ -56,7 +56,7 @@ function shim(options: Options, store: ReturnType<typeof memoryStore>): Middlewa
     name: namespace,
     limit: max,
     window: duration,
-    algorithm: 'fixed-window',
+    algorithm: fixedWindow,
     anchor: 'first-request',
     key: id && (({ raw }) => id(raw) || undefined),
   });

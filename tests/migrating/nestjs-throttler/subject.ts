@@ -21,6 +21,7 @@ import {
   requestOf,
   SkipRateLimit,
   SpillwayModule,
+  slidingLog,
 } from '@spillway/nestjs';
 import { type Service, serveListener } from 'spillway-testkit/http';
 import { onTestFinished } from 'vitest';
@@ -132,7 +133,7 @@ function optionsOf(throttler: peer.ThrottlerOptions, common: Common) {
       ? { limit: ({ raw }) => limit(raw), defaultLimit: 1 }
       : { limit }),
     window: ttl as number,
-    algorithm: 'sliding-window-log',
+    algorithm: slidingLog,
     key: getTracker
       ? async (request) =>
           perHandler(await getTracker(requestOf(request.raw) as object, request.raw), request)

@@ -5,6 +5,7 @@ import {
   createLimiters,
   createShaper,
   type Decision,
+  fixedWindow,
   memoryStore,
 } from '@spillway/core';
 import * as peer from 'rate-limiter-flexible';
@@ -155,7 +156,7 @@ const ruleOf = ({ points, duration, keyPrefix = 'limit' }: Options) =>
     name: keyPrefix,
     limit: points,
     window: duration * 1_000,
-    algorithm: 'fixed-window',
+    algorithm: fixedWindow,
     anchor: 'first-request',
   }) as const;
 

@@ -1,22 +1,36 @@
-/** Makes the rule of a rate by the name of its algorithm. */
+/** Algorithms for rates by their names, for who reads these from a file or the network: has the code of all. */
 
-import type { Algorithm, Anchor, RateRule } from '../contract/rule.js';
-import { makeBucketRule } from './bucket/rule.js';
-import { makeLogRule } from './log/rule.js';
-import { makeWindowRule } from './window/rule.js';
+import { oneOf } from '../base/checks.js';
+import type { Algorithm, Anchor, RateAlgorithm, RateRule } from '../contract/rule.js';
+import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './values.js';
 
-const MAKERS: Readonly<
-  Record<Algorithm, (limit: number, windowUs: number, burst: number, anchor: Anchor) => RateRule>
-> = {
-  'token-bucket': makeBucketRule,
-  'fixed-window': (limit, windowUs, _burst, anchor) =>
-    makeWindowRule(limit, windowUs, anchor === 'epoch' ? 'fixed' : 'anchored'),
-  'sliding-window-log': makeLogRule,
-  'sliding-window-counter': (limit, windowUs) => makeWindowRule(limit, windowUs, 'sliding'),
+const VALUES: Readonly<Record<Algorithm, RateAlgorithm>> = {
+  'token-bucket': tokenBucket,
+  'fixed-window': fixedWindow,
+  'sliding-window-log': slidingLog,
+  'sliding-window-counter': slidingWindow,
 };
 
 /** The names of the algorithms for rates. Without the mark, a bundle of a store alone has all of their code. */
-export const ALGORITHMS: readonly Algorithm[] = /* @__PURE__ */ Object.keys(MAKERS) as Algorithm[];
+const NAMES: readonly Algorithm[] = /* @__PURE__ */ Object.keys(VALUES) as Algorithm[];
+
+/**
+ * The algorithm that metrics, the command line and the registry call by this name.
+ *
+ * @throws SpillwayError `SPW_ALGORITHM_INVALID`
+ * @example
+ * ```ts
+ * import { rateLimit } from '@spillway/core';
+ * import { algorithmByName } from '@spillway/core/algorithms';
+ *
+ * const { algorithm } = JSON.parse('{ "algorithm": "fixed-window" }');
+ * rateLimit({ limit: 100, window: '1m', algorithm: algorithmByName(algorithm) });
+ * ```
+ */
+export function algorithmByName(name: Algorithm): RateAlgorithm {
+  oneOf('algorithm', name, NAMES, 'SPW_ALGORITHM_INVALID');
+  return VALUES[name];
+}
 
 /**
  * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
@@ -29,5 +43,5 @@ export function makeRule(
   burst: number = limit,
   anchor: Anchor = 'epoch',
 ): RateRule {
-  return MAKERS[algorithm](limit, windowUs, burst, anchor);
+  return VALUES[algorithm].makeRule(limit, windowUs, burst, anchor);
 }

@@ -113,7 +113,7 @@ export type RateRule = BucketRule | WindowRule | LogRule;
 /** The numbers of a limit as data, of any algorithm. */
 export type Rule = RateRule | QueueRule | LeasesRule | ClaimsRule;
 
-/** The algorithms by the names that users write. */
+/** The algorithms by the names that metrics, the registry and the command line show. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
@@ -125,6 +125,16 @@ export type Algorithm =
  * `first-request`: for each key when it is first charged, and again with the first charge after the end.
  */
 export type Anchor = 'epoch' | 'first-request';
+
+/** An algorithm for rates, as the option `algorithm` takes it. */
+export interface RateAlgorithm {
+  readonly name: Algorithm;
+  /**
+   * The rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9, `windowUs`
+   * from 1,000 to 400 days.
+   */
+  makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
+}
 
 /**
  * All that differs between algorithms. Each rule carries its own machine ({@link RuleBase.logic}), so that a program

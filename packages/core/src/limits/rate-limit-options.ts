@@ -8,7 +8,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per, PerLater } from '../contract/request.js';
-import { type Algorithm, type Anchor, capacityOf, type Rule } from '../contract/rule.js';
+import { type Anchor, capacityOf, type RateAlgorithm, type Rule } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
 /** Options of {@link rateLimit}. */
@@ -27,11 +27,11 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly defaultLimit?: number | undefined;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
-  /** Units at once, for `token-bucket` only. Default: the limit. */
+  /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
-  /** How units come back: continuously, or with windows. Default `token-bucket`. */
-  readonly algorithm?: Algorithm | undefined;
-  /** Where windows of `fixed-window` begin: at the epoch, or with the first request of a key. Default `epoch`. */
+  /** How units come back: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
+  readonly algorithm?: RateAlgorithm | undefined;
+  /** Where windows of `fixedWindow` begin: at the epoch, or with the first request of a key. Default `epoch`. */
   readonly anchor?: Anchor | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,

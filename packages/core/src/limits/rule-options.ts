@@ -1,10 +1,10 @@
 /** Validation of the numbers and names that users write, and the rule they make. */
 
-import { ALGORITHMS, makeRule } from '../algorithms/rules.js';
+import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import type { Algorithm, Anchor, RateRule } from '../contract/rule.js';
+import type { Anchor, RateAlgorithm, RateRule } from '../contract/rule.js';
 
 /** The numbers of a limit. */
 export interface RuleOptions {
@@ -12,11 +12,11 @@ export interface RuleOptions {
   readonly limit: number;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
-  /** Units at once, for `token-bucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
+  /** Units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** How units come back: continuously, or with windows. Default `token-bucket`. */
-  readonly algorithm?: Algorithm | undefined;
-  /** Where windows of `fixed-window` begin: at the epoch, or with the first request of a key. Default `epoch`. */
+  /** How units come back: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
+  readonly algorithm?: RateAlgorithm | undefined;
+  /** Where windows of `fixedWindow` begin: at the epoch, or with the first request of a key. Default `epoch`. */
   readonly anchor?: Anchor | undefined;
 }
 
@@ -29,18 +29,30 @@ const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
  * `SPW_OPTION_INVALID`
  */
 export function ruleFrom(options: RuleOptions): RateRule {
-  const { limit, burst, anchor, algorithm = 'token-bucket' } = options;
-  oneOf('algorithm', algorithm, ALGORITHMS, 'SPW_ALGORITHM_INVALID');
+  const { limit, burst, anchor, algorithm = tokenBucket } = options;
+  checkAlgorithm(algorithm);
   checkLimit('limit', limit);
-  if (burst !== undefined && algorithm !== 'token-bucket') {
-    throw mustBe('burst', `left out for ${algorithm}`, burst, 'SPW_BURST_INVALID');
+  if (burst !== undefined && algorithm.name !== 'token-bucket') {
+    throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
   }
   if (burst !== undefined) checkBurst(burst);
-  if (anchor !== undefined && algorithm !== 'fixed-window') {
-    throw mustBe('anchor', `left out for ${algorithm}`, anchor);
+  if (anchor !== undefined && algorithm.name !== 'fixed-window') {
+    throw mustBe('anchor', `left out for ${algorithm.name}`, anchor);
   }
   oneOf('anchor', anchor, ANCHORS);
-  return makeRule(algorithm, limit, windowToMicroseconds(options.window), burst, anchor);
+  const windowUs = windowToMicroseconds(options.window);
+  return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch');
+}
+
+/** Of another copy of this package too: by its members. */
+function checkAlgorithm(algorithm: RateAlgorithm): void {
+  if (typeof algorithm?.makeRule === 'function') return;
+  throw mustBe(
+    'algorithm',
+    "imported, as in import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from '@spillway/core'",
+    algorithm,
+    'SPW_ALGORITHM_INVALID',
+  );
 }
 
 /**

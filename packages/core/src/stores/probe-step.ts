@@ -1,6 +1,6 @@
 /** What a store that did not answer is asked to find out whether it is back. */
 
-import { makeRule } from '../algorithms/rules.js';
+import { fixedWindow } from '../algorithms/values.js';
 import type { Answer } from '../contract/answer.js';
 import type { Step } from '../contract/store.js';
 
@@ -18,7 +18,7 @@ export interface Asker {
 const QUESTION: Omit<Step, 'key'> = {
   op: 'take',
   limiter: '\u0001probe',
-  rule: makeRule('fixed-window', 1_000_000, 1_000_000),
+  rule: fixedWindow.makeRule(1_000_000, 1_000_000, 1_000_000, 'epoch'),
   cost: 1,
   binding: false,
 };

@@ -4,6 +4,7 @@ import {
   type Control,
   createLimiter,
   createLimiters,
+  fixedWindow,
   type Logger,
   type MemoryControl,
   memoryControl,
@@ -54,7 +55,7 @@ describe('createLimiter with a control', () => {
   });
 
   it('gives back what was charged under live numbers, and resets them', () => {
-    const { control, limiter, times } = setUp({ algorithm: 'fixed-window' });
+    const { control, limiter, times } = setUp({ algorithm: fixedWindow });
     control.limitKey('calls', 'ada', { limit: 3, window: '2h' }, ada);
     const first = limiter.consume('ada');
     expect(times(3)).toEqual([true, true, false]);
@@ -135,7 +136,7 @@ describe('createLimiter with a control', () => {
   it('forgets refusals that it remembers when something is changed', async () => {
     const control = memoryControl();
     const store = later();
-    const limiter = createLimiter({ ...calls, algorithm: 'fixed-window' }, { store, control });
+    const limiter = createLimiter({ ...calls, algorithm: fixedWindow }, { store, control });
     for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
     expect([(await limiter.consume('ada')).allowed, store.calls]).toEqual([false, 3]);
     control.limitKey('calls', 'ada', { limit: 3 }, ada);
@@ -148,7 +149,7 @@ describe('createLimiter with a control', () => {
     const control = memoryControl();
     const down: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
     const limiter = createLimiter(
-      { ...calls, limit: 10, algorithm: 'fixed-window' },
+      { ...calls, limit: 10, algorithm: fixedWindow },
       { store: down, control, logger: false },
     );
     control.limitKey('calls', 'ada', { limit: 4 }, ada);

@@ -1,6 +1,13 @@
 /** The registry in Redis: which limiters there are, and all the counts that a reset must find. */
 
-import { createGuard, createLimiter, type Limiter, memoryStore, rateLimit } from '@spillway/core';
+import {
+  createGuard,
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  memoryStore,
+  rateLimit,
+} from '@spillway/core';
 import { capacityOf } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { ada } from 'spillway-testkit/control';
@@ -59,7 +66,7 @@ describe.skipIf(redisProgram === null)('the registry in Redis', () => {
     });
 
     it('what a fixed window is anchored at', async () => {
-      const fixed = { ...api, algorithm: 'fixed-window' } as const;
+      const fixed = { ...api, algorithm: fixedWindow } as const;
       for (const anchor of ['epoch', 'first-request'] as const) {
         await createLimiter({ ...fixed, anchor }, { store: redisStore(connect()) }).consume('ada');
       }

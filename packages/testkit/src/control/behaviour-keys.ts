@@ -1,6 +1,6 @@
 /** Single keys under any control, shown through guards. */
 
-import { createGuard, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { createGuard, fixedWindow, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { request } from '../request.js';
@@ -92,7 +92,7 @@ export function controlsKeys(make: Make): void {
           return memory.apply(steps);
         },
       };
-      const limiter = rateLimit({ ...two, window: '1h', algorithm: 'fixed-window' });
+      const limiter = rateLimit({ ...two, window: '1h', algorithm: fixedWindow });
       const { name, rule } = limiter;
       const guard = createGuard(limiter, { store, control });
       const admit = async () => (await guard.admit(request())).allowed;

@@ -1,6 +1,7 @@
 /** Modes, limits and shares under any control, shown through guards. */
 
-import { type Algorithm, concurrencyLimit, rateLimit } from '@spillway/core';
+import { type Algorithm, concurrencyLimit, fixedWindow, rateLimit } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import { describe, expect, it } from 'vitest';
 import { ada, byUser, guarded, type Make, two } from './any-control.js';
 
@@ -86,7 +87,10 @@ export function controlsSettings(make: Make): void {
       'keep the count of a %s as long as the window is the same',
       async (algorithm: Algorithm) => {
         const control = await make();
-        const { admit, times } = guarded(control, rateLimit({ ...two, algorithm }));
+        const { admit, times } = guarded(
+          control,
+          rateLimit({ ...two, algorithm: algorithmByName(algorithm) }),
+        );
         expect(times(3)).toEqual([true, true, false]);
         await control.set('two', { limits: { limit: 4 } }, ada);
         expect(admit().decisions[0]).toMatchObject({ allowed: true, remaining: 1 });
@@ -122,7 +126,7 @@ export function controlsSettings(make: Make): void {
 
     it('that the limiter cannot have are told, and it stays as declared', async () => {
       const control = await make();
-      const limiter = rateLimit({ ...two, algorithm: 'fixed-window' });
+      const limiter = rateLimit({ ...two, algorithm: fixedWindow });
       const { times, faults } = guarded(control, limiter);
       await control.set('two', { limits: { burst: 10 } }, ada);
       expect(times(3)).toEqual([true, true, false]);

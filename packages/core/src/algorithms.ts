@@ -1,0 +1,3 @@
+/** @spillway/core/algorithms: algorithms by name, for configurations that are read from a file. */
+
+export { algorithmByName } from './algorithms/rules.js';
