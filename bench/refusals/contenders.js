@@ -1,12 +1,13 @@
 /** Ways to refuse a key that was refused before, without asking the store again. */
 
 import { createLimiter } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
 const DAY_MS = 86_400_000;
 
 /** Every limiter's store here: the key was used up long ago. It counts how often it is asked. */
-const store = {
+const store = remoteStore({
   sync: false,
   asked: 0,
   apply(steps) {
@@ -15,7 +16,7 @@ const store = {
     const answer = { allowed: false, nowUs, tatUs: nowUs + 2 * DAY_MS * 1000, tatNum: 0 };
     return Promise.resolve(steps.map(() => answer));
   },
-};
+});
 
 /** The least that can be done: one look into a map, one at the clock. */
 function floor() {

@@ -19,6 +19,7 @@ import {
   measure,
   type QueueAnswer,
   type QueueRule,
+  remoteStore,
   systemClock,
 } from '@spillway/core/store';
 import { fakeTime, type Random, seeded } from 'spillway-testkit';
@@ -126,7 +127,7 @@ const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 
 async function run(random: Random): Promise<void> {
   const any = (count: number): number => Math.floor(random.uniform() * count);
-  const store = new Judged(any(3));
+  const store = remoteStore(new Judged(any(3)));
   const control = memoryControl();
   const processes = [0, 1].map(() =>
     createShaper(

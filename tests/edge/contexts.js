@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createShaper, memoryStore, rateLimit } from '@spillway/core';
 import { fetchGuard, pacedFetch } from '@spillway/core/fetch';
+import { remoteStore } from '@spillway/core/store';
 
 const USERS = 50;
 
@@ -12,7 +13,7 @@ export async function contexts() {
   const seen = [];
   const note = (callback, user) => seen.push([callback, user, users.getStore() ?? null]);
   const memory = memoryStore();
-  const later = { sync: false, apply: async (steps) => memory.apply(steps) };
+  const later = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
   const pace = { limit: 1_000, window: '1s', maxWait: '1m' };
   const shaper = createShaper({ name: 'calls', ...pace }, { store: later, localShare: 1 });
   const paced = createShaper({ name: 'partner', ...pace }, { store: later, localShare: 1 });

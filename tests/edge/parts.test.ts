@@ -1,22 +1,40 @@
-/** Whoever bundles has the code only of the algorithms that are used. */
+/** Whoever bundles has the code only of what is used. */
 
 import { expect, it } from 'vitest';
 import { modulesOf } from './bundle.js';
 
 const LEASES = /\/core\/src\/algorithms\/leases\//;
 const WINDOWS = /\/core\/src\/algorithms\/window\//;
+const LOGS = /\/core\/src\/algorithms\/log\//;
+/** What is for stores that can be slow or fail. */
+const RESILIENCE =
+  /\/core\/src\/stores\/(breaker|calls|checked|deadline|fallback|outage-log|probe|refusals|stand-in)\.ts/;
+
+const having = async (source: string, part: RegExp): Promise<readonly string[]> =>
+  (await modulesOf(source)).filter((module) => part.test(module));
 
 it.each([
   "export { createLimiter } from '@spillway/core'",
   "export { createGuard, rateLimit, workerShedder } from '@spillway/core'",
   "export { rateLimit, spillway } from '@spillway/express'",
-])('%s: no leases', async (source) => {
-  const modules = await modulesOf(source);
-  expect(modules.filter((module) => LEASES.test(module))).toEqual([]);
-  expect(modules.filter((module) => WINDOWS.test(module))).not.toEqual([]);
+])('%s: no leases, windows, logs, and nothing for stores that fail', async (source) => {
+  for (const part of [LEASES, WINDOWS, LOGS, RESILIENCE]) {
+    expect(await having(source, part)).toEqual([]);
+  }
 });
 
-it.each(['concurrencyLimit', 'fleetShedder'])('%s brings the leases', async (name) => {
-  const modules = await modulesOf(`export { ${name} } from '@spillway/core'`);
-  expect(modules.filter((module) => LEASES.test(module))).not.toEqual([]);
+it.each([
+  ['concurrencyLimit', LEASES],
+  ['fleetShedder', LEASES],
+  ['fixedWindow', WINDOWS],
+  ['slidingWindow', WINDOWS],
+  ['slidingLog', LOGS],
+])('%s brings its algorithm', async (name, part) => {
+  const own = await having(`export { ${name} } from '@spillway/core'`, part);
+  expect(own).not.toEqual([]);
+});
+
+it('a store that can fail brings what guards against that', async () => {
+  const own = await having("export { remoteStore } from '@spillway/core/store'", RESILIENCE);
+  expect(own).toHaveLength(9);
 });

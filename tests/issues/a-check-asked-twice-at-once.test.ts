@@ -2,14 +2,15 @@
 
 import { memoryStore, rateLimit } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 it('counts a request once that is checked twice at once', async () => {
   const memory = memoryStore();
-  const store = {
+  const store = remoteStore({
     sync: false,
     apply: async (steps: Parameters<typeof memory.apply>[0]) => memory.apply(steps),
-  };
+  });
   const guard = fetchGuard(rateLimit({ name: 'api', limit: 10, window: '1h', key: 'all' }), {
     store,
     logger: false,

@@ -1,6 +1,7 @@
 /** A list of keys as long as a client likes was one call: it timed out, or failed unsent, passed uncharged and opened the breaker for all. */
 
 import { createLimiter, isSpillwayError, memoryStore, type Step, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 const keys = (amount: number) => Array.from({ length: amount }, (_, i) => `recipient ${i}`);
@@ -22,8 +23,8 @@ describe.each(['memory', 'one that answers later'])('on a store: %s', (kind) => 
       groups.push(steps.length);
       return memory.apply(steps);
     };
-    const later: Store = { sync: false, apply: async (steps) => apply(steps) };
-    const store: Store = kind === 'memory' ? { sync: true, apply } : later;
+    const later: Store = remoteStore({ sync: false, apply: async (steps) => apply(steps) });
+    const store: Store = kind === 'memory' ? remoteStore({ sync: true, apply }) : later;
     const sms = createLimiter({ name: 'sms', limit: 2, window: '1h' }, { store });
     return { sms, groups };
   }

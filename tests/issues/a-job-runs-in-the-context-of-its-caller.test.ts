@@ -9,7 +9,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { pacedFetch } from '@spillway/core/fetch';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { expect, it, vi } from 'vitest';
 
@@ -31,7 +31,7 @@ function farStore(): Store {
     await new Promise((resolve) => setTimeout(resolve, 5));
     return memory.apply(steps);
   };
-  return { sync: false, apply };
+  return remoteStore({ sync: false, apply });
 }
 
 it.each([

@@ -19,6 +19,7 @@ import {
   type Store,
   slidingLog,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 
@@ -44,8 +45,8 @@ function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {
     return memory.apply(asked);
   };
   const store: Store = sync
-    ? { sync: true, apply: note }
-    : { sync: false, apply: async (asked) => note(asked) };
+    ? remoteStore({ sync: true, apply: note })
+    : remoteStore({ sync: false, apply: async (asked: readonly Step[]) => note(asked) });
   const events: DecisionEvent[] = [];
   const faults: Fault[] = [];
   const guard = createGuard(limiters, {

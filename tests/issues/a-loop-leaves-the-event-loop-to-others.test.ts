@@ -11,6 +11,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
@@ -21,14 +22,14 @@ const breaker = { failures: 1, probeEvery: '20ms' } as const;
 function store(isUp = false) {
   const memory = memoryStore();
   const down = new SpillwayError('SPW_STORE_UNAVAILABLE', 'gone');
-  const remote: Store = {
+  const remote: Store = remoteStore({
     sync: false,
     domainOf: ({ key }) => key,
     apply: async (steps) => {
       if (!state.isUp) throw down;
       return memory.apply(steps);
     },
-  };
+  });
   const state = { isUp, remote };
   return state;
 }

@@ -1,6 +1,7 @@
 /** A memory store that is frozen, full or spied on decides, and tells, what it would otherwise. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 
@@ -37,8 +38,13 @@ it('is asked through the `apply` that it has now', () => {
   expect(limiter.consume('ada')).toMatchObject({ outcome: 'error', reason: 'store-error' });
 });
 
-it.each([undefined, [], [{}]])('is checked as any other if its `apply` answers %j', (answers) => {
-  const store: Store = Object.assign(memoryStore(), { apply: () => answers as never });
-  const limiter = createLimiter(limit, { store, ...quiet, onStoreError: 'deny' });
-  expect(limiter.consume('ada')).toMatchObject({ outcome: 'error', reason: 'store-error' });
-});
+it.each([undefined, [], [{}]])(
+  'is checked behind remoteStore if its `apply` answers %j',
+  (answers) => {
+    const store: Store = remoteStore(
+      Object.assign(memoryStore(), { apply: () => answers as never }),
+    );
+    const limiter = createLimiter(limit, { store, ...quiet, onStoreError: 'deny' });
+    expect(limiter.consume('ada')).toMatchObject({ outcome: 'error', reason: 'store-error' });
+  },
+);

@@ -1,12 +1,13 @@
 /** A group over several parts of a store: what fails in any of them is told, not only what fails in the first. */
 
 import { createLimiter, memoryStore, SpillwayError, type Step, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 /** The part `b` answers that a right is missing: an error that opens no breaker. */
 function halfDenied(): Store {
   const memory = memoryStore();
-  return {
+  return remoteStore({
     sync: false,
     domainOf: ({ key }: Step) => key.slice(0, 1),
     apply: async (steps: readonly Step[]) => {
@@ -15,7 +16,7 @@ function halfDenied(): Store {
       }
       return memory.apply(steps);
     },
-  };
+  });
 }
 
 it.each([

@@ -1,20 +1,20 @@
 /** A store that stops answering: a permit whose request has ended is free in the stand-in, whatever the store does. */
 
 import { type Answer, concurrencyLimit, createGuard, memoryStore, type Step } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
 /** Its calls are never answered while it is frozen, nor rejected: as a machine that hangs. */
 function setUp(limit: number) {
   const memory = memoryStore({ clock: systemClock });
-  const store = {
+  const store = remoteStore({
     sync: false as const,
     isFrozen: false,
     async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
       return this.isFrozen ? new Promise(() => {}) : memory.apply(steps);
     },
-  };
+  });
   const exports = concurrencyLimit({ name: 'exports', limit, key: 'ada' });
   const guard = createGuard(exports, { store, logger: false });
   const admit = async () => {

@@ -1,19 +1,20 @@
 /** One part of a store is down, and a request gives back what it took in several parts: each count of the stand-in gets it back once. */
 
 import { createGuard, memoryStore, rateLimit, type Step, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 /** Two parts, told by the first letter of a key; the part `a` does not answer. */
 function halfDown(): Store {
   const memory = memoryStore();
-  return {
+  return remoteStore({
     sync: false,
     domainOf: ({ key }: Step) => key.slice(0, 1),
     apply: async (steps: readonly Step[]) => {
       if (steps.some(({ key }) => key.startsWith('a'))) throw new Error('down');
       return memory.apply(steps);
     },
-  };
+  });
 }
 
 describe.each([

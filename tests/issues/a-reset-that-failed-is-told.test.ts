@@ -1,11 +1,12 @@
 /** A reset that the store did not answer is no reset: whoever asked for it must learn so. */
 
 import { createLimiter, memoryStore, SpillwayError, type Step, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 it('is false where the call times out', async () => {
   const memory = memoryStore();
-  const store: Store = {
+  const store: Store = remoteStore({
     sync: false,
     apply: async (steps: readonly Step[]) => {
       if (steps.some(({ op }) => op === 'reset')) {
@@ -13,7 +14,7 @@ it('is false where the call times out', async () => {
       }
       return memory.apply(steps);
     },
-  };
+  });
   const limiter = createLimiter(
     { name: 'login', limit: 1, window: '1h' },
     { store, logger: false, denialCache: false },

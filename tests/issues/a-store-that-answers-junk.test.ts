@@ -14,6 +14,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
+import { remoteStore } from '@spillway/core/store';
 import fc from 'fast-check';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -51,7 +52,7 @@ function junkStore(sync: boolean, gives: unknown, way: string): Store {
         return Promise.reject(gives);
     }
   };
-  return { sync, apply: apply as Store['apply'] };
+  return remoteStore({ sync, apply: apply as Store['apply'] });
 }
 
 const ALGORITHMS: readonly Algorithm[] = [
@@ -110,10 +111,10 @@ describe('a store whose answers were lost on their way', () => {
     ],
   ])('%s: is told of as an error of that call', async (_, spoil) => {
     const memory = memoryStore();
-    const store: Store = {
+    const store: Store = remoteStore({
       sync: false,
       apply: async (steps: readonly Step[]) => spoil(memory.apply(steps)) as readonly Answer[],
-    };
+    });
     const faults: Fault[] = [];
     const guard = createGuard(rateLimit({ name: 'api', limit: 5, window: '1m' }), {
       store,

@@ -1,12 +1,13 @@
 /** What is kept about a store is kept beside it: a store may be frozen, a proxy, or an object with private fields. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Step } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 
 const plain = () => {
   const memory = memoryStore();
-  return { sync: false, apply: async (steps: readonly Step[]) => memory.apply(steps) };
+  return remoteStore({ sync: false, apply: async (steps: readonly Step[]) => memory.apply(steps) });
 };
 
 class WithPrivateFields {
@@ -21,10 +22,10 @@ class WithPrivateFields {
 const STORES = {
   'frozen object': () => Object.freeze(plain()),
   'frozen memory store': () => Object.freeze(memoryStore()),
-  'object with private fields': () => new WithPrivateFields(),
-  'frozen object with private fields': () => Object.freeze(new WithPrivateFields()),
+  'object with private fields': () => remoteStore(new WithPrivateFields()),
+  'frozen object with private fields': () => Object.freeze(remoteStore(new WithPrivateFields())),
   'proxy of one': () => {
-    const store = new WithPrivateFields();
+    const store = remoteStore(new WithPrivateFields());
     return new Proxy(store, {
       get: (target, name) =>
         name === 'apply' ? target.apply.bind(target) : Reflect.get(target, name),

@@ -2,6 +2,7 @@
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
+import { remoteStore } from '@spillway/core/store';
 import { spillway as express } from '@spillway/express';
 import { spillway as hono } from '@spillway/hono';
 import { spillway as koa } from '@spillway/koa';
@@ -64,8 +65,9 @@ describe.each(MAKERS)('%s', (_, make) => {
 
 it("asks of a store of one's own nothing but apply", async () => {
   const memory = memoryStore();
-  const store = { apply: async (steps: Parameters<Store['apply']>[0]) => memory.apply(steps) };
-  const guard = createGuard(rateLimit(limit), { store: store as Store });
+  const apply = async (steps: Parameters<Store['apply']>[0]) => memory.apply(steps);
+  const store = remoteStore({ apply } as Store);
+  const guard = createGuard(rateLimit(limit), { store });
   const request = { method: 'GET', path: '/', clientIp: '192.0.2.1', header: () => undefined };
   const ask = async () => (await guard.admit({ ...request, raw: undefined })).allowed;
   expect([await ask(), await ask()]).toEqual([true, false]);

@@ -1,6 +1,7 @@
 /** Whatever a callback, an observer or a store throws, telling of it must not make another failure. */
 
 import { createGuard, createLimiter, type RateLimitOptions, rateLimit } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 const request = {
@@ -44,7 +45,7 @@ describe.each(thrown)('%s', (_, value) => {
   });
 
   it('does not make consume reject when a store throws it', async () => {
-    const store = { sync: false, apply: async () => fail() };
+    const store = remoteStore({ sync: false, apply: async () => fail() });
     const limiter = createLimiter(
       { name: 'api', limit: 2, window: '1h' },
       { store, breaker: false, logger: { ...logger } },

@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createShaper, type Store } from '@spillway/core';
 import { pacedFetch } from '@spillway/core/fetch';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 setFlagsFromString('--expose-gc');
@@ -41,7 +42,7 @@ it('of calls to many hosts', async () => {
 });
 
 it('of pauses in an outage', async () => {
-  const store: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+  const store: Store = remoteStore({ sync: false, apply: () => Promise.reject(new Error('down')) });
   const shaper = createShaper(pace, { store, localShare: 1, logger: false });
   const pause = (at: number) => shaper.pause(`key${at}`, '1h').catch(() => undefined);
   expect(await kept(pause)).toBeLessThan(5);

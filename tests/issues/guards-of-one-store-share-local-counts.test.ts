@@ -1,6 +1,7 @@
 /** Guards that share a store and a limit, such as those of two routes, share its count too while the store is down. */
 
 import { createGuard, type LimitRequest, rateLimit, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 const request: LimitRequest = {
@@ -12,7 +13,7 @@ const request: LimitRequest = {
 };
 
 it('two guards of one store admit one limit between them with onStoreError local', async () => {
-  const store: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+  const store: Store = remoteStore({ sync: false, apply: () => Promise.reject(new Error('down')) });
   const limit = () => rateLimit({ name: 'shared', limit: 3, window: '1h' });
   const options = { store, onStoreError: 'local', logger: false } as const;
   const guards = [createGuard(limit(), options), createGuard(limit(), options)];

@@ -17,6 +17,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { skippedDecision } from '../../packages/core/src/contract/skipped.js';
@@ -32,12 +33,12 @@ function heapMb(): number {
 }
 
 /** Answers later, as Redis does; holds little. */
-function remoteStore(): Store {
+function farStore(): Store {
   const memory = memoryStore({ maxEntries: 100 });
-  return {
+  return remoteStore({
     sync: false,
     apply: async (steps: readonly Step[]): Promise<readonly Answer[]> => memory.apply(steps),
-  };
+  });
 }
 
 const chosen = ({ path }: LimitRequest) => Number(path);
@@ -53,7 +54,7 @@ const careless: LocalLimiter = {
 describe.each([
   ['in memory', () => memoryStore({ maxEntries: 100 }), 10],
   // It may yet fill its 50,000 refusals.
-  ['of a store far away', remoteStore, 20],
+  ['of a store far away', farStore, 20],
 ])(
   'a guard %s whose clients choose key, address, limit, cost and class',
   (_, makeStore, mostMb) => {

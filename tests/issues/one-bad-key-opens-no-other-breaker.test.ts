@@ -13,6 +13,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { seeded } from 'spillway-testkit';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -47,7 +48,7 @@ class Objects implements Store {
 
 function setUp() {
   const clock = new ManualClock();
-  const store = new Objects(clock);
+  const store = remoteStore(new Objects(clock));
   const lines: string[] = [];
   const events: BreakerEvent[] = [];
   const limiter = createLimiter(

@@ -2,6 +2,7 @@
 
 import type { ExecutionContext } from '@nestjs/common';
 import { createGuard, type LimitRequest, memoryStore, rateLimit as plain } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import * as forExpress from '@spillway/express';
 import * as forFastify from '@spillway/fastify';
 import * as forHono from '@spillway/hono';
@@ -18,7 +19,10 @@ const { rateLimit, spillway } = forExpress;
 
 it('gives refundIf the request that was judged, with the store at once and later', async () => {
   const memory = memoryStore();
-  const later = { sync: false, apply: async (steps: never) => memory.apply(steps) } as const;
+  const later = remoteStore({
+    sync: false,
+    apply: async (steps: never) => memory.apply(steps),
+  });
   for (const store of [memoryStore(), later]) {
     const seen: LimitRequest[] = [];
     const refundIf = (request: LimitRequest) => seen.push(request) > 0;

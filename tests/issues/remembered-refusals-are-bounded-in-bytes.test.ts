@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Answer, createLimiter, type Step, type Store } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 
@@ -32,7 +33,7 @@ function heapNow(): number {
 }
 
 async function flood(keys: number, keyOf: (i: number) => string) {
-  const store = new Refusing();
+  const store = remoteStore(new Refusing());
   const limiter = createLimiter({ name: 'one', limit: 1, window: '1h' }, { store });
   await limiter.consume('first');
   const before = heapNow();

@@ -2,6 +2,7 @@
 
 import type { RequestListener } from 'node:http';
 import { concurrencyLimit, fleetShedder, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import * as forExpress from '@spillway/express';
 import * as forFastify from '@spillway/fastify';
 import * as forKoa from '@spillway/koa';
@@ -49,7 +50,7 @@ const STORES: Record<string, () => Store> = {
   'answers at once': () => memoryStore(),
   'answers later': () => {
     const memory = memoryStore();
-    return { sync: false, apply: async (steps) => memory.apply(steps) };
+    return remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
   },
 };
 

@@ -1,6 +1,7 @@
 /** One process of a fleet: holds permits of a shared limit for a while, and tells when, by the store's clock. */
 
 import { concurrencyLimit, createGuard } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 
@@ -9,7 +10,7 @@ const redis = new Redis(url);
 const shared = redisStore(redis);
 
 /** Writes a line for all that the store says: synchronously, so that it is out before a crash. */
-const store = {
+const store = remoteStore({
   sync: false,
   async apply(steps, options) {
     const answers = await shared.apply(steps, options);
@@ -19,7 +20,7 @@ const store = {
     }
     return answers;
   },
-};
+});
 
 const guard = createGuard(
   concurrencyLimit({ name: 'shared', limit: Number(limit), lease: '1s', key: 'fleet' }),

@@ -7,6 +7,7 @@ import {
   fleetShedder,
   rateLimit,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import fc from 'fast-check';
 import { held, MuteStore, request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -26,7 +27,7 @@ describe('leases', () => {
     ];
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 60 }), policies, async (events, policy) => {
-        const store = new MuteStore();
+        const store = remoteStore(new MuteStore());
         const guard = createGuard(limiters(), { store, onStoreError: policy, breaker: false });
         const admit = async (): Promise<Admission> => guard.admit(request());
         const running: Admission[] = [];

@@ -18,6 +18,7 @@ import {
   workerShedder,
 } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -95,7 +96,7 @@ function limitersOf(
 
 async function run(settings: Setting, traffic: readonly Arrival[]) {
   const { guardMode, onStoreError, store: kind } = settings;
-  const flaky = kind === 'memory' ? undefined : new FlakyStore();
+  const flaky = kind === 'memory' ? undefined : remoteStore(new FlakyStore());
   const store: Store = flaky ?? memoryStore();
   const events: DecisionEvent[] = [];
   const tally = new Tally();

@@ -15,6 +15,7 @@ import {
   workerShedder,
 } from '@spillway/core';
 import type { Gauges } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { expect } from 'vitest';
 
 export interface Watcher extends Observer {
@@ -89,7 +90,7 @@ async function playFlood(observers: readonly Watcher[]): Promise<void> {
 }
 
 async function playOutage(observers: readonly Watcher[]): Promise<void> {
-  const store = new FlakyStore();
+  const store = remoteStore(new FlakyStore());
   const states: string[] = [];
   const all = [{ onBreaker: ({ state }: { state: string }) => states.push(state) }, ...observers];
   const open = rateLimit({ name: 'open', limit: 1000, window: '1h' });

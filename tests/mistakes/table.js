@@ -4,6 +4,7 @@
  */
 
 import { memoryStore, rateLimit } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 
 const limit = { limit: 100, window: '1m' };
 const none = () => undefined;
@@ -498,7 +499,7 @@ export const LINES = [
   {
     erl: 'INVALID_HITS',
     title: 'a store that answers junk',
-    options: { store: { sync: true, apply: () => [{ hits: 5 }] } },
+    options: { store: remoteStore({ sync: true, apply: () => [{ hits: 5 }] }) },
     says: () =>
       'limiter "one": the store failed with the store gave no answer: allowed of bucket wanted, got undefined ' +
       '(SPW_STORE_ERROR); onStoreError decides',
@@ -507,12 +508,12 @@ export const LINES = [
     erl: 'passOnStoreError',
     title: 'a store that throws',
     options: {
-      store: {
+      store: remoteStore({
         sync: true,
         apply: () => {
           throw new Error('down');
         },
-      },
+      }),
     },
     says: () => 'limiter "one": the store failed with Error: down; onStoreError decides.',
   },

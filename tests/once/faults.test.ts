@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type Duration, idempotency, memoryStore, type Store } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
 import { nodeGuard } from '@spillway/core/node';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { ROOT, until } from 'spillway-testkit';
 import { serveListener } from 'spillway-testkit/http';
@@ -47,11 +48,11 @@ function far(
     set: async (...args: Parameters<typeof values.set>) => values.set(...args),
     get: async (...args: Parameters<typeof values.get>) => values.get(...args),
   };
-  return {
+  return remoteStore({
     sync: false,
     apply: async (steps) => memory.apply(steps),
     values: { ...right, ...change(right) },
-  };
+  });
 }
 
 function latch() {

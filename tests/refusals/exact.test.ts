@@ -13,7 +13,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@spillway/core';
-import { countOf } from '@spillway/core/store';
+import { countOf, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
 import { request } from 'spillway-testkit';
@@ -68,14 +68,14 @@ class Run {
   readonly clock = new ManualClock();
   steps = 0;
   private readonly memory = memoryStore({ clock: this.clock });
-  private readonly store: Store = {
+  private readonly store: Store = remoteStore({
     sync: false,
     testClock: this.clock,
     apply: async (steps: readonly Step[]): Promise<readonly Answer[]> => {
       this.steps += steps.length;
       return this.memory.apply(steps.map(apart));
     },
-  };
+  });
   private limit = 5;
   private readonly guard;
   private readonly direct;

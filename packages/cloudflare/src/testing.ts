@@ -1,6 +1,7 @@
 /** The store for tests of Workers that use Spillway on real Durable Objects: the test sets the time. */
 
 import type { Clock } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import type { ObjectNamespace } from './platform.js';
 import { NOW_FIELD } from './rate-limit-object.js';
 import {
@@ -36,5 +37,5 @@ export function durableObjectStoreAt(
   options: DurableObjectStoreOptions = {},
 ): DurableObjectStore {
   const fields = () => ({ [NOW_FIELD]: `${clock.nowUs()}` });
-  return new ObjectStore(namespace, options, { clock, fields });
+  return remoteStore(new ObjectStore(namespace, options, { clock, fields }));
 }

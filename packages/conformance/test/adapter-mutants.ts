@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { type AdapterMutant, looks, mutant, releases, tells, writes } from './adapter-mutant.js';
 import { header, type Pieces, right, writeHead } from './demo-service.js';
 import { onceMutants } from './once-mutants.js';
@@ -154,16 +155,17 @@ const limits: readonly AdapterMutant[] = [
     },
   }),
   mutant('counts what it refuses', 'charges nothing for a refusal', {
-    store: (store) => ({
-      sync: false,
-      ...(store.values && { values: store.values }),
-      apply: async (steps) => {
-        const answers = await store.apply(steps);
-        const isRefused = answers.some(({ allowed }, at) => !allowed && steps[at]?.binding);
-        if (isRefused) await store.apply(steps.map((it) => ({ ...it, op: 'record' })));
-        return answers;
-      },
-    }),
+    store: (store) =>
+      remoteStore({
+        sync: false,
+        ...(store.values && { values: store.values }),
+        apply: async (steps) => {
+          const answers = await store.apply(steps);
+          const isRefused = answers.some(({ allowed }, at) => !allowed && steps[at]?.binding);
+          if (isRefused) await store.apply(steps.map((it) => ({ ...it, op: 'record' })));
+          return answers;
+        },
+      }),
   }),
   mutant('counts what is skipped against the fleet', 'answers what is skipped', {
     skip: () => false,

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
 import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
+import { remoteStore } from '@spillway/core/store';
 import { type AdapterMutant, mutant } from './adapter-mutant.js';
 import { right } from './demo-service.js';
 
@@ -103,17 +104,18 @@ export const onceMutants: readonly AdapterMutant[] = [
     },
   }),
   mutant('charges a repeat', REPEATS, {
-    store: (store) => ({
-      sync: false,
-      ...(store.values && { values: store.values }),
-      apply: async (steps) => {
-        const answers = await store.apply(steps);
-        const isHeld = steps.some(({ claim }, at) => claim && !answers[at]?.allowed);
-        const rates = steps.filter(({ limiter }) => limiter === 'per-address');
-        if (isHeld) await store.apply(rates.map((step) => ({ ...step, op: 'record' })));
-        return answers;
-      },
-    }),
+    store: (store) =>
+      remoteStore({
+        sync: false,
+        ...(store.values && { values: store.values }),
+        apply: async (steps) => {
+          const answers = await store.apply(steps);
+          const isHeld = steps.some(({ claim }, at) => claim && !answers[at]?.allowed);
+          const rates = steps.filter(({ limiter }) => limiter === 'per-address');
+          if (isHeld) await store.apply(rates.map((step) => ({ ...step, op: 'record' })));
+          return answers;
+        },
+      }),
   }),
   exchanging('tells no time to come back', 'answers 409', (exchange) => {
     const { setField } = exchange;

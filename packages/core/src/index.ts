@@ -104,4 +104,4 @@ export type { LoopSignal, WorkerShedderOptions } from './shed/options.js';
 export type { Classify, Priority, PriorityOptions } from './shed/priority.js';
 export type { Reading, Signal } from './shed/signal.js';
 export { type WorkerShedder, workerShedder } from './shed/worker-shedder.js';
-export type { ResilienceOptions } from './stores/stack.js';
+export type { ResilienceOptions } from './stores/resilience-options.js';

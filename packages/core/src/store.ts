@@ -67,6 +67,7 @@ export type {
   StoreErrorPolicy,
   SyncStore,
 } from './contract/store.js';
+export type { Linked, LinkedStore, StoreLink, StoreUser } from './contract/store-link.js';
 export {
   checkValue,
   MAX_VALUE_BYTES,
@@ -86,3 +87,4 @@ export { stateStore } from './state/state-store.js';
 export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
 export { branchesOf, type Part, partsOf } from './stores/parts.js';
+export { remoteStore } from './stores/remote-store.js';

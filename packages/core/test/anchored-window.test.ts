@@ -9,6 +9,7 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -102,14 +103,14 @@ describe('a fixed window from the first request', () => {
     const clock = new ManualClock(START_US);
     const memory = memoryStore({ clock });
     let calls = 0;
-    const store = {
+    const store = remoteStore({
       sync: false as const,
       testClock: clock,
       apply: async (steps: Parameters<typeof memory.apply>[0]) => {
         calls += 1;
         return memory.apply(steps);
       },
-    };
+    });
     const guard = createGuard(rateLimit({ ...three, limit: 1 }), { store, clock });
     const wait = async () => (await guard.admit(request())).decisions[0]?.retryAfterMs;
     expect([await wait(), await wait()]).toEqual([10_000, 10_000]);

@@ -1,6 +1,7 @@
 /** Functions that are async where they must not be: none ends the process, none frees a request. */
 
 import { createGuard, decisionLog, type Fault, rateLimit, workerShedder } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { setUp, two } from './guard-set-up.js';
@@ -36,7 +37,7 @@ describe('an observer that rejects', () => {
   it('of store calls and of breakers is told of too', async () => {
     const faults: Fault[] = [];
     const guard = createGuard(rateLimit(two), {
-      store: { sync: false, apply: rejects },
+      store: remoteStore({ sync: false, apply: rejects }),
       breaker: { failures: 1, probeEvery: '1h' },
       logger: false,
       observers: [{ onStoreCall: rejects, onBreaker: rejects }],
@@ -68,7 +69,7 @@ describe('an observer that rejects', () => {
 
   it('as a logger is left alone', async () => {
     const guard = createGuard(rateLimit(two), {
-      store: { sync: false, apply: rejects },
+      store: remoteStore({ sync: false, apply: rejects }),
       breaker: { failures: 1, probeEvery: '1h' },
       logger: { warn: rejects },
     });

@@ -1,7 +1,7 @@
 /** Groups with branches, on their way to a store that answers later and may fail. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
-import { makeRule, measure } from '@spillway/core/store';
+import { makeRule, measure, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { StoreClient, type StoreClientOptions } from '../src/stores/store-client.js';
@@ -43,7 +43,7 @@ function take(key: string, { limit = 3, ...other }: Other = {}): Step {
   };
 }
 
-function setUp(store: Far = new Far(), options: StoreClientOptions = {}) {
+function setUp(store: Far = remoteStore(new Far()), options: StoreClientOptions = {}) {
   const settings = {
     store,
     clock: store.clock,
@@ -179,7 +179,7 @@ describe.each([
   const both = [take('b', { limit: 9 }), inA, inB];
 
   async function withoutA() {
-    const all = setUp(new Far(), { breaker });
+    const all = setUp(remoteStore(new Far()), { breaker });
     all.store.down.add('a');
     await all.ask([take('a')]);
     const stored = (step: Step) => {
@@ -222,7 +222,7 @@ describe('a store that does not know branches', () => {
   }
 
   it('has given no answer', async () => {
-    const { ask } = setUp(new Plain());
+    const { ask } = setUp(remoteStore(new Plain()));
     const answers = await ask(group);
     expect(answers.map(({ failure }) => failure)).toMatchObject(
       group.map(() => ({ code: 'SPW_STORE_ERROR', kind: 'reply' })),

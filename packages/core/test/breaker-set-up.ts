@@ -10,10 +10,11 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
-import { sharedState } from '../src/stores/shared-state.js';
+import { remoteState } from '../src/stores/remote-state.js';
 
 /** The name under which a breaker asks whether a store is back. */
 export const PROBE = '\u0001probe';
@@ -55,9 +56,9 @@ export const SETTINGS = { failures: 3, probeUs: 100_000 };
 
 export function setUp(options: GuardOptions = {}) {
   const clock = new ManualClock();
-  const store = new Patient();
+  const store = remoteStore(new Patient());
   // The first to ask for it chooses: here, whose time it goes by.
-  sharedState(store, clock).breaker(SETTINGS);
+  remoteState(store, clock).breaker(SETTINGS);
   const warnings: string[] = [];
   const logger = { warn: (line: string) => warnings.push(line) };
   const make = (name: string, own: GuardOptions = {}) =>

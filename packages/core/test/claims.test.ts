@@ -9,6 +9,7 @@ import {
   makeRule,
   type Op,
   partsOf,
+  remoteStore,
   stateStore,
   withDeadline,
 } from '@spillway/core/store';
@@ -102,7 +103,8 @@ describe('in a full memory', () => {
 });
 
 describe('where the store fails', () => {
-  const down = (): Store => ({ sync: false, apply: () => Promise.reject(new Error('down')) });
+  const down = (): Store =>
+    remoteStore({ sync: false, apply: () => Promise.reject(new Error('down')) });
   const client = (store: Store) => new StoreClient({ store, logger: false }, undefined, []);
   const askOf = async (one: StoreClient, steps: readonly Step[]) =>
     one.ask(steps, (answers) => answers);
@@ -134,13 +136,13 @@ describe('where the store fails', () => {
   it('no refusal is remembered: who gives up a claim may do so elsewhere', async () => {
     const shared = memoryStore();
     let asked = 0;
-    const far: Store = {
+    const far: Store = remoteStore({
       sync: false,
       apply: async (steps) => {
         asked += 1;
         return shared.apply(steps);
       },
-    };
+    });
     const one = client(far);
     await askOf(one, [step('take', 'id')]);
     for (let at = 0; at < 3; at += 1) {
@@ -158,11 +160,11 @@ describe('where the store fails', () => {
     ['a note that is none', { ...held, note: 7 }],
     ['no end', { ...held, endsUs: Number.NaN }],
   ])('an answer with %s is none', async (_, answer) => {
-    const junk: Store = { sync: true, apply: () => [answer as unknown as Answer] };
+    const junk: Store = remoteStore({ sync: true, apply: () => [answer as unknown as Answer] });
     expect(await askAt(junk, [step('take', 'id')])).toMatchObject([
       { allowed: false, failure: { code: 'SPW_STORE_ERROR', kind: 'reply' } },
     ]);
-    const right: Store = { sync: true, apply: () => [held as Answer] };
+    const right: Store = remoteStore({ sync: true, apply: () => [held as Answer] });
     expect(await askAt(right, [step('take', 'id')])).toEqual([held]);
   });
 });
@@ -227,13 +229,13 @@ describe('what only ends something', () => {
     const deadlines: unknown[] = [];
     const shared = memoryStore();
     const far = withDeadline(
-      {
+      remoteStore({
         sync: false,
         apply: async (steps, options) => {
           deadlines.push(options?.deadlineUs);
           return shared.apply(steps);
         },
-      },
+      }),
       50_000,
     );
     await far.apply(ends);

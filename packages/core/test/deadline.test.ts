@@ -1,7 +1,7 @@
 /** The deadline of a call: what is answered in time, what is not, and what a call that never is keeps. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
-import { type ApplyOptions, makeRule, withDeadline } from '@spillway/core/store';
+import { type ApplyOptions, makeRule, remoteStore, withDeadline } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { collectGarbage } from './fetch/fetch-set-up.js';
@@ -23,7 +23,7 @@ it('a call that is never answered keeps nothing of the calls beside it', async (
   const open: unknown[] = [];
   const memory = memoryStore();
   const store = withDeadline(
-    {
+    remoteStore({
       sync: false,
       apply: (steps) => {
         const isFirst = open.length === 0;
@@ -33,7 +33,7 @@ it('a call that is never answered keeps nothing of the calls beside it', async (
         });
         return call;
       },
-    },
+    }),
     1_000,
     new ManualClock(),
   );
@@ -52,7 +52,7 @@ describe('a deadline', () => {
     vi.useRealTimers();
   });
 
-  const silent: Store = { sync: false, apply: () => new Promise(() => undefined) };
+  const silent: Store = remoteStore({ sync: false, apply: () => new Promise(() => undefined) });
 
   it('rejects a call that the store leaves open', async () => {
     const call = Promise.resolve(withDeadline(silent, 50_000).apply([step]));
@@ -66,7 +66,7 @@ describe('a deadline', () => {
 
   it('leaves no timer behind when the store answers', async () => {
     const memory = memoryStore();
-    const prompt: Store = { sync: false, apply: async (steps) => memory.apply(steps) };
+    const prompt: Store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
     const store = withDeadline(prompt, 50_000);
     await Promise.all([store.apply([step]), store.apply([step])]);
     expect(vi.getTimerCount()).toBe(0);
@@ -132,7 +132,10 @@ describe('a deadline', () => {
     it('has another timer also if a call was answered after the timer had come', async () => {
       const clock = new ManualClock();
       const answer: ((answers: Answer[]) => void)[] = [];
-      const slow: Store = { sync: false, apply: () => new Promise((done) => answer.push(done)) };
+      const slow: Store = remoteStore({
+        sync: false,
+        apply: () => new Promise((done) => answer.push(done)),
+      });
       const store = withDeadline(slow, 50_000, clock);
       const outcomeOf = (options?: ApplyOptions) =>
         Promise.resolve(store.apply([step], options)).catch(() => 'late');
@@ -163,7 +166,7 @@ describe('a deadline', () => {
       const given = [twice, new Promise<Answer[]>(() => undefined), torn];
       let asked = 0;
       const apply = () => given[asked++] ?? [];
-      const store = withDeadline({ sync: false, apply }, 50_000);
+      const store = withDeadline(remoteStore({ sync: false, apply }), 50_000);
       const outcomes = given.map(() => Promise.resolve(store.apply([step])).catch(String));
       expect(await outcomes[0]).toEqual([]);
       expect(await outcomes[2]).toMatch(/torn/);
@@ -185,13 +188,13 @@ describe('a deadline', () => {
     const memory = memoryStore();
     let arrive: () => void = () => undefined;
     const store = withDeadline(
-      {
+      remoteStore({
         sync: false,
         apply: (steps) =>
           new Promise((resolve) => {
             arrive = () => resolve(memory.apply(steps));
           }),
-      },
+      }),
       50_000,
     );
     const call = store.apply([step]);
@@ -204,11 +207,11 @@ describe('a deadline', () => {
   it('rejects the others where one answer has arrived before a stalled loop came to its timer', async () => {
     const memory = memoryStore();
     const arrive: (() => void)[] = [];
-    const late: Store = {
+    const late: Store = remoteStore({
       sync: false,
       apply: (steps) =>
         new Promise((resolve) => void arrive.push(() => resolve(memory.apply(steps)))),
-    };
+    });
     const store = withDeadline(late, 50_000, new ManualClock());
     const calls = Promise.allSettled([1, 2, 3].map(() => store.apply([step])));
     vi.advanceTimersByTime(51);
@@ -224,13 +227,13 @@ describe('a deadline', () => {
   /** What a store is told of how long anybody waits, from 1 s on. */
   async function toldOf(steps: readonly Step[]): Promise<number | undefined> {
     let told: number | undefined;
-    const curious: Store = {
+    const curious: Store = remoteStore({
       sync: false,
       apply: async (_, options) => {
         told = options?.deadlineUs;
         return [];
       },
-    };
+    });
     await withDeadline(curious, 50_000, new ManualClock(1_000_000)).apply(steps);
     return told;
   }

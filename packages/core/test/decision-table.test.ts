@@ -9,6 +9,7 @@ import {
   memoryControl,
   rateLimit,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -75,7 +76,10 @@ describe('a table of decisions', () => {
 
   it('says that a store failed, and shows other outcomes when asked', async () => {
     const { table, lines } = printed({ outcomes: ['allowed', 'error'] });
-    const store = { sync: false as const, apply: () => Promise.reject(new Error('down')) };
+    const store = remoteStore({
+      sync: false as const,
+      apply: () => Promise.reject(new Error('down')),
+    });
     const broken = createGuard(rateLimit({ ...two, onStoreError: 'deny' }), {
       store,
       observers: [table],

@@ -3,6 +3,7 @@
 import { inspect } from 'node:util';
 import { createGuard, isSpillwayError, rateLimit, SpillwayError } from '@spillway/core';
 import { Notices } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { Patient } from './breaker-set-up.js';
@@ -61,7 +62,7 @@ describe('a line for people', () => {
 
   it('about an outage ends with that of its error', async () => {
     const lines: string[] = [];
-    const store = new Patient();
+    const store = remoteStore(new Patient());
     store.error = new SpillwayError('SPW_STORE_UNAVAILABLE', 'gone');
     const guard = createGuard(rateLimit({ name: 'a', limit: 9, window: '1h' }), {
       store,

@@ -11,7 +11,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
-import { type ApplyOptions, systemClock } from '@spillway/core/store';
+import { type ApplyOptions, remoteStore, systemClock } from '@spillway/core/store';
 import { held, request } from 'spillway-testkit';
 import { vi } from 'vitest';
 
@@ -54,7 +54,7 @@ export class FarStore implements Store {
 }
 
 export function setUp(options: GuardOptions = {}) {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const limit = concurrencyLimit({ name: 'many', limit: 90, key: 'all', lease: '60s' });
   const breaker: BreakerEvent[] = [];
   const guard = createGuard(limit, {

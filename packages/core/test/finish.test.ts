@@ -11,6 +11,7 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -135,13 +136,13 @@ describe('a finish that answers what are no steps', () => {
 it('what ends together goes to the store in one call', async () => {
   const memory = memoryStore();
   const calls: string[][] = [];
-  const store: Store = {
+  const store: Store = remoteStore({
     sync: false,
     apply: async (steps) => {
       calls.push(steps.map(({ op, limiter }) => `${op} ${limiter}`));
       return memory.apply(steps);
     },
-  };
+  });
   const refundIf = () => true;
   const guard = createGuard(
     [

@@ -11,6 +11,7 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -56,7 +57,7 @@ describe('the clock of a guard', () => {
     }
     expect(() => make(rateLimit(two), { clock, store: memoryStore({ clock }) })).not.toThrow();
     // The counts of a remote store have a clock elsewhere.
-    const remote = { sync: false, apply: async () => [] } as const;
+    const remote = remoteStore({ sync: false, apply: async () => [] });
     expect(() =>
       make(rateLimit(two), { clock, store: remote, onStoreError: 'deny' }),
     ).not.toThrow();

@@ -5,6 +5,7 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { setUp, two } from './guard-set-up.js';
@@ -139,7 +140,7 @@ describe('a guard with a broken limiter', () => {
         step: () => step,
       });
       const later = memoryStore();
-      for (const store of [later, { sync: false, apply: async () => [] }]) {
+      for (const store of [later, remoteStore({ sync: false, apply: async () => [] })]) {
         const outcomes: string[] = [];
         const guard = createGuard(broken, {
           store,

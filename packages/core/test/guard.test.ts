@@ -7,6 +7,7 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { setUp, two } from './guard-set-up.js';
@@ -271,13 +272,13 @@ describe('a guard', () => {
   it('waits for a store that answers later, once for all its limiters', async () => {
     const memory = memoryStore();
     let calls = 0;
-    const later: Store = {
+    const later: Store = remoteStore({
       sync: false,
       apply: async (steps) => {
         calls += 1;
         return memory.apply(steps);
       },
-    };
+    });
     const limiters = [rateLimit(two), rateLimit({ name: 'wide', limit: 9, window: '1h' })];
     const guard = createGuard(limiters, { store: later });
     expect((await guard.admit(request())).decisions.map((one) => one.remaining)).toEqual([1, 8]);

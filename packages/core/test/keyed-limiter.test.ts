@@ -6,6 +6,7 @@ import {
   memoryStore,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 
@@ -23,7 +24,7 @@ describe('createLimiter', () => {
     const { limiter } = setUp();
     expectTypeOf(limiter.consume('ada')).toEqualTypeOf<Decision>();
     const memory = memoryStore();
-    const later: Store = { sync: false, apply: async (steps) => memory.apply(steps) };
+    const later: Store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
     const remote = createLimiter({ name: 'test', limit: 5, window: '1m' }, { store: later });
     const decision = remote.consume('ada');
     expectTypeOf(decision).toEqualTypeOf<Promise<Decision>>();

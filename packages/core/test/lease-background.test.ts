@@ -1,7 +1,7 @@
 /** Renewals and releases are of no request: they may take their time, and close waits for them. */
 
 import { concurrencyLimit, createGuard } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { FarStore, setUp } from './far-store.js';
@@ -72,7 +72,7 @@ describe('releases', () => {
 });
 
 it('close gives 20,000 permits back, a part at a time, and waits for the last', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const limit = concurrencyLimit({ name: 'many', limit: 100_000, key: ({ path }) => path });
   const guard = createGuard(limit, { store, logger: false });
   for (let i = 0; i < 20_000; i += 1) await guard.admit(request({ path: `/${i % 500}` }));

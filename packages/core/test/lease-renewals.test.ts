@@ -9,7 +9,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -48,7 +48,7 @@ class NotingStore implements Store {
 }
 
 function setUp() {
-  const store = new NotingStore();
+  const store = remoteStore(new NotingStore());
   const limit = concurrencyLimit({ name: 'many', limit: 100_000, key: 'all', lease: '60s' });
   const guard: Guard = createGuard(limit, { store });
   const take = (count: number): Admission[] =>

@@ -7,6 +7,7 @@ import {
   type Limiter,
   rateLimit,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import type { ManualClock } from '@spillway/core/testing';
 import { DeafStore, fakeTime, held, MuteStore, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
@@ -79,7 +80,7 @@ describe('leases and a store that comes back', () => {
   fakeTime();
 
   it('are given back with the next renewals where the release was lost', async () => {
-    const store = new DeafStore();
+    const store = remoteStore(new DeafStore());
     const guard = createGuard(two, { store });
     const admission = await guard.admit(request());
     store.deaf = true;
@@ -95,7 +96,7 @@ describe('leases and a store that comes back', () => {
   });
 
   it('are no longer given back when they have expired', async () => {
-    const store = new DeafStore();
+    const store = remoteStore(new DeafStore());
     const guard = createGuard(two, { store, breaker: false });
     const admission = await guard.admit(request());
     store.deaf = true;
@@ -108,7 +109,7 @@ describe('leases and a store that comes back', () => {
 
 describe('leases and a store that fails', () => {
   const open = (limiters: Limiter | readonly Limiter[], options = {}) => {
-    const store = new MuteStore();
+    const store = remoteStore(new MuteStore());
     const guard = createGuard(limiters, { store, ...options });
     const admit = async (): Promise<Admission> => guard.admit(request());
     return { store, admit, guard };

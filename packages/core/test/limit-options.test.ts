@@ -57,8 +57,9 @@ describe('a wrong option is told at construction, with its name, its value and a
   });
 
   it('the name of an algorithm: the import to write is shown', () => {
-    for (const make of [rateLimit, createLimiter]) {
-      const { code, message } = codeOf(() => make({ ...good, algorithm: 'fixed-window' } as never));
+    const options = { ...good, algorithm: 'fixed-window' } as never;
+    for (const make of [() => rateLimit(options), () => createLimiter(options)]) {
+      const { code, message } = codeOf(make);
       expect(code).toBe('SPW_ALGORITHM_INVALID');
       expect(message).toContain('import { fixedWindow,');
       expect(message).toContain("} from '@spillway/core'");

@@ -1,6 +1,7 @@
 /** The clock of a limit without HTTP: what counts in this process, and what is known of a store, go by it. */
 
 import { createLimiter, memoryStore, type Step } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { Patient } from './breaker-set-up.js';
@@ -31,13 +32,13 @@ describe('createLimiter with a clock', () => {
     const ofStore = new ManualClock(5_000_000);
     const memory = memoryStore({ clock: ofStore });
     let asked = 0;
-    const store = {
+    const store = remoteStore({
       sync: false,
       apply: async (steps: readonly Step[]) => {
         asked += steps.length;
         return memory.apply(steps);
       },
-    };
+    });
     const limiter = createLimiter(limit, { store, clock });
     await limiter.consume('ada', { cost: 10 });
     await limiter.consume('ada');
@@ -54,7 +55,7 @@ describe('createLimiter with a clock', () => {
 
   it('measures outages, and counts during them, by it', async () => {
     const clock = new ManualClock();
-    const store = new Patient();
+    const store = remoteStore(new Patient());
     const warnings: string[] = [];
     const logger = { warn: (line: string) => warnings.push(line) };
     const limiter = createLimiter(limit, {

@@ -7,6 +7,7 @@ import {
   memoryStore,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { Remote } from './refusals-set-up.js';
@@ -78,14 +79,14 @@ describe('consumeFirst', () => {
   it('tells of an alternative whose wait is known, rather than of one whose store is down', async () => {
     const { store: memory, fill } = setUp();
     fill('y');
-    const store: Store = {
+    const store: Store = remoteStore({
       sync: false,
       domainOf: ({ key }) => key,
       apply: async (steps) => {
         if (steps.some(({ key }) => key === 'x')) throw new Error('down');
         return memory.apply(steps);
       },
-    };
+    });
     const options = { store, onStoreError: 'deny', breaker: false, logger: false } as const;
     const limiters = createLimiters({ carrier: rules.carrier }, options);
     expect(await limiters.consumeFirst([{ carrier: 'x' }, { carrier: 'y' }])).toMatchObject({
@@ -176,7 +177,7 @@ describe('consumeFirst', () => {
   });
 
   it('answers later with a store that does', async () => {
-    const limiters = createLimiters(rules, { store: new Remote() });
+    const limiters = createLimiters(rules, { store: remoteStore(new Remote()) });
     await limiters.record({ carrier: 'x' }, { cost: 2 });
     const sent = await limiters.consumeFirst(all);
     expect(sent).toMatchObject({ alternative: 1, allowed: true });
@@ -189,7 +190,10 @@ describe('consumeFirst', () => {
   ] as const)(
     'in an outage is what onStoreError says: %s',
     async (policy, alternative, allowed) => {
-      const store: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+      const store: Store = remoteStore({
+        sync: false,
+        apply: () => Promise.reject(new Error('down')),
+      });
       const options = { store, onStoreError: policy, logger: false, breaker: false } as const;
       const sent = await createLimiters(rules, options).consumeFirst(all);
       expect(sent).toMatchObject({ alternative, allowed, binding: { outcome: 'error' } });
@@ -197,7 +201,7 @@ describe('consumeFirst', () => {
   );
 
   it('in an outage goes on in this process with what it has charged', async () => {
-    const store = new Remote();
+    const store = remoteStore(new Remote());
     const limiters = createLimiters(rules, { store, logger: false });
     const { carrier } = (await limiters.consumeFirst(all)).decisions;
     expect(carrier).toMatchObject({ outcome: 'allowed', used: 1 });

@@ -9,6 +9,7 @@ import {
   type Store,
   slidingLog,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { Remote } from './refusals-set-up.js';
@@ -120,7 +121,7 @@ describe('createLimiters', () => {
   });
 
   it('answers later with a store that does, also in an outage', async () => {
-    const store = new Remote();
+    const store = remoteStore(new Remote());
     const limiters = createLimiters(rules, { store, onStoreError: 'deny', logger: false });
     const sent = limiters.consume(keys);
     expectTypeOf(sent).toEqualTypeOf<Promise<LimitersDecision<'customer' | 'carrier'>>>();
@@ -137,7 +138,10 @@ describe('createLimiters', () => {
 
   it('tells of a store that fails once for a call, and counts in this process if told so', async () => {
     const warn = vi.fn();
-    const store: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+    const store: Store = remoteStore({
+      sync: false,
+      apply: () => Promise.reject(new Error('down')),
+    });
     const local = createLimiters(rules, { store, localShare: 0.5, logger: { warn } });
     const said = [];
     for (let i = 0; i < 4; i += 1) said.push((await local.consume(keys)).allowed);

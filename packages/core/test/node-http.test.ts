@@ -16,6 +16,7 @@ import {
 } from '@spillway/core';
 import { showGuard } from '@spillway/core/adapter';
 import { type NodeGuard, type NodeGuardOptions, nodeGuard } from '@spillway/core/node';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { until } from 'spillway-testkit';
 import { serveListener } from 'spillway-testkit/http';
@@ -212,7 +213,7 @@ describe('nodeGuard', () => {
     let answer: () => void = () => undefined;
     let asked = 0;
     const memory = memoryStore();
-    const store: Store = {
+    const store: Store = remoteStore({
       sync: false,
       apply(steps: readonly Step[]): Promise<readonly Answer[]> {
         asked += 1;
@@ -220,7 +221,7 @@ describe('nodeGuard', () => {
           answer = () => resolve(memory.apply(steps));
         });
       },
-    };
+    });
     const { outcomes, guard } = noting({ store, storeTimeout: '10s' });
     const said: unknown[] = [];
     let closed = false;

@@ -2,6 +2,7 @@
 
 import * as core from '@spillway/core';
 import { clientOf, compileAddressing, type Exchange, Gate, Notices } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -258,7 +259,10 @@ describe('a count that is charged twice', () => {
   it('is told', async () => {
     expect(await both({}, {})).toHaveLength(1);
     const memory = memoryStore();
-    const later: core.Store = { sync: false, apply: async (steps) => memory.apply(steps) };
+    const later: core.Store = remoteStore({
+      sync: false,
+      apply: async (steps) => memory.apply(steps),
+    });
     expect(await both({}, {}, [later])).toHaveLength(1);
   });
 

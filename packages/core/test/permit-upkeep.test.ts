@@ -9,6 +9,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -24,7 +25,7 @@ it('permits are renewed by the next request where the host ends timers with the 
     return memory.apply(steps);
   };
   const limiter = concurrencyLimit({ name: 'two', limit: 9, key: 'all', lease: '60s' });
-  const guard = createGuard(limiter, { store: { sync: true, apply }, clock });
+  const guard = createGuard(limiter, { store: remoteStore({ sync: true, apply }), clock });
   guard.admit(request());
   clock.advance('30s');
   guard.admit(request());
@@ -42,7 +43,10 @@ describe('a permit that a store which answers at once has not taken back', () =>
       return memory.apply(steps);
     };
     const limiter = concurrencyLimit({ name: 'one', limit: 1, key: 'all', lease: '60s' });
-    const guard = createGuard(limiter, { store: { sync: true, apply }, logger: false });
+    const guard = createGuard(limiter, {
+      store: remoteStore({ sync: true, apply }),
+      logger: false,
+    });
     const allowed = async () => (await guard.admit(request())).allowed;
     (await guard.admit(request())).release({ status: 200 });
     expect(await allowed()).toBe(false);
@@ -57,14 +61,14 @@ describe('a refund that did not reach the store', () => {
   it('is not sent again, for it is no permit', async () => {
     const memory = memoryStore();
     let puts = 0;
-    const store: Store = {
+    const store: Store = remoteStore({
       sync: false,
       apply: async (steps) => {
         if (steps[0]?.op !== 'put') return memory.apply(steps);
         puts += 1;
         throw new Error('lost');
       },
-    };
+    });
     const limiter = rateLimit({ name: 'refunded', limit: 9, window: '1h', refundIf: () => true });
     const guard = createGuard(limiter, { store, logger: false });
     const admission = await guard.admit(request());

@@ -1,9 +1,9 @@
 /** Refusals of one key under several rules: each count has its own. */
 
 import { createLimiter, rateLimit, type Step } from '@spillway/core';
-import { countOf } from '@spillway/core/store';
+import { countOf, remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
-import { sharedState } from '../src/stores/shared-state.js';
+import { remoteState } from '../src/stores/remote-state.js';
 import { Remote, setUp } from './refusals-set-up.js';
 
 /** Two counts for each key: what may come at once is the same, so the time that it takes to come back differs. */
@@ -25,7 +25,7 @@ class Apart extends Remote {
 }
 
 async function refusedUnderBoth() {
-  const store = new Apart();
+  const store = remoteStore(new Apart());
   const all = setUp(byMethod, { store });
   const [posted] = [await all.admit({ method: 'POST' }), await all.admit({ method: 'POST' })];
   for (let i = 0; i < 2; i += 1) await all.admit({ method: 'GET' });
@@ -70,12 +70,12 @@ describe('a client that chooses its limit, and with it the count', () => {
       defaultLimit: 2,
       burst: 1,
     });
-    const store = new Apart();
+    const store = remoteStore(new Apart());
     const { admit } = setUp(chosen, { store });
     for (let limit = 1; limit <= 200; limit += 1) {
       for (let i = 0; i < 2; i += 1) await admit({ path: `${limit}` });
     }
-    expect(sharedState(store).refusals?.size).toBe(64);
+    expect(remoteState(store).refusals?.size).toBe(64);
     const { asked } = store;
     for (let limit = 137; limit <= 200; limit += 1) await admit({ path: `${limit}` });
     expect(store.asked).toBe(asked);
@@ -86,7 +86,7 @@ describe('a client that chooses its limit, and with it the count', () => {
 
 describe('a refusal that may be undone the next moment', () => {
   it('is not remembered', async () => {
-    const store = new Remote();
+    const store = remoteStore(new Remote());
     const { memory } = store;
     Object.assign(store, {
       memory: {
@@ -100,7 +100,7 @@ describe('a refusal that may be undone the next moment', () => {
   });
 
   it('is asked for again as soon as its store says', async () => {
-    const store = Object.assign(new Remote(), { refusalsLastUs: 1_000_000 });
+    const store = Object.assign(remoteStore(new Remote()), { refusalsLastUs: 1_000_000 });
     const limiter = createLimiter({ name: 'one', limit: 1, window: '1h' }, { store });
     for (let i = 0; i < 4; i += 1) await limiter.consume('ada');
     store.clock.advance(999);

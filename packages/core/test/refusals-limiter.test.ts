@@ -1,6 +1,7 @@
 /** Refusals remembered by limits without HTTP, and by whose clock they end. */
 
 import { type Answer, createLimiter, type Step } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 import { Remote, setUp } from './refusals-set-up.js';
 
@@ -19,7 +20,7 @@ class SlowResets extends Remote {
 
 describe('a limiter without a guard', () => {
   const make = (options = {}) => {
-    const store = new Remote();
+    const store = remoteStore(new Remote());
     const limiter = createLimiter({ name: 'ten', limit: 10, window: '10s' }, { store, ...options });
     return { store, limiter };
   };
@@ -50,7 +51,7 @@ describe('a limiter without a guard', () => {
   });
 
   it('forgets what was refused while a reset was on its way to the store', async () => {
-    const store = new SlowResets();
+    const store = remoteStore(new SlowResets());
     const limiter = createLimiter({ name: 'ten', limit: 10, window: '10s' }, { store });
     await limiter.consume('ada', { cost: 10 });
     const reset = limiter.reset('ada');

@@ -12,6 +12,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
@@ -36,7 +37,7 @@ export class Remote implements Store {
 }
 
 export function setUp(limiters: Limiter | readonly Limiter[] = one, options: GuardOptions = {}) {
-  const store = new Remote();
+  const store = remoteStore(new Remote());
   const guard = createGuard(limiters, { store, ...options });
   const admit = async (of: Partial<LimitRequest> = {}): Promise<Admission> =>
     guard.admit(request(of));

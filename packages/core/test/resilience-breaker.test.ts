@@ -1,4 +1,5 @@
 import { createGuard, createLimiter, rateLimit, SpillwayError } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it, vi } from 'vitest';
 import { background, lost, Patient, PROBE, setUp } from './breaker-set-up.js';
 
@@ -122,7 +123,9 @@ describe('a breaker', () => {
     'refuses %j at construction',
     (breaker) => {
       const limiter = rateLimit({ name: 'a', limit: 1, window: '1m' });
-      expect(() => createGuard(limiter, { store: new Patient(), breaker })).toThrow(/SPW_/);
+      expect(() => createGuard(limiter, { store: remoteStore(new Patient()), breaker })).toThrow(
+        /SPW_/,
+      );
     },
   );
 });

@@ -9,12 +9,13 @@ import {
   type Step,
   type StoreCallEvent,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Calls } from '../src/stores/calls.js';
 import { Fallback } from '../src/stores/fallback.js';
-import { sharedState } from '../src/stores/shared-state.js';
+import { remoteState } from '../src/stores/remote-state.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 
 describe('an outage', () => {
@@ -112,15 +113,15 @@ describe('three processes that count by themselves while the breaker is open, ea
       localShare: 1 / 3,
     });
     const processes = [1, 2, 3].map(() => {
-      const store = {
+      const store = remoteStore({
         sync: false,
         down: false,
         async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
           if (this.down) throw lost;
           return shared.apply(steps);
         },
-      };
-      const state = sharedState(store, clock);
+      });
+      const state = remoteState(store, clock);
       const breaker = state.breaker(SETTINGS);
       const calls = new Calls(store, 50_000, breaker);
       const guarded = new Fallback(calls, state.standIn, store, breaker);

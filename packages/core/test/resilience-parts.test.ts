@@ -11,6 +11,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
@@ -44,7 +45,7 @@ class Sharded implements Store {
 }
 
 function setUp(options: GuardOptions = {}) {
-  const store = new Sharded();
+  const store = remoteStore(new Sharded());
   const warnings: string[] = [];
   const events: BreakerEvent[] = [];
   const logger = { warn: (line: string) => warnings.push(line) };
@@ -185,11 +186,11 @@ it('a store that names no end of parts, or throws, is one', async () => {
       throw new Error('mine');
     },
   ]) {
-    const store: Store = {
+    const store: Store = remoteStore({
       sync: false,
       domainOf,
       apply: async () => Promise.reject(new Error('gone')),
-    };
+    });
     let opened = 0;
     const limiter = createLimiter(
       { name: 'a', limit: 2, window: '1h' },

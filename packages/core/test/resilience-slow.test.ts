@@ -16,6 +16,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, request, seeded, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { PROBE } from './breaker-set-up.js';
@@ -55,7 +56,7 @@ class Sick implements Store {
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 function setUp(breaker: GuardOptions['breaker'] = {}) {
-  const store = new Sick();
+  const store = remoteStore(new Sick());
   const lines: string[] = [];
   const events: BreakerEvent[] = [];
   const logger = { warn: (line: string) => void lines.push(line) };
@@ -480,7 +481,7 @@ describe('while a store is only slow', () => {
 });
 
 it.each([0, '0.5ms', '61s', 'soon'])('slowAfter %s is refused', (slowAfter) => {
-  const settings = { store: new Sick(), breaker: { slowAfter } };
+  const settings = { store: remoteStore(new Sick()), breaker: { slowAfter } };
   expect(() => createLimiter({ name: 'a', limit: 1, window: '1h' }, settings)).toThrow(
     'breaker.slowAfter',
   );

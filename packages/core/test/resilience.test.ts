@@ -7,6 +7,7 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 const request: LimitRequest = {
@@ -16,7 +17,10 @@ const request: LimitRequest = {
   header: () => undefined,
   raw: undefined,
 };
-const down: Store = { sync: false, apply: () => Promise.reject(new Error('connection refused')) };
+const down: Store = remoteStore({
+  sync: false,
+  apply: () => Promise.reject(new Error('connection refused')),
+});
 
 describe('a store that fails', () => {
   function guardOver(store: Store, onStoreError: OnStoreError, localShare?: number) {
@@ -53,13 +57,13 @@ describe('a store that fails', () => {
   it('counts in this process if told to, and knows the callers already', async () => {
     const memory = memoryStore();
     let broken = false;
-    const flaky: Store = {
+    const flaky: Store = remoteStore({
       sync: false,
       apply: async (steps) => {
         if (broken) throw new Error('gone');
         return memory.apply(steps);
       },
-    };
+    });
     const { guard, events } = guardOver(flaky, 'local');
     await guard.admit(request);
     broken = true;
@@ -92,12 +96,12 @@ describe('a store that fails', () => {
   });
 
   it('that throws instead of rejecting is answered for all the same', () => {
-    const throwing: Store = {
+    const throwing: Store = remoteStore({
       sync: true,
       apply: () => {
         throw new Error('bug');
       },
-    };
+    });
     const { guard } = guardOver(throwing, 'allow');
     expect(guard.admit(request)).toMatchObject({ allowed: true });
   });

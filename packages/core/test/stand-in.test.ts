@@ -17,6 +17,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -34,7 +35,7 @@ const ALGORITHMS: readonly By[] = [
 /** A store of a fleet: other processes may use `shared` too. It can be down, or lose its replies. */
 function setUp(by: By = {}, limit = 3, clock?: Clock) {
   const shared = memoryStore(clock ? { clock } : {});
-  const store = {
+  const store = remoteStore({
     sync: false as const,
     down: false,
     losesReplies: false,
@@ -44,7 +45,7 @@ function setUp(by: By = {}, limit = 3, clock?: Clock) {
       if (this.losesReplies) throw new Error('lost');
       return answers;
     },
-  };
+  });
   const options = { name: 'api', limit, window: '400d' as const, ...by };
   const limiter = createLimiter(options, { store, breaker: false, logger: false });
   const elsewhere = createLimiter(options, { store: shared });
@@ -259,14 +260,14 @@ it('a login limit that gives back what succeeds does so during an outage too', a
 it('a store that answers at once is not counted twice', () => {
   let asked = 0;
   const memory = memoryStore();
-  const store: SyncStore = {
+  const store: SyncStore = remoteStore({
     sync: true,
     apply(steps) {
       asked += 1;
       if (asked > 2) throw new Error('broken');
       return memory.apply(steps);
     },
-  };
+  });
   const limiter = createLimiter({ name: 'api', limit: 2, window: '400d' }, { store });
   const said = [1, 2, 3, 4, 5].map(() => limiter.consume('ada').allowed);
   expect(said).toEqual([true, true, true, true, false]);
@@ -282,14 +283,14 @@ describe('a store that comes and goes', () => {
       const clock = new ManualClock();
       const shared = memoryStore({ clock });
       let isDown = false;
-      const store = {
+      const store = remoteStore({
         sync: false as const,
         testClock: clock,
         async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
           if (isDown) throw new Error('down');
           return shared.apply(steps);
         },
-      };
+      });
       const limiter = createLimiter(
         { name: 'api', limit, window: '1s' },
         { store, clock, breaker: false, logger: false },

@@ -9,6 +9,7 @@ import {
   type SyncStore,
 } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { setUp } from './guard-set-up.js';
@@ -86,7 +87,7 @@ describe('used', () => {
   it('is more than the limit where the limit was lowered', () => {
     const memory = memoryStore();
     const release = (limit: number) => {
-      const store: SyncStore = { sync: true, apply: (steps) => memory.apply(steps) };
+      const store: SyncStore = remoteStore({ sync: true, apply: (steps) => memory.apply(steps) });
       const algorithm = 'sliding-window-log';
       return createLimiter(
         { name: 'log', limit, window: '10m', algorithm: algorithmByName(algorithm) },
@@ -98,7 +99,10 @@ describe('used', () => {
   });
 
   it('is not known where the store could not answer, unless this process counts', async () => {
-    const store: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+    const store: Store = remoteStore({
+      sync: false,
+      apply: () => Promise.reject(new Error('down')),
+    });
     const ask = (onStoreError: 'allow' | 'deny' | 'local') =>
       createLimiter(
         { name: `ten-${onStoreError}`, limit: 10, window: '10s' },

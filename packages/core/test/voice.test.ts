@@ -11,6 +11,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
@@ -37,7 +38,7 @@ function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {
 }
 
 function failing(error: unknown): Store {
-  return { sync: false, apply: () => Promise.reject(error) };
+  return remoteStore({ sync: false, apply: () => Promise.reject(error) });
 }
 
 const storeError = (kind: string) => new SpillwayError('SPW_STORE_ERROR', 'no answer', { kind });
@@ -155,10 +156,10 @@ describe('a store that fails', () => {
   it('with an error of one call is told of once a minute for each kind, by a guard or a limiter', async () => {
     const { clock, lines, logger } = listen();
     const kinds = ['noperm', 'script', 'noperm', 'reply'];
-    const store: Store = {
+    const store: Store = remoteStore({
       sync: false,
       apply: () => Promise.reject(storeError(kinds.shift() ?? 'noperm')),
-    };
+    });
     const guard = createGuard(rateLimit(two), { store, logger });
     const limiter = createLimiter({ ...two, name: 'direct' }, { store, logger });
     for (let i = 0; i < 2; i += 1) await guard.admit(request());

@@ -1,5 +1,6 @@
 /** Limits of the plugin, of groups and of routes: one guard, one decision; and which routes they are for. */
 
+import { remoteStore } from '@spillway/core/store';
 import {
   admissionsOf,
   concurrencyLimit,
@@ -24,7 +25,7 @@ function watchedStore(): { store: Store; calls: string[][] } {
     calls.push(steps.map(({ limiter }) => limiter));
     return memory.apply(steps);
   };
-  return { store: { sync: true, apply } as Store, calls };
+  return { store: remoteStore({ sync: true, apply }) as Store, calls };
 }
 
 describe('global limits, groups and limits of a route', () => {

@@ -1,6 +1,7 @@
 /** From the decision to the end of the response: given back once, whatever happened. */
 
 import { once } from 'node:events';
+import { remoteStore } from '@spillway/core/store';
 import { concurrencyLimit, rateLimit, type Step, type Store, spillway } from '@spillway/fastify';
 import type { FastifyReply } from 'fastify';
 import { SlowStore } from 'spillway-testkit';
@@ -25,15 +26,15 @@ it('releases where a handler takes the response over', async () => {
 it.each(['at once', 'later'])(
   'gives permits back without a connection, with a store that answers %s',
   async (when) => {
-    const memory = new SlowStore();
-    const store: Store = {
+    const memory = remoteStore(new SlowStore());
+    const store: Store = remoteStore({
       sync: false,
       apply: async (steps: readonly Step[]) => {
         const answers = memory.apply(steps);
         memory.answer();
         return answers;
       },
-    };
+    });
     const app = makeApp();
     const limiters = concurrencyLimit({ name: 'two', limit: 2, key: 'all' });
     app.register(spillway, { limiters, ...(when === 'later' && { store }) });
@@ -46,7 +47,7 @@ it.each(['at once', 'later'])(
 it.each(['onRequest', 'preHandler'] as const)(
   'leaves a response alone that was taken over while the store was asked, by %s',
   async (hook) => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const app = makeApp();
     let taken: FastifyReply | undefined;
     app.addHook('onRequest', async (_request, reply) => {
@@ -68,8 +69,8 @@ it.each(['onRequest', 'preHandler'] as const)(
 
 it('gives back all that is held when the app closes', async () => {
   const puts: Step[] = [];
-  const memory = new SlowStore();
-  const store: Store = {
+  const memory = remoteStore(new SlowStore());
+  const store: Store = remoteStore({
     sync: false,
     apply: async (steps: readonly Step[]) => {
       puts.push(...steps.filter(({ op }) => op === 'put'));
@@ -77,7 +78,7 @@ it('gives back all that is held when the app closes', async () => {
       memory.answer();
       return answers;
     },
-  };
+  });
   const app = makeApp();
   const limiters = concurrencyLimit({ name: 'held', limit: 2, key: 'all' });
   app.register(spillway, { limiters, store });

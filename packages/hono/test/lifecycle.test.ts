@@ -1,5 +1,6 @@
 /** From the admission to the end of the body: released once, whatever happened. */
 
+import { remoteStore } from '@spillway/core/store';
 import {
   concurrencyLimit,
   type RequestOutcome,
@@ -131,7 +132,7 @@ describe('a client of an edge runtime that goes away', () => {
 
   it('while the store is asked is not answered, and keeps nothing', async () => {
     const { outcomes, limiter } = notingLimiter();
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const app = new Hono();
     const client = new AbortController();
     app.get('/', spillway(limiter, { store, storeTimeout: '10s' }), () => {

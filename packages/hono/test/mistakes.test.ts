@@ -1,5 +1,6 @@
 /** How an app is put together may be wrong: what is in shadow, off or skipped fails no request for it. */
 
+import { remoteStore } from '@spillway/core/store';
 import { type Fault, memoryStore, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
 import { type Context, Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
@@ -63,7 +64,7 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
   });
 
   it('counts it once though the store answers later', async () => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const guard = spillway(limit({ key: 'all' }), { store, logger: false });
     const app = new Hono();
     app.get('/', guard, guard, (c) => c.text('hello'));

@@ -3,6 +3,7 @@
 import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { remoteStore } from '@spillway/core/store';
 import { claimOf, idempotency, memoryStore, rateLimit, spillway } from '@spillway/hono';
 import { type Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
@@ -204,7 +205,11 @@ describe('in shadow over node:http', () => {
   // docs/idempotency.md, "In each framework"
   it('changes at most the case and the order of header names, also while the store hangs', async () => {
     const never = () => new Promise<never>(() => undefined);
-    const hangs = { sync: false as const, apply: never, values: { get: never, set: never } };
+    const hangs = remoteStore({
+      sync: false as const,
+      apply: never,
+      values: { get: never, set: never },
+    });
     const shadow = idempotency({ scope: () => 'ada', mode: 'shadow' });
     const answers = [];
     for (const guard of [

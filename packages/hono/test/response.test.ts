@@ -1,5 +1,6 @@
 /** What a permit does to the response that it is held for, and to the platform that ends with it. */
 
+import { remoteStore } from '@spillway/core/store';
 import {
   concurrencyLimit,
   memoryStore,
@@ -94,7 +95,7 @@ describe('waitUntil', () => {
   });
 
   it('is told at once, and settles when the store has the permit back', async () => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const limiter = concurrencyLimit({ name: 'a', limit: 1, key: 'all' });
     const options: SpillwayOptions = { store, storeTimeout: '10s' };
     const app = new Hono();
@@ -123,7 +124,7 @@ describe('waitUntil', () => {
     const faults: unknown[] = [];
     const onFault = (fault: unknown) => void faults.push(fault);
     const memory = memoryStore();
-    const store: Store = { sync: false, apply: async (steps) => memory.apply(steps) };
+    const store: Store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
     app.get('/', spillway(limiter, { store, onFault }), (c) => c.text('hello'));
     for (const _ of [1, 2]) {
       const response = await app.request('/', {}, {}, {} as never);

@@ -2,6 +2,7 @@
 
 import { Readable } from 'node:stream';
 import cors from '@koa/cors';
+import { remoteStore } from '@spillway/core/store';
 import { memoryStore, rateLimit, type SpillwayOptions, type Store, spillway } from '@spillway/koa';
 import type Koa from 'koa';
 import Koa2 from 'koa2';
@@ -66,7 +67,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       throw new Error('before');
     });
     const memory = memoryStore();
-    const store: Store = { sync: false, apply: async (steps) => memory.apply(steps) };
+    const store: Store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
     app.use(guard('a', { store }));
     app.use((ctx) => {
       ctx.body = 'ok';

@@ -1,5 +1,6 @@
 /** Stores that answer at once, later, or not at all. */
 
+import { remoteStore } from '@spillway/core/store';
 import {
   memoryStore,
   type RequestOutcome,
@@ -41,7 +42,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
   });
 
   it('gives back, and runs no handler, when the client has gone away meanwhile', async () => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const outcomes: ResponseEnd[] = [];
     const errors: unknown[] = [];
     let handled = 0;

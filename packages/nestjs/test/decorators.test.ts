@@ -1,6 +1,7 @@
 /** Which limiters stand before a handler: those of the module, the class and the method, in one guard. */
 
 import { Controller, Get, Post } from '@nestjs/common';
+import { remoteStore } from '@spillway/core/store';
 import {
   ConcurrencyLimit,
   type DecisionEvent,
@@ -152,7 +153,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     };
     const { get } = await serve(
       adapter,
-      metadata({ ...front(), store: { sync: true, apply } }, CatsController),
+      metadata({ ...front(), store: remoteStore({ sync: true, apply }) }, CatsController),
     );
     await get('/cats/skip-some');
     await get('/cats/plain');

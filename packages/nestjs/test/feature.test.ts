@@ -2,6 +2,7 @@
 
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { remoteStore } from '@spillway/core/store';
 import {
   createLimiter,
   getLimiterToken,
@@ -32,7 +33,7 @@ const SENDING = {
   limits: { customer: { limit: 9, window: '1h' }, carrier: { limit: 1, window: '1h' } },
 } as const;
 
-const DOWN: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+const DOWN: Store = remoteStore({ sync: false, apply: () => Promise.reject(new Error('down')) });
 
 @Injectable()
 class Messages {
@@ -172,7 +173,7 @@ describe('a feature', () => {
       calls += 1;
       return shared.apply(steps);
     };
-    const store: Store = { sync: false, apply };
+    const store: Store = remoteStore({ sync: false, apply });
     const { limiter } = await made({ limiters: { logins: LOGINS } }, { clock, store });
     const allowed = async () => (await limiter('logins').consume('ada')).allowed;
     expect([await allowed(), await allowed(), await allowed()]).toEqual([true, true, false]);
@@ -225,7 +226,7 @@ describe('a feature', () => {
   });
 
   it('waits for its store as long as the module says, or as it says itself', async () => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const patient = { storeTimeout: '60s' } as const;
     const pace = { ...HOURLY, onStoreError: 'deny' } as const;
     const { limiter, shaper } = await made(

@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { remoteStore } from '@spillway/core/store';
 import {
   admissionsOf,
   concurrencyLimit,
@@ -131,7 +132,7 @@ describe('in GraphQL', () => {
       return memory.apply(steps);
     };
     const limiters = [concurrencyLimit({ name: 'front', limit: 5 })];
-    const { app, judge } = await make({ limiters, store: { sync: true, apply } });
+    const { app, judge } = await make({ limiters, store: remoteStore({ sync: true, apply }) });
     await judge(operation());
     expect(puts).toEqual([]);
     await app.close();

@@ -3,6 +3,7 @@
 import { metrics } from '@opentelemetry/api';
 import { MeterProvider, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
 import { createGuard, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { openTelemetryObserver } from '@spillway/opentelemetry';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -35,7 +36,7 @@ function setUp() {
 /** Answers later, from memory. */
 function asyncStore(): Store {
   const memory = memoryStore();
-  return { sync: false, apply: async (steps) => memory.apply(steps) };
+  return remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
 }
 
 describe('the observer for OpenTelemetry', () => {

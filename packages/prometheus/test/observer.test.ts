@@ -1,6 +1,7 @@
 /** The observer for prom-client: where it registers, and what a scrape reads. */
 
 import { createGuard, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { prometheusObserver } from '@spillway/prometheus';
 import { AggregatorRegistry, register as defaultRegister, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -77,7 +78,7 @@ describe('the observer for prom-client', () => {
 
   it('tells an outage of a store once, however many guards have it, and when it ends', async () => {
     const { observer, scraped } = setUp();
-    const store = new FlakyStore();
+    const store = remoteStore(new FlakyStore());
     const breaker = { failures: 1, probeEvery: 1 };
     const options = { store, breaker, logger: false, observers: [observer] } as const;
     const guards = [hourly(), hourly()].map((limiter) => createGuard(limiter, options));
@@ -98,7 +99,7 @@ describe('the observer for prom-client', () => {
 
   it('measures calls of the store in seconds', async () => {
     const { register, observer } = setUp();
-    const options = { store: new FlakyStore(), observers: [observer] };
+    const options = { store: remoteStore(new FlakyStore()), observers: [observer] };
     await createGuard(hourly(), options).admit(request);
     const text = await register.metrics();
     const sum = /^spillway_store_call_duration_seconds_sum\{outcome="ok"\} (\S+)$/m.exec(text);

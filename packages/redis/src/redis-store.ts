@@ -15,6 +15,7 @@ import {
   MAX_STEPS,
   positiveInteger,
   type Rule,
+  remoteStore,
   spread,
   tooLarge,
   uniqueGroup,
@@ -104,7 +105,7 @@ export interface RedisStore extends Store {
  * ```
  */
 export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = {}): RedisStore {
-  return new Redis(asRedisClient(client), productionScript(), options);
+  return remoteStore(new Redis(asRedisClient(client), productionScript(), options));
 }
 
 /** The store with any script, and the clock that the script needs. */

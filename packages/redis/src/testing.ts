@@ -1,6 +1,7 @@
 /** The store for tests of code that uses Spillway on a real Redis: the test sets the time. */
 
 import type { Clock } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import { testScript } from './codec/script.js';
 import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
@@ -29,5 +30,5 @@ export function redisStoreAt(
   clock: Clock,
   options: RedisStoreOptions = {},
 ): RedisStore {
-  return new Redis(asRedisClient(client), testScript(), options, clock);
+  return remoteStore(new Redis(asRedisClient(client), testScript(), options, clock));
 }

@@ -2,7 +2,7 @@
 
 import { storeConformance } from '@spillway/conformance';
 import { createLimiter, type Step } from '@spillway/core';
-import { type LogAnswer, makeRule } from '@spillway/core/store';
+import { type LogAnswer, makeRule, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
@@ -88,7 +88,10 @@ describeOnEachServer('as the user of docs/operations.md', (start) => {
           throw error;
         });
       const { values } = store;
-      return { store: { sync: false, apply, values }, setTimeUs: (us: number) => clock.setUs(us) };
+      return {
+        store: remoteStore({ sync: false, apply, values }),
+        setTimeUs: (us: number) => clock.setUs(us),
+      };
     };
   const open = opener(() => redis);
   for (const { name, run } of storeConformance({ open }, { runs: 3 })) test(name, run);

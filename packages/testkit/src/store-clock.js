@@ -1,6 +1,6 @@
 /** What a process of a fleet knows of the clock of its Redis, and of the slots that its shaper has taken there. */
 
-import { delayOf } from '@spillway/core/store';
+import { delayOf, remoteStore } from '@spillway/core/store';
 
 /** So many answers are kept, and the fastest of them counts. */
 const SAMPLES = 20;
@@ -39,7 +39,7 @@ export class StoreClock {
 
 /** A store that tells the slots that are taken, in milliseconds of its clock, and what is given back. */
 export function toldStore(store, { onSlot, onGivenBack = () => undefined }) {
-  return {
+  return remoteStore({
     sync: false,
     async apply(steps, options) {
       const answers = await store.apply(steps, options);
@@ -51,5 +51,5 @@ export function toldStore(store, { onSlot, onGivenBack = () => undefined }) {
       }
       return answers;
     },
-  };
+  });
 }

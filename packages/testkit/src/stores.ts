@@ -1,7 +1,7 @@
 /** Stores that answer when a test says so, or not at all; and how to look at the permits in a store. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
-import { makeLeasesRule } from '@spillway/core/store';
+import { makeLeasesRule, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 
 /** Wraps a memory store: each call waits for `answer()`, and is noted. */
@@ -27,10 +27,10 @@ export class SlowStore implements Store {
 }
 
 /** Fails every call. Spread it, so that each guard has a store of its own: `{ ...brokenStore }`. */
-export const brokenStore: Store = {
+export const brokenStore: Store = remoteStore({
   sync: false,
   apply: () => Promise.reject(new Error('the store is down')),
-};
+});
 
 /** How many permits a key of a limit holds in a store. */
 export function held(store: Store, limiter = 'two', key = '@203.0.113.7'): number {

@@ -11,6 +11,7 @@ import {
   MAX_LIMITERS,
   MAX_STEPS,
   partsOf,
+  remoteStore,
   spread,
   systemClock,
   textOfBytes,
@@ -77,7 +78,7 @@ export function durableObjectStore(
   namespace: ObjectNamespace,
   options: DurableObjectStoreOptions = {},
 ): DurableObjectStore {
-  return new ObjectStore(namespace, options);
+  return remoteStore(new ObjectStore(namespace, options));
 }
 
 /** The store by the clock of its objects, or by one that a test sets and tells with each call. */

@@ -4,8 +4,8 @@ import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { Answer } from '../contract/answer.js';
-import type { Step, Store, SyncStore } from '../contract/store.js';
+import type { SyncStore } from '../contract/store.js';
+import type { Linked } from '../contract/store-link.js';
 import type { SyncValues } from '../contract/values.js';
 import { Memory } from './memory.js';
 
@@ -31,7 +31,7 @@ export interface MemoryStoreOptions {
 const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
 
 /** What {@link memoryStore} returns. */
-export interface MemoryStore extends SyncStore {
+export interface MemoryStore extends SyncStore, Linked {
   readonly values: SyncValues;
   /** Entries held now. */
   readonly size: number;
@@ -67,18 +67,3 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
   return new Memory(clock, maxEntries, 0, true);
 }
-
-/** What a memory store can beside `apply`: one step, without a list for it or for its answer. */
-export interface OneStepStore {
-  readonly apply: SyncStore['apply'];
-  /** By which it decides. */
-  readonly clock: Clock;
-  applyOne(step: Step): Answer;
-}
-
-/** `store`, if it is a memory store of which nobody has replaced `apply`, as a proxy or a spy does. */
-export function oneStepStore(store: Store): OneStepStore | undefined {
-  return store instanceof Memory && store.apply === applyOfMemory ? store : undefined;
-}
-
-const applyOfMemory = Memory.prototype.apply;

@@ -8,7 +8,9 @@ import { chargedBranch, isCharged, spread, uniqueGroup } from '../contract/group
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
-import type { Step, SyncStore } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
+import type { StoreLink } from '../contract/store-link.js';
+import { LocalLink, type OneStepStore } from './local-link.js';
 import { MemoryValues } from './memory-values.js';
 import {
   asLook,
@@ -21,7 +23,7 @@ import {
 } from './overflow.js';
 import { Shelves } from './shelves.js';
 
-export class Memory implements SyncStore {
+export class Memory implements OneStepStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
@@ -41,6 +43,10 @@ export class Memory implements SyncStore {
     this.values = new MemoryValues(clock, valueBytes);
     this.maxEntries = maxEntries;
     this.forgives = forgives;
+  }
+
+  link(): StoreLink {
+    return new LocalLink(this, Memory.prototype.apply);
   }
 
   /** Entries held now. */

@@ -10,7 +10,9 @@ import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import { countOf, type Rule } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { LinkedStore } from '../contract/store-link.js';
 import type { Values } from '../contract/values.js';
+import { remoteStore } from '../stores/remote-store.js';
 import type { StateBackend } from './backend.js';
 import { StateValues } from './state-values.js';
 import { type NamedStep, TextGroup } from './text-group.js';
@@ -45,10 +47,10 @@ import { transact } from './transaction.js';
  * (await limiter.consume('ada')).remaining; // 4
  * ```
  */
-export function stateStore(backend: StateBackend): Store {
+export function stateStore(backend: StateBackend): LinkedStore {
   checkObject('backend', backend);
   checkHas('backend', 'transact', backend);
-  return new StateStore(backend);
+  return remoteStore(new StateStore(backend));
 }
 
 class StateStore implements Store {

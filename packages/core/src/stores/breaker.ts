@@ -6,23 +6,16 @@ import { disregard, outside } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { BreakerEvent } from '../contract/observer.js';
+import type { BreakerSettings } from '../contract/resilience.js';
 import type { Step, Store } from '../contract/store.js';
+import type { Host } from '../contract/store-link.js';
 import { domainOf } from './domain.js';
 import { FAILED, HEALTHY, SLOW, WINDOW_SECONDS } from './health.js';
 import { LoopTurns } from './loop-turns.js';
 import { OTHER_PARTS, OutageLog } from './outage-log.js';
-import { type Host, Probe } from './probe.js';
+import { Probe } from './probe.js';
 import type { Asker } from './probe-step.js';
 import { StorePart } from './store-part.js';
-
-export interface BreakerSettings {
-  /** Calls in a row that must fail before a part of the store is taken for down. */
-  readonly failures: number;
-  /** How often, at most, it is asked meanwhile whether it is back, in microseconds. */
-  readonly probeUs: number;
-  /** What takes longer is slow, in microseconds; left out: what takes longer than in healthy minutes. */
-  readonly slowUs?: number | undefined;
-}
 
 type Listener = (event: BreakerEvent) => void;
 

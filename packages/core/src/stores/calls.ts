@@ -8,7 +8,6 @@ import { isSpillwayError } from '../base/errors.js';
 import { type Eventually, isLater } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
-import { oneStepStore } from '../memory/memory-store.js';
 import type { Observers } from '../observe/observers.js';
 import type { Breaker } from './breaker.js';
 import { checkAnswers } from './checked.js';
@@ -27,8 +26,7 @@ export class Calls implements Asker {
   private readonly observer: CallObserver | undefined;
 
   /**
-   * @param store rejects in time, see `withDeadline`. The memory store of this package is not checked, unless somebody
-   * replaced its `apply`.
+   * @param store rejects in time, see `withDeadline`
    * @param timeoutUs how long a step may take
    * @param breaker for a store that answers later only
    */
@@ -65,7 +63,7 @@ export class Calls implements Asker {
     };
     const take = (answers: Answers): Eventually<Value> => {
       try {
-        if (!oneStepStore(this.store)) checkAnswers(steps, answers);
+        checkAnswers(steps, answers);
       } catch (error) {
         return fail(error);
       }

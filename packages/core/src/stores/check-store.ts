@@ -5,18 +5,33 @@ import type { Clock } from '../base/clock.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import type { Store } from '../contract/store.js';
+import type { LinkedStore } from '../contract/store-link.js';
 import { checkValidate } from '../observe/notices.js';
 
 /**
- * The store, if it is one: an object with `apply`. Everything else in a store is optional.
+ * The store, if guards and limiters can ask it.
  *
  * @throws SpillwayError `SPW_STORE_INVALID`
  */
-export function checkStore<S extends Store>(store: S): S {
+export function checkStore(store: Store): LinkedStore {
+  checkStoreShape(store);
+  if (typeof (store as Partial<LinkedStore>).link === 'function') return store as LinkedStore;
+  throw new SpillwayError(
+    'SPW_STORE_INVALID',
+    "store must have passed through remoteStore of '@spillway/core/store': write remoteStore(store)",
+  );
+}
+
+/**
+ * A store is an object with `apply`. Everything else in it is optional.
+ *
+ * @throws SpillwayError `SPW_STORE_INVALID`
+ */
+export function checkStoreShape(store: Store): void {
   const given: unknown = store;
   if (typeof given === 'object' && given !== null) {
     const client = clientOf(given as Shape);
-    if (client === undefined && typeof (given as Shape)['apply'] === 'function') return store;
+    if (client === undefined && typeof (given as Shape)['apply'] === 'function') return;
     throw noStore(client ?? 'an object without `apply`');
   }
   // Not a text itself: a URL may have a password.

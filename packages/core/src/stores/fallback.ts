@@ -5,12 +5,12 @@ import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import { timeoutOf } from '../contract/group-size.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Host } from '../contract/store-link.js';
 import { askParts } from './ask-parts.js';
 import type { Breaker } from './breaker.js';
 import type { Calls } from './calls.js';
 import { domainOf } from './domain.js';
 import { asLook, branchesOf, type Part, partsOf, place, refuses } from './parts.js';
-import type { Host } from './probe.js';
 import type { StandIn } from './stand-in.js';
 
 /**

@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
 import { afterIdly } from '../base/host.js';
 import type { Step } from '../contract/store.js';
+import type { Host } from '../contract/store-link.js';
 import { type Asker, questionAt } from './probe-step.js';
 
 /** So long after the last request the store is still asked at the full pace. */
@@ -11,12 +12,6 @@ const WANTED_US = 10_000_000;
 
 /** The longest pause between two questions while nobody wants the store. */
 const LONGEST_PAUSE_US = 5_000_000;
-
-/** What keeps alive what a request began, where the platform ends it with the request. */
-export interface Host {
-  /** True if the platform now waits for `promise`; false, or no such method: it cannot be asked to. */
-  waitUntil?(promise: Promise<unknown>): boolean;
-}
 
 /** What a probe needs to know, and whom it tells. */
 interface ProbeOptions {

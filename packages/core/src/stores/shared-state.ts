@@ -5,10 +5,7 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { Turns } from '../base/turns.js';
 import type { Store } from '../contract/store.js';
-import { Breaker, type BreakerSettings } from './breaker.js';
 import { Names } from './names.js';
-import { Refusals } from './refusals.js';
-import { StandIn } from './stand-in.js';
 
 /** Bytes that the lost releases of all users of a store may take: a million permits could end while it is away. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
@@ -23,29 +20,12 @@ export class SharedState {
   readonly names: Names;
   /** For what is answered without asking the store. */
   readonly turns: Turns = new Turns();
-  /** Counts for the store when it does not answer. */
-  readonly standIn: StandIn;
-  /** None where the store answers at once: it is asked every time. */
-  readonly refusals: Refusals | undefined;
   /** For releases that did not reach the store. */
   readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
-  private readonly store: Store;
-  private breakerMade: Breaker | undefined;
 
   constructor(store: Store, clock: Clock | undefined) {
-    this.store = store;
     this.clock = clock ?? systemClock;
     this.names = new Names(store);
-    this.standIn = new StandIn(this.clock);
-    this.refusals = store.sync
-      ? undefined
-      : new Refusals(clock ?? store.testClock, store.refusalsLastUs);
-  }
-
-  /** The one breaker of the store; the first user to ask for it chooses its settings. */
-  breaker(settings: BreakerSettings): Breaker {
-    this.breakerMade ??= new Breaker(this.store, settings, this.clock);
-    return this.breakerMade;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Answer } from '../contract/answer.js';
 import { chargedBranch, isCharged, REFUSED } from '../contract/group.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
+import { unanswered } from '../contract/unanswered.js';
 import { forgivingMemory } from '../memory/memory-store.js';
 import { branchesOf, refuses } from './parts.js';
 
@@ -19,12 +20,6 @@ function hasStandIn(step: Step): step is StandInStep {
 
 function endsPermit(step: Step): step is StandInStep {
   return step.op === 'put' && step.lease !== undefined && hasStandIn(step);
-}
-
-/** Whether a step that nothing counts here passes. */
-function passesUncounted({ op, rule, onStoreError }: Step): boolean {
-  if (rule.logic?.failsClosed) return onStoreError === 'allow' && (op === 'take' || op === 'look');
-  return onStoreError !== 'deny' && op !== 'put';
 }
 
 /** About 3 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
@@ -72,7 +67,7 @@ export class StandIn {
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
         return { ...own, allowed, failure };
       }
-      return { allowed: passesUncounted(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };
+      return unanswered(step, failure);
     });
   }
 

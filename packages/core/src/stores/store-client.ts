@@ -1,22 +1,20 @@
 /** The one way to a store for whoever has limits in it: guards, and limits without HTTP. */
 
 import { checkClock } from '../base/checks.js';
-import { type Clock, systemClock } from '../base/clock.js';
-import { type Eventually, isLater } from '../base/host.js';
+import type { Clock } from '../base/clock.js';
+import { consoleLogger, type Eventually } from '../base/host.js';
 import type { Turns } from '../base/turns.js';
 import type { Answer } from '../contract/answer.js';
 import type { Validate } from '../contract/notice.js';
+import type { Policies } from '../contract/resilience.js';
 import type { Rule } from '../contract/rule.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
-import { type OneStepStore, oneStepStore } from '../memory/memory-store.js';
+import type { Step, Store } from '../contract/store.js';
+import type { Host, StoreLink } from '../contract/store-link.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
-import type { Fallback } from './fallback.js';
-import type { Host } from './probe.js';
-import type { Refusals } from './refusals.js';
+import { type ResilienceOptions, resilienceOf } from './resilience-options.js';
 import { type Room, type SharedState, sharedState } from './shared-state.js';
-import { type Policies, type ResilienceOptions, resilient } from './stack.js';
 
 export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object counts apart. */
@@ -55,13 +53,9 @@ export class StoreClient {
   readonly releaseRoom: Room;
   /** Its users ask through this client; what they learn of the store itself, they keep. */
   readonly store: Store;
-  private readonly answering: Fallback;
+  private readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;
-  private readonly oneStep: OneStepStore | undefined;
-  private readonly firstApply: Store['apply'];
   private readonly shared: SharedState;
-  private readonly refusals: Refusals | undefined;
-  private readonly findsRefusals: boolean;
 
   /**
    * @param observers told of calls of the store and of its outages
@@ -69,21 +63,25 @@ export class StoreClient {
    * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
    */
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
-    const { clock } = options;
+    const { clock, denialCache = true, logger = consoleLogger() } = options;
     checkClock(clock);
     this.memory = options.store ? undefined : sharedMemory(clock);
-    this.store = options.store ? checkStore(options.store) : (this.memory as SharedMemory).store;
-    this.oneStep = oneStepStore(this.store);
-    this.firstApply = this.store.apply;
-    this.shared = sharedState(this.store, clock);
-    this.answering = resilient(this.store, this.shared, options, observers, policies);
-    this.refusals = this.shared.refusals;
-    this.findsRefusals = options.denialCache !== false;
-    this.sync = this.store.sync;
+    const store = options.store ? checkStore(options.store) : (this.memory as SharedMemory).store;
+    this.store = store;
+    this.shared = sharedState(store, clock);
+    this.sync = store.sync;
     this.clock = this.shared.clock;
-    this.hasOurTime = this.oneStep?.clock === this.clock;
     this.releaseRoom = this.shared.releaseRoom;
-    observers?.store(this.store);
+    this.link = store.link({
+      resilience: resilienceOf(options, policies),
+      remembers: denialCache,
+      logger,
+      clock,
+      turns: this.shared.turns,
+      observers,
+    });
+    this.hasOurTime = this.link.clock === this.clock;
+    observers?.store(store);
   }
 
   /** What stands for a limiter in the store: its name, or without a store a text that no other object has. */
@@ -110,9 +108,9 @@ export class StoreClient {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
 
-  /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
+  /** See {@link StoreLink}. */
   known(step: Step): Answer | undefined {
-    return this.findsRefusals ? this.refusals?.find(step) : undefined;
+    return this.link.known(step);
   }
 
   /** For promises that may be settled already. */
@@ -125,101 +123,41 @@ export class StoreClient {
     return this.turns.soon(value);
   }
 
-  /** {@link ask} for one step of a memory store, with fewer objects; undefined where the store must be asked. */
+  /** See {@link StoreLink}. */
   askNow(step: Step): Answer | undefined {
-    const { oneStep } = this;
-    // Somebody may have replaced `apply` meanwhile, as a spy of a test does.
-    if (oneStep === undefined || oneStep.apply !== this.firstApply) return undefined;
-    try {
-      return oneStep.applyOne(step);
-    } catch {
-      return undefined;
-    }
+    return this.link.askNow(step);
   }
 
-  /**
-   * What `then` makes of the answers.
-   *
-   * @param host of the request that asks: keeps alive what outlives it
-   */
+  /** See {@link StoreLink}. */
   ask<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
     host?: Host,
   ): Eventually<Value> {
-    const { refusals } = this;
-    if (!refusals) return this.answering.ask(steps, then);
-    const askedUs = refusals.now();
-    const learn = (answers: Answers) => then(learnt(refusals, steps, answers, askedUs));
-    return this.inTurns(this.answering.ask(steps, learn, undefined, host), steps);
+    return this.link.ask(steps, then, host);
   }
 
-  /**
-   * {@link ask} for steps that give back, `put` and `reset`. What they free may not be refused from memory: neither
-   * while the store does them, nor by an answer that was on its way meanwhile.
-   *
-   * @param forUs if given: how long the store has; no request waits for it, and its failure is no outage
-   */
+  /** See {@link StoreLink}. */
   giveBack<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
     forUs?: number,
   ): Eventually<Value> {
-    this.forget(steps);
-    const forgetAgain = (answers: Answers) => {
-      this.forget(steps);
-      return then(answers);
-    };
-    const answered = this.answering.ask(steps, forgetAgain, background(forUs));
-    return forUs === undefined ? this.inTurns(answered, steps) : answered;
+    return this.link.giveBack(steps, then, forUs);
   }
 
-  /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
+  /** See {@link StoreLink}. */
   renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
-    return this.answering.ask(steps, (answers) => answers, background(forUs));
+    return this.link.renew(steps, forUs);
   }
 
-  /** Something was changed live: no remembered refusal may hold any more. */
+  /** See {@link StoreLink}. */
   forgetAll(): void {
-    this.refusals?.clear();
+    this.link.forgetAll();
   }
 
-  /** A key was reset elsewhere, and the store knows: so must what counts for it when it fails. */
+  /** See {@link StoreLink}. */
   forgetReset(limiter: string, key: string): void {
-    this.shared.standIn.forget(limiter, key);
+    this.link.forgetReset(limiter, key);
   }
-
-  /** A store that fails, or answers by itself, may do so without input or output. */
-  private inTurns<Value>(
-    answered: Eventually<Value>,
-    { length }: readonly Step[],
-  ): Eventually<Value> {
-    return isLater(answered) ? this.turns.after(answered, length) : answered;
-  }
-
-  private forget(steps: readonly Step[]): void {
-    if (!this.refusals) return;
-    // Of permits and claims no refusal is remembered.
-    for (const step of steps) if (!step.lease && !step.claim) this.refusals.forget(step);
-  }
-}
-
-function learnt(
-  refusals: Refusals,
-  steps: readonly Step[],
-  answers: Answers,
-  askedUs: number,
-): Answers {
-  try {
-    for (const [i, step] of steps.entries()) refusals.learn(step, answers[i] as Answer, askedUs);
-  } catch {
-    // A rule that nobody can measure, of a limiter that is not ours: its own `decide` meets it next.
-  }
-  return answers;
-}
-
-/** The deadline is on the process's own clock, whatever clock is set: by it stores tell what is too late. */
-function background(forUs: number | undefined): ApplyOptions | undefined {
-  if (forUs === undefined) return undefined;
-  return { deadlineUs: systemClock.nowUs() + forUs, background: true };
 }

@@ -11,6 +11,7 @@ import {
   memoryStore,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 
@@ -29,14 +30,14 @@ function setUp(options: object = {}) {
 
 /** A store that answers later, and how often it was asked. */
 function later(memory: Pick<Store, 'apply'> = memoryStore({ clock: new ManualClock() })) {
-  const store = {
+  const store = remoteStore({
     sync: false,
     calls: 0,
     apply: async (steps: Parameters<Store['apply']>[0]) => {
       store.calls += 1;
       return memory.apply(steps);
     },
-  };
+  });
   return store;
 }
 
@@ -147,7 +148,10 @@ describe('createLimiter with a control', () => {
 
   it('goes on with live numbers when the store fails', async () => {
     const control = memoryControl();
-    const down: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+    const down: Store = remoteStore({
+      sync: false,
+      apply: () => Promise.reject(new Error('down')),
+    });
     const limiter = createLimiter(
       { ...calls, limit: 10, algorithm: fixedWindow },
       { store: down, control, logger: false },
@@ -254,7 +258,10 @@ describe('createLimiters with a control', () => {
 
   it('takes the first alternative in shadow when the store fails too', async () => {
     const control = memoryControl();
-    const down: Store = { sync: false, apply: () => Promise.reject(new Error('down')) };
+    const down: Store = remoteStore({
+      sync: false,
+      apply: () => Promise.reject(new Error('down')),
+    });
     const settings = { store: down, control, onStoreError: 'deny', logger: false } as const;
     const limiters = createLimiters({ customer: numbers, carrier: numbers }, settings);
     const alternatives = ['x', 'y'].map((carrier) => ({ customer: 'c', carrier }));

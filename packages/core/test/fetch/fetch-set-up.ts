@@ -9,6 +9,7 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 
 export const ask = (init?: RequestInit & { path?: string }) =>
   new Request(`http://a.example${init?.path ?? '/'}`, init);
@@ -28,7 +29,7 @@ export function noting() {
 /** Answers after one turn. */
 export function laterStore(): Store {
   const memory = memoryStore();
-  return { sync: false, apply: async (steps) => memory.apply(steps) };
+  return remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
 }
 
 /** Collects garbage again and again, until something is so or it must have been. */

@@ -2,6 +2,7 @@
 
 import { concurrencyLimit, type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Call, OnceStore, setUp } from './gate-set-up.js';
@@ -266,7 +267,7 @@ describe('the claim of a limiter of your own around idempotency()', () => {
     };
     const faults: Fault[] = [];
     const onFault = (fault: Fault) => void faults.push(fault);
-    const gate = new Gate(limiter, { store: new OnceStore(), logger: false, onFault });
+    const gate = new Gate(limiter, { store: remoteStore(new OnceStore()), logger: false, onFault });
     const headers = { 'idempotency-key': 'key-1' };
     const enter = (call: Call) => gate.enter(request({ method: 'POST', headers }), call, call);
     const call = new Call();

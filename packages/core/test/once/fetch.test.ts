@@ -1,6 +1,7 @@
 /** Idempotency keys of fetch handlers: bodies as a handler reads them, answers as they are sent. */
 
 import { claimOf, memoryStore } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Handler, serve } from './fetch-set-up.js';
 
@@ -160,14 +161,14 @@ describe('a fetch handler', () => {
   it('has its answer kept before it is sent, where the app says so', async () => {
     const memory = memoryStore();
     const order: string[] = [];
-    const store = {
+    const store = remoteStore({
       sync: false as const,
       apply: async (steps: Parameters<typeof memory.apply>[0]) => {
         order.push(steps.map(({ op }) => op).join());
         return memory.apply(steps);
       },
       values: memory.values,
-    };
+    });
     const { post } = serve(
       () => new Response(null, { status: 204 }),
       { keepFirst: true },

@@ -20,7 +20,7 @@ import {
   type OnClosed,
   type Recorder,
 } from '@spillway/core/adapter';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 
 /** One request, its handler and its client. */
@@ -120,7 +120,7 @@ export class OnceStore implements Store {
 
 export function setUp(
   options: Partial<IdempotencyOptions> = {},
-  store = new OnceStore(),
+  store = remoteStore(new OnceStore()),
   guardOptions: GuardOptions = {},
 ) {
   const faults: Fault[] = [];

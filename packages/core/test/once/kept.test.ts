@@ -5,7 +5,7 @@ import { claimOf, memoryStore, rateLimit } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
 import { until } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { bodyOf, charge, type Handler, remoteStore, serve } from './set-up.js';
+import { bodyOf, charge, failingStore, type Handler, serve } from './set-up.js';
 
 const answering =
   (status: number, fields: Record<string, string | string[]> = {}, body = 'body'): Handler =>
@@ -165,7 +165,7 @@ describe('an answer that cannot be given again', () => {
   });
 
   it('could not be written: it never runs again', async () => {
-    const remote = remoteStore(memoryStore());
+    const remote = failingStore(memoryStore());
     const set = async () => {
       throw new Error('full');
     };
@@ -218,7 +218,7 @@ describe('a client that goes away', () => {
 
 describe('keepFirst', () => {
   it('ends the connection where the response cannot be ended', async () => {
-    const remote = remoteStore(memoryStore());
+    const remote = failingStore(memoryStore());
     const { post } = await serve(
       async (req, res) => {
         await bodyOf(req);
@@ -231,7 +231,7 @@ describe('keepFirst', () => {
   });
 
   it('ends the response only when the answer is kept', async () => {
-    const remote = remoteStore(memoryStore());
+    const remote = failingStore(memoryStore());
     let write = (): void => undefined;
     const set: NonNullable<typeof remote.store.values>['set'] = async (...args) => {
       await new Promise<void>((resolve) => {

@@ -2,6 +2,7 @@
 
 import { SpillwayError } from '@spillway/core';
 import type { ValueName } from '@spillway/core/store';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { OnceStore, setUp } from './gate-set-up.js';
@@ -10,7 +11,7 @@ const LEASE_MS = 30_000;
 
 /** A store of which the values fail by themselves, and which notes each try to write one. */
 function withValues(options: Parameters<typeof setUp>[0] = {}) {
-  const store = new OnceStore();
+  const store = remoteStore(new OnceStore());
   const { values } = store.memory;
   const tries: string[] = [];
   let fail: (() => unknown) | undefined;

@@ -6,11 +6,11 @@ import { idempotency, memoryStore } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
 import { until } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Handler, remoteStore, serve } from './set-up.js';
+import { failingStore, type Handler, serve } from './set-up.js';
 
 /** A store that keeps an answer only when it is told to. */
 function slowStore() {
-  const remote = remoteStore(memoryStore());
+  const remote = failingStore(memoryStore());
   let write: (() => void) | undefined;
   const { values } = remote.store;
   const set: NonNullable<typeof values>['set'] = async (...args) => {

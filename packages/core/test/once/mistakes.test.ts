@@ -2,6 +2,7 @@
 
 import { createGuard, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { Call, OnceStore, setUp } from './gate-set-up.js';
@@ -61,8 +62,8 @@ describe('a guard with idempotency', () => {
   });
 
   it('needs a store that keeps values', () => {
-    const { values: _, ...store } = new OnceStore();
-    const bare = { ...store, sync: false, apply: async () => [] } as never;
+    const { values: _, ...store } = remoteStore(new OnceStore());
+    const bare = remoteStore({ ...store, sync: false, apply: async () => [] }) as never;
     expect(() => new Gate(idempotency({ scope }), { store: bare })).toThrow(
       code('SPW_STORE_INVALID'),
     );
@@ -125,7 +126,7 @@ describe('a limiter behind idempotency', () => {
   fakeTime();
 
   it('that refuses leaves no claim, and local refusals ask no store', async () => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const shed = { kind: 'local', name: 'shed', mode: 'enforce' } as const;
     const decide = () => ({ ...never, limiter: 'shed', reason: 'overload' as const });
     const never = {
@@ -145,7 +146,7 @@ describe('a limiter behind idempotency', () => {
   });
 
   it('is not asked about a key that is none, nor is the store', async () => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const limit = rateLimit({ name: 'one', limit: 1, window: '1h', key: 'all', cost: () => 2 });
     const gate = new Gate([idempotency({ scope }), limit], { store, logger: false });
     const call = new Call();

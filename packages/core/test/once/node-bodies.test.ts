@@ -8,7 +8,7 @@ import { idempotency, memoryStore } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
 import { until } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bodyOf, type Handler, remoteStore, serve } from './set-up.js';
+import { bodyOf, failingStore, type Handler, serve } from './set-up.js';
 
 /** A store that answers a few turns of the event loop later, so that responses are over before claims. */
 function farAway() {
@@ -16,7 +16,7 @@ function farAway() {
   const far = async () => {
     for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
   };
-  const { store, calls } = remoteStore(memory);
+  const { store, calls } = failingStore(memory);
   const values = {
     get: store.values?.get.bind(store.values) as never,
     set: async (...args: Parameters<typeof memory.values.set>) => {

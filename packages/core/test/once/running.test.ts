@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import { concurrencyLimit, memoryStore } from '@spillway/core';
 import { until } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { account, bodyOf, type Handler, opsOf, poster, remoteStore, serve } from './set-up.js';
+import { account, bodyOf, failingStore, type Handler, opsOf, poster, serve } from './set-up.js';
 
 /** A handler that answers when it is told to. */
 function held() {
@@ -89,7 +89,7 @@ describe('a request that waits for the one that is running', () => {
 
   it('gets it from another process too', async () => {
     const { handler, answer, waiting } = held();
-    const { store } = remoteStore(memoryStore());
+    const { store } = failingStore(memoryStore());
     const one = await serve(handler, { options, store });
     const other = await serve(handler, { options, store });
     const first = one.post('key-1');
@@ -138,7 +138,7 @@ describe('a request that waits for the one that is running', () => {
 
 describe('the calls of a store far away', () => {
   it('are one to admit with all limits, and one after the answer was written', async () => {
-    const remote = remoteStore(memoryStore());
+    const remote = failingStore(memoryStore());
     const permits = concurrencyLimit<IncomingMessage>({ name: 'many', limit: 9, key: account });
     const { post, guard } = await serve(undefined, { store: remote.store, others: [permits] });
     await post('key-1');
@@ -153,7 +153,7 @@ describe('the calls of a store far away', () => {
 
   it('do not make permits wait for an answer that cannot be written', async () => {
     const memory = memoryStore();
-    const remote = remoteStore(memory);
+    const remote = failingStore(memory);
     let write = (): void => undefined;
     const values = {
       ...remote.store.values,
@@ -178,7 +178,7 @@ describe('the calls of a store far away', () => {
   });
 
   it('fail closed, and say so', async () => {
-    const remote = remoteStore(memoryStore());
+    const remote = failingStore(memoryStore());
     const { post, runs, faults } = await serve(undefined, {
       store: remote.store,
       guard: { logger: false, breaker: false },
@@ -196,7 +196,7 @@ describe('the calls of a store far away', () => {
   });
 
   it('may be done without, where the app says so', async () => {
-    const remote = remoteStore(memoryStore());
+    const remote = failingStore(memoryStore());
     remote.setDown(true);
     const { post, runs } = await serve(undefined, {
       store: remote.store,

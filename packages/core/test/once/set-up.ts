@@ -13,6 +13,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { type NodeGuardOptions, nodeGuard } from '@spillway/core/node';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { serveListener } from 'spillway-testkit/http';
 
@@ -115,14 +116,14 @@ export function poster(port: number) {
 }
 
 /** A store that answers later, and notes its calls and values. */
-export function remoteStore(memory: MemoryStore) {
+export function failingStore(memory: MemoryStore) {
   const calls: (readonly Step[])[] = [];
   const values: string[] = [];
   let isDown = false;
   const check = (): void => {
     if (isDown) throw new Error('down');
   };
-  const store: Store = {
+  const store: Store = remoteStore({
     sync: false,
     apply: async (steps) => {
       calls.push(steps);
@@ -142,7 +143,7 @@ export function remoteStore(memory: MemoryStore) {
         return memory.values.get(name);
       },
     },
-  };
+  });
   return {
     store,
     calls,

@@ -2,7 +2,7 @@
 
 import { type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
-import { readIdempotencyKey } from '@spillway/core/store';
+import { readIdempotencyKey, remoteStore } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Call, OnceStore, setUp } from './gate-set-up.js';
@@ -37,7 +37,7 @@ describe('a request whose handler cannot be watched', () => {
   });
 
   it('is not run again because its answer cannot be read, whatever the app allows', async () => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const { values } = store.memory;
     const get = () => Promise.reject(new Error('down'));
     Object.assign(store, { values: { get, set: values.set.bind(values) } });
@@ -64,7 +64,7 @@ describe('the end of a claim', () => {
   fakeTime();
 
   it('waits for its answer to be written, however little time callbacks have', async () => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const { values } = store.memory;
     const slow = async (...args: Parameters<typeof values.set>) => {
       await new Promise((resolve) => setTimeout(resolve, 60));
@@ -89,7 +89,7 @@ describe('the end of a claim', () => {
     ],
     ['rejects', () => Promise.reject(new Error('bug'))],
   ])('is left to its lease where a limiter of your own around it %s', async (_, finish) => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const inner = idempotency({ scope: () => 'ada' });
     const faults: Fault[] = [];
     const limiter = {
@@ -123,7 +123,7 @@ describe('the end of a claim', () => {
   });
 
   it('says so where its answer could not be written', async () => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const set = () => Promise.reject(new Error('full'));
     Object.assign(store, { values: { get: () => undefined, set } });
     const { send } = setUp({}, store);
@@ -139,7 +139,7 @@ describe('the end of a claim', () => {
   });
 
   it('leaves an answer behind that was written too late to tell', async () => {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const { values } = store.memory;
     const slow = async (...args: Parameters<typeof values.set>) => {
       await new Promise((resolve) => setTimeout(resolve, 1_500));

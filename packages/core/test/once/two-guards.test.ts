@@ -2,6 +2,7 @@
 
 import { type GuardOptions, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { Call, OnceStore } from './gate-set-up.js';
@@ -14,7 +15,7 @@ describe('a request that meets its own claim in another guard', () => {
   const scope = () => 'ada';
 
   function twoGuards(options: Partial<IdempotencyOptions> = {}) {
-    const store = new OnceStore();
+    const store = remoteStore(new OnceStore());
     const own: GuardOptions = { store, logger: false };
     const limit = rateLimit({ name: 'two', limit: 2, window: '1h', key: 'all' });
     const outer = new Gate(idempotency({ scope, ...options }), own);

@@ -3,6 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Call, OnceStore, setUp } from './gate-set-up.js';
@@ -68,7 +69,9 @@ describe('many repeats that wait for one key', () => {
       await gate.enter(request({ method: 'POST', headers }), call, call);
       return call;
     };
-    const gates = [new OnceStore(), new OnceStore()].map((store) => new Gate(once, { store }));
+    const gates = [remoteStore(new OnceStore()), remoteStore(new OnceStore())].map(
+      (store) => new Gate(once, { store }),
+    );
     const firsts = await Promise.all(gates.map(enter));
     const repeats = gates.map(enter);
     await vi.advanceTimersByTimeAsync(200);

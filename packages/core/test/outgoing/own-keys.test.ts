@@ -2,7 +2,7 @@
 
 import { createShaper, type Fault, type ShaperSettings } from '@spillway/core';
 import { type PacedFetchOptions, pacedFetch } from '@spillway/core/fetch';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, pass } from '../shaper/set-up.js';
@@ -14,7 +14,7 @@ const URL_A = 'https://a.example/';
 
 /** One process, whose calls all have the key `ada`, and when they reach the other side. */
 function setUp(settings: ShaperSettings = {}, options: PacedFetchOptions = {}) {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const shaper = createShaper({ name: 'partner', limit: 1, window: PERIOD_MS, maxWait: '1m' }, {
     localShare: 1,
     random: () => 0,

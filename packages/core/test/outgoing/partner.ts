@@ -2,7 +2,7 @@
 
 import { createShaper, memoryStore } from '@spillway/core';
 import { pacedFetch } from '@spillway/core/fetch';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { vi } from 'vitest';
 import { seeded } from '../net/random.js';
 import { FarStore } from '../shaper/set-up.js';
@@ -96,7 +96,7 @@ export async function play(scene: Scene, lengthMs: number): Promise<Outcome> {
     }
   };
   for (let one = 0; one < PROCESSES; one += 1) {
-    const store = new FarStore(memory);
+    const store = remoteStore(new FarStore(memory));
     store.delayMs = scene.storeMs;
     // Longer than a window, or what waits for the next one is rejected.
     const pace = { name: 'partner', limit: 1, window: scene.periodMs, maxWait: '2m' } as const;

@@ -11,6 +11,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { admissionsOf, type Exchange, Gate, type OnClosed } from '@spillway/core/adapter';
+import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 const REQUEST: LimitRequest = {
@@ -63,7 +64,7 @@ const oneAtOnce = () => concurrencyLimit({ name: 'alone', limit: 1, key: 'all' }
 
 function laterStore(): Store {
   const memory = memoryStore();
-  return { sync: false, apply: async (steps) => memory.apply(steps) };
+  return remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
 }
 
 describe('a gate', () => {

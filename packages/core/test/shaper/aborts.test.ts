@@ -1,7 +1,7 @@
 /** Jobs that are aborted, and reservations that are cancelled: they settle at once, and waste no slot that can be saved. */
 
 import { memoryStore } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
@@ -77,7 +77,7 @@ describe('a job that is aborted', () => {
   });
 
   it('gives its slot back though the store answers after the abort', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.delayMs = 10;
     const { shaper, starts } = setUp({}, { store, localShare: 1 });
     const abort = new AbortController();
@@ -95,7 +95,7 @@ describe('a job that is aborted', () => {
   });
 
   it('loses its slot if nobody knows whether the store has it back', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({}, { store, localShare: 1, logger: false });
     const abort = new AbortController();
     starts.schedule(shaper, 'a');
@@ -299,7 +299,7 @@ describe('reserve', () => {
 
 describe('reserveFirst', () => {
   it('takes the first key whose wait is short enough, in one call', async () => {
-    const store = new FarStore(memoryStore({ clock: systemClock }));
+    const store = remoteStore(new FarStore(memoryStore({ clock: systemClock })));
     const { shaper } = setUp({ maxWait: '250ms' }, { store, localShare: 1 });
     const keys = ['acme', 'umbrella'];
     const taken: unknown[] = [];

@@ -1,5 +1,6 @@
 /** The end of a shaper, and what it leaves behind. */
 
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { expect, it, vi } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
@@ -77,7 +78,7 @@ it('resolves when the slot of a job that was on its way is given back', async ()
 });
 
 it('starts nothing any more, while it waits for the store', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const settings = { store, localShare: 1, storeTimeout: '5s', logger: false } as const;
   const { shaper, starts } = setUp({}, settings);
   starts.many(shaper, 2);

@@ -1,6 +1,7 @@
 /** A shaper whose pace is changed live, and keys that are blocked. */
 
 import { type Logger, memoryControl, type ShaperOptions } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
@@ -48,7 +49,7 @@ describe('a live limit', () => {
 
   it('is shared out when the store does not answer', async () => {
     const control = memoryControl();
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const settings = { store, control, localShare: 1 / 2, logger: false } as const;
     const { shaper, starts } = setUp({}, settings);

@@ -1,5 +1,6 @@
 /** A pause of which the store could not be told: it is told again while the pause lasts. */
 
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
@@ -24,7 +25,7 @@ it('others hear of it when the store is back', async () => {
 });
 
 it('is told again until the store has heard it, and not more often', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const { shaper } = setUp({}, { store, localShare: 1, breaker: false, ...quiet });
   store.down = true;
   await shaper.pause('acme', '3s').catch(() => undefined);
@@ -38,7 +39,7 @@ it('is told again until the store has heard it, and not more often', async () =>
 });
 
 it('is not told any more when it is over', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const { shaper } = setUp({}, { store, localShare: 1, breaker: false, ...quiet });
   store.down = 'hold';
   await shaper.pause('acme', '1s').catch(() => undefined);
@@ -51,7 +52,7 @@ it('is not told any more when it is over', async () => {
 });
 
 it('holds here for jobs that come later, whatever the store says', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   store.down = 'hold';
   const { shaper, starts } = setUp({}, { store, onStoreError: 'deny', breaker: false, ...quiet });
   await shaper.pause('acme', '1s').catch(() => undefined);
@@ -63,7 +64,7 @@ it('holds here for jobs that come later, whatever the store says', async () => {
 });
 
 it('close tells it once more, and never again', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const { shaper } = setUp({}, { store, localShare: 1, ...quiet });
   store.down = 'hold';
   await shaper.pause('acme', '10s').catch(() => undefined);

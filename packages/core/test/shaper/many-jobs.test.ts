@@ -1,5 +1,6 @@
 /** Thousands of jobs of one key: what each costs does not grow with how many wait. */
 
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 import { FarStore, pass, setUp } from './set-up.js';
@@ -20,7 +21,7 @@ it('jobs that must leave a slot to others are passed over at once', {
 });
 
 it('jobs that lost their slots in a pause have new ones when it is over', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   store.delayMs = 5;
   const { shaper, starts } = setUp({ limit: 500, maxQueue: JOBS }, { store, localShare: 1 });
   starts.many(shaper, 500);
@@ -36,7 +37,7 @@ it('jobs that lost their slots in a pause have new ones when it is over', async 
 });
 
 it('a store that refuses is not asked for all slots that are missing', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   store.delayMs = 5;
   const settings = { store, localShare: 1 };
   const { shaper, starts } = setUp({ limit: 10, maxWait: '10s', maxQueue: JOBS }, settings);

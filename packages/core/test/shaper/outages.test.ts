@@ -1,6 +1,7 @@
 /** A shaper whose store does not answer: each process keeps its share of the pace, and the return brings no burst. */
 
 import { isSpillwayError } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, pass, Starts, setUp, twoProcesses } from './set-up.js';
@@ -11,7 +12,7 @@ const quiet = { logger: false } as const;
 
 describe('while the store does not answer', () => {
   it('a process keeps its share of the pace', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const { shaper, starts } = setUp({}, { store, localShare: 1 / 2, ...quiet });
     starts.many(shaper, 4);
@@ -20,7 +21,7 @@ describe('while the store does not answer', () => {
   });
 
   it('what has a slot starts in it, and what comes then waits behind it', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({}, { store, localShare: 1 / 2, ...quiet });
     starts.many(shaper, 4);
     await pass(100);
@@ -36,7 +37,7 @@ describe('while the store does not answer', () => {
     const random = seeded(7);
     const starts = new Starts();
     for (let i = 0; i < 8; i += 1) {
-      const store = new FarStore();
+      const store = remoteStore(new FarStore());
       store.down = true;
       const settings = { store, localShare: 1 / 8, random: () => random.uniform(), ...quiet };
       starts.many(setUp({}, settings).shaper, 5);
@@ -52,7 +53,7 @@ describe('while the store does not answer', () => {
   });
 
   it('the place of a process in that counts for maxWait, but leaves room for a job', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const settings = { store, localShare: 1 / 8, random: () => 0.999, ...quiet };
     const { shaper, starts } = setUp({ maxWait: '1s' }, settings);
@@ -64,7 +65,7 @@ describe('while the store does not answer', () => {
   });
 
   it('a pause holds in this process, and of what waits longer than maxWait some is refused', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const { shaper, starts } = setUp({ maxWait: '2s' }, { store, localShare: 1, ...quiet });
     await expect(shaper.pause('acme', '1s')).rejects.toThrow(/SPW_STORE_UNAVAILABLE/);
@@ -75,7 +76,7 @@ describe('while the store does not answer', () => {
   });
 
   it('deny refuses, with what the store failed by', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const { shaper } = setUp({}, { store, onStoreError: 'deny', ...quiet });
     const error: unknown = await shaper
@@ -91,7 +92,7 @@ describe('while the store does not answer', () => {
   });
 
   it('deny lets start what has a slot', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({}, { store, onStoreError: 'deny', ...quiet });
     starts.many(shaper, 3);
     await pass(0);
@@ -116,7 +117,7 @@ describe('a pause that is known', () => {
   });
 
   it('holds in this process if the store cannot be told, and is not made shorter', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({}, { store, onStoreError: 'deny', ...quiet });
     starts.many(shaper, 2);
     await pass(0);
@@ -133,7 +134,7 @@ describe('a pause that is known', () => {
   });
 
   it('holds though the store, which could not be told, answers everything else', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({}, { store, localShare: 1, ...quiet });
     starts.many(shaper, 3);
     await pass(10);
@@ -147,7 +148,7 @@ describe('a pause that is known', () => {
 
 describe('when the store is back', () => {
   it('lets nothing start right after a reservation that it does not know of', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const { shaper, starts } = setUp({}, { store, localShare: 1, ...quiet });
     expect(await shaper.reserve('acme')).toMatchObject({ delayMs: 0 });
@@ -158,7 +159,7 @@ describe('when the store is back', () => {
   });
 
   it('brings no burst: what waits gets slots of the store, and none too soon after the last start', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({}, { store, localShare: 1 / 2, ...quiet });
     starts.many(shaper, 3);
     await pass(600);
@@ -179,7 +180,7 @@ describe('when the store is back', () => {
   });
 
   it('promises no reservation too soon after one that it does not know of', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const { shaper } = setUp({}, { store, localShare: 1, ...quiet });
     await shaper.reserve('acme');
@@ -189,7 +190,7 @@ describe('when the store is back', () => {
   });
 
   it('keeps the burst too', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const { shaper, starts } = setUp({ burst: 3 }, { store, localShare: 1, ...quiet });
     starts.many(shaper, 3);

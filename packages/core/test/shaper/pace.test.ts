@@ -1,6 +1,7 @@
 /** The pace of a shaper: when work starts, in which order, and what is refused. */
 
 import { createShaper, isSpillwayError, memoryStore } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { pass, setUp } from './set-up.js';
@@ -145,14 +146,14 @@ describe('schedule', () => {
     const store = memoryStore();
     const asked: string[] = [];
     const { apply } = store;
-    const counting = {
+    const counting = remoteStore({
       ...store,
       sync: true as const,
       apply: (steps: Parameters<typeof apply>[0]) => {
         asked.push(...steps.map(({ op }) => op));
         return apply.call(store, steps);
       },
-    };
+    });
     const { shaper, starts } = setUp({ limit: 100 }, { store: counting });
     starts.many(shaper, 16);
     await pass(150);
@@ -170,7 +171,7 @@ describe('mistakes', () => {
     }
     return 'none';
   };
-  const later = { sync: false, apply: async () => [] };
+  const later = remoteStore({ sync: false, apply: async () => [] });
 
   it('throws for numbers that are none, with the code of each', () => {
     const base = { limit: 4, window: '1s' } as const;

@@ -1,7 +1,7 @@
 /** Pauses, stalls of the process and clocks that are set: nothing starts too early, and nobody who waits is refused. */
 
 import { memoryStore } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { fakeTime, stall } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -102,7 +102,7 @@ describe('a pause', () => {
   });
 
   it('is told where the store has not heard of it, or does not answer', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper } = setUp({}, { store, onStoreError: 'deny', breaker: false, logger: false });
     store.down = true;
     expect(await shaper.pauseOf('acme')).toBe(0);
@@ -192,7 +192,7 @@ describe('a process that stood still', () => {
 describe('the clock of the store', () => {
   it('decides, though ours is another: nothing starts before its slot there', async () => {
     const ahead = { nowUs: () => systemClock.nowUs() + 7_000_000_000 };
-    const store = new FarStore(memoryStore({ clock: ahead }));
+    const store = remoteStore(new FarStore(memoryStore({ clock: ahead })));
     const { shaper, starts } = setUp({}, { store, localShare: 1 });
     store.delayMs = 20;
     starts.many(shaper, 2);
@@ -208,7 +208,7 @@ describe('the clock of the store', () => {
 
   it('that goes back by an hour lets nobody wait longer than maxWait', async () => {
     const clock = new ManualClock(systemClock.nowUs());
-    const store = new FarStore(memoryStore({ clock }));
+    const store = remoteStore(new FarStore(memoryStore({ clock })));
     const { shaper, starts } = setUp({ maxWait: '2s' }, { store, localShare: 1 });
     const run = async (ms: number) => {
       for (let i = 0; i < ms; i += 1) {
@@ -231,7 +231,7 @@ describe('the clock of the store', () => {
 
   it('that goes forward brings no burst', async () => {
     const clock = new ManualClock(systemClock.nowUs());
-    const store = new FarStore(memoryStore({ clock }));
+    const store = remoteStore(new FarStore(memoryStore({ clock })));
     const { shaper, starts } = setUp({}, { store, localShare: 1 });
     starts.many(shaper, 6);
     await pass(10);

@@ -8,7 +8,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, FOUR, pass, Starts, setUp } from './set-up.js';
@@ -34,7 +34,7 @@ describe('a store far away', () => {
     { limit: 20, answerMs: 600 },
     { limit: 4, answerMs: 300 },
   ])('keeps $limit per second though an answer takes $answerMs ms', async ({ limit, answerMs }) => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.delayMs = answerMs / 2;
     const far = { store, localShare: 1, storeTimeout: '1s', ...quiet } as const;
     const { shaper, starts } = setUp({ limit }, far);
@@ -47,7 +47,7 @@ describe('a store far away', () => {
 
   it('whose answers take now more and now less time keeps the pace, with few slots lost', async () => {
     const random = seeded(5);
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const far = { store, localShare: 1, storeTimeout: '1s', ...quiet } as const;
     const { shaper, starts } = setUp({ limit: 20 }, far);
     for (let i = 0; i < 100; i += 1) {
@@ -66,7 +66,7 @@ describe('a store far away', () => {
   });
 
   it('that answered slowly once is not looked at again and again for that', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const far = { store, localShare: 1, storeTimeout: '1s', ...quiet } as const;
     const { shaper, starts } = setUp({}, far);
     store.delayMs = 150;
@@ -83,7 +83,7 @@ describe('the clock of a store', () => {
   function setBackBy(us: number) {
     let aheadUs = 0;
     const clock = { nowUs: () => systemClock.nowUs() + aheadUs };
-    const store = new FarStore(memoryStore({ clock }));
+    const store = remoteStore(new FarStore(memoryStore({ clock })));
     const set = () => {
       aheadUs = -us;
     };
@@ -106,7 +106,7 @@ describe('the clock of a store', () => {
 
 describe('a store that lost its data', () => {
   it('does not double the pace of a process that waits for slots of before', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({ limit: 10 }, { store, localShare: 1, ...quiet });
     starts.many(shaper, 50);
     await pass(100);
@@ -117,7 +117,7 @@ describe('a store that lost its data', () => {
   });
 
   it('does not double that of a fleet, nor lets it wait longer than it had to', async () => {
-    const stores = Array.from({ length: 8 }, () => new FarStore());
+    const stores = Array.from({ length: 8 }, () => remoteStore(new FarStore()));
     const lose = () => {
       const memory = memoryStore({ clock: systemClock });
       for (const store of stores) store.memory = memory;
@@ -149,7 +149,7 @@ describe('a store that lost its data', () => {
   });
 
   it('refuses what would wait longer than maxWait behind that, and keeps no slot for it', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const options = { limit: 10, maxWait: '5s' } as const;
     const { shaper, starts } = setUp(options, { store, localShare: 1, ...quiet });
     starts.many(shaper, 50);
@@ -163,7 +163,7 @@ describe('a store that lost its data', () => {
   });
 
   it('is as any other once the slots of before are over', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     const { shaper, starts } = setUp({ limit: 10 }, { store, localShare: 1, ...quiet });
     starts.many(shaper, 10);
     await pass(100);
@@ -179,15 +179,17 @@ describe('a store that lost its data', () => {
 
 describe('with a shard that does not answer, and deny', () => {
   it('reserveFirst takes the key of another, from the first call on', async () => {
-    const store = new (class extends FarStore {
-      domainOf({ key }: Step): string {
-        return key;
-      }
-      override async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
-        if (steps.some(({ key }) => key === 'dead')) return new Promise(() => undefined);
-        return super.apply(steps);
-      }
-    })();
+    const store = remoteStore(
+      new (class extends FarStore {
+        domainOf({ key }: Step): string {
+          return key;
+        }
+        override async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
+          if (steps.some(({ key }) => key === 'dead')) return new Promise(() => undefined);
+          return super.apply(steps);
+        }
+      })(),
+    );
     const { shaper } = setUp({}, { store, onStoreError: 'deny', ...quiet });
     for (let i = 0; i < 8; i += 1) {
       const asked = shaper.reserveFirst(['dead', 'acme']);
@@ -207,7 +209,7 @@ describe('a store that grants slots inside its own pause', () => {
       const numbers = { nowUs, tatUs: nowUs, tatNum: 0, pausedUntilUs: nowUs + 1_000_000_000 };
       return steps.map(() => ({ allowed: true, ...numbers }));
     };
-    const store: Store = { sync: false, apply };
+    const store: Store = remoteStore({ sync: false, apply });
     const starts = new Starts();
     starts.many(createShaper(FOUR, { store, localShare: 1, ...quiet }), 1);
     await pass(1_000);

@@ -1,6 +1,7 @@
 /** Reservations that a store does not know of, because it did not answer, or that this process had left. */
 
 import { createShaper } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { fakeTime, stall } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { Queues } from '../../src/direct/shaper/queues.js';
@@ -72,7 +73,7 @@ describe('after reservations in an outage', () => {
   });
 
   it('their keys are forgotten once they are over', async () => {
-    const store = new FarStore();
+    const store = remoteStore(new FarStore());
     store.down = true;
     const shaper = createShaper(FOUR, { store, localShare: 1, ...quiet });
     for (let i = 0; i < 1_000; i += 1) await shaper.reserve(`key ${i}`);
@@ -172,7 +173,7 @@ describe('a slot that has passed', () => {
 });
 
 it('a reservation of a shaper that is closed while it asks is refused', async () => {
-  const store = new FarStore();
+  const store = remoteStore(new FarStore());
   const { shaper } = setUp({}, { store, localShare: 1, ...quiet });
   const asked = shaper.reserve('acme');
   await shaper.close();

@@ -11,7 +11,7 @@ import {
   type Step,
   type Store,
 } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { vi } from 'vitest';
 
 export const FOUR: ShaperOptions = { name: 'calls', limit: 4, window: '1s' };
@@ -98,7 +98,7 @@ export function setUp(options: Partial<ShaperOptions> = {}, settings: ShaperSett
 /** Two processes over one store: each knows it by an object of its own. */
 export function twoProcesses(options: Partial<ShaperOptions> = {}, settings: ShaperSettings = {}) {
   const memory = memoryStore({ clock: systemClock });
-  const stores = [new FarStore(memory), new FarStore(memory)] as const;
+  const stores = [remoteStore(new FarStore(memory)), remoteStore(new FarStore(memory))] as const;
   const [here, there] = stores.map((store) =>
     createShaper(
       { ...FOUR, ...options },

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { memoryStore, type RequestOutcome, type ResponseEnd } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 import { until } from '../index.js';
 import { SlowStore } from '../stores.js';
@@ -136,7 +137,7 @@ export function departures<Guard>(driver: Driver<Guard>): void {
   });
 
   it('gives back, and runs no handler, when the client has gone away while the store was asked', async () => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const outcomes: ResponseEnd[] = [];
     const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome) => {
       outcomes.push(end);

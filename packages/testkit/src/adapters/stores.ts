@@ -1,6 +1,7 @@
 /** Stores that answer later, or not at all, and what is not ours and fails. */
 
 import type { Decision, Fault, GuardOptions, Limiter } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 import { until } from '../index.js';
 import { brokenStore, SlowStore } from '../stores.js';
@@ -15,7 +16,7 @@ const fails = (): never => {
 /** Holds of every adapter. */
 export function stores<Guard>(driver: Driver<Guard>): void {
   it('waits for a store that answers later', async () => {
-    const store = new SlowStore();
+    const store = remoteStore(new SlowStore());
     const { get } = await serveLimit(driver, one('later'), { store, storeTimeout: '10s' });
     const statuses: number[] = [];
     for (const _ of [1, 2]) {
@@ -55,7 +56,11 @@ export function stores<Guard>(driver: Driver<Guard>): void {
   });
 
   it('answers after the timeout when the store does not', async () => {
-    const options = { store: new SlowStore(), storeTimeout: '20ms', logger: false } as const;
+    const options = {
+      store: remoteStore(new SlowStore()),
+      storeTimeout: '20ms',
+      logger: false,
+    } as const;
     const { get } = await serveLimit(driver, one('stuck'), options);
     const start = performance.now();
     expect((await get()).status).toBe(200);

@@ -1,6 +1,7 @@
 /** Single keys under any control, shown through guards. */
 
 import { createGuard, fixedWindow, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { request } from '../request.js';
@@ -85,13 +86,13 @@ export function controlsKeys(make: Make): void {
       const clock = new ManualClock();
       const memory = memoryStore({ clock });
       let calls = 0;
-      const store: Store = {
+      const store: Store = remoteStore({
         sync: false,
         apply: async (steps) => {
           calls += 1;
           return memory.apply(steps);
         },
-      };
+      });
       const limiter = rateLimit({ ...two, window: '1h', algorithm: fixedWindow });
       const { name, rule } = limiter;
       const guard = createGuard(limiter, { store, control });

@@ -1,19 +1,12 @@
-/** What stands between a guard and its store, in its one order. */
+/** The options for a store that is slow or fails. */
 
 import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
-import { consoleLogger } from '../base/host.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
-import type { Store } from '../contract/store.js';
-import type { Observers } from '../observe/observers.js';
-import type { BreakerSettings } from './breaker.js';
-import { Calls } from './calls.js';
-import { withDeadline } from './deadline.js';
-import { Fallback } from './fallback.js';
-import type { SharedState } from './shared-state.js';
+import type { BreakerSettings, Policies, Resilience } from '../contract/resilience.js';
 
 /** What to do about a store that is slow or fails. */
 export interface ResilienceOptions {
@@ -57,36 +50,14 @@ const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | und
   slowAfter: 1,
 };
 
-/** Limiters that use the store, and what each does when it cannot answer. */
-export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
-
-/**
- * A store that always answers: its calls end in time, are checked and heard, and what fails is answered for.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
-export function resilient(
-  store: Store,
-  shared: SharedState,
-  options: ResilienceOptions,
-  observers: Observers | undefined,
-  policies: Policies,
-): Fallback {
-  const { onStoreError, logger = consoleLogger() } = options;
-  oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
-  const timeoutUs = storeTimeoutOf(options);
-  const settings = breakerSettings(options.breaker);
-  const { standIn } = shared;
-  if (store.sync) return new Fallback(new Calls(store, timeoutUs), standIn);
-  const breaker = settings && shared.breaker(settings);
-  if (breaker) {
-    if (observers) breaker.listen((event) => observers.breaker(event));
-    if (logger) breaker.log.tell(logger);
-    for (const [limiter, policy] of policies) breaker.log.note(limiter, policy);
-  }
-  const observer = observers?.hearsStoreCalls ? observers : undefined;
-  const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
-  return new Fallback(calls, standIn, store, breaker);
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function resilienceOf(options: ResilienceOptions, policies: Policies): Resilience {
+  oneOf('onStoreError', options.onStoreError, ON_STORE_ERROR);
+  return {
+    timeoutUs: storeTimeoutOf(options),
+    breaker: breakerSettings(options.breaker),
+    policies,
+  };
 }
 
 /**

@@ -1,0 +1,79 @@
+/** How the users of a store ask it: each store brings the code for that, and with it what happens when it fails. */
+
+import type { Clock } from '../base/clock.js';
+import type { Eventually, Logger } from '../base/host.js';
+import type { Turns } from '../base/turns.js';
+import type { Answer } from './answer.js';
+import type { BreakerEvent, StoreCallEvent } from './observer.js';
+import type { Resilience } from './resilience.js';
+import type { Step, Store } from './store.js';
+
+/** A store that guards and limiters take: `memoryStore()`, or what has passed through `remoteStore`. */
+export type LinkedStore = Store & Linked;
+
+/** What every store has that guards and limiters take. */
+export interface Linked {
+  /** The way of one user to this store. */
+  link(user: StoreUser): StoreLink;
+}
+
+/** A guard or a limiter without HTTP, as its store knows it. */
+export interface StoreUser {
+  readonly resilience: Resilience;
+  /** Whether it wants refusals to be remembered. */
+  readonly remembers: boolean;
+  /** Where the lines about outages go. */
+  readonly logger: Logger | false;
+  /** If the user has set one. */
+  readonly clock: Clock | undefined;
+  readonly turns: Turns;
+  /** Told of calls of the store and of its outages. */
+  readonly observers: StoreObservers | undefined;
+}
+
+interface StoreObservers {
+  /** Whether anybody takes what `storeCall` is told. */
+  readonly hearsStoreCalls: boolean;
+  storeCall(event: StoreCallEvent): void;
+  breaker(event: BreakerEvent): void;
+}
+
+/** What keeps alive what a request began, where the platform ends it with the request. */
+export interface Host {
+  /** True if the platform now waits for `promise`; false, or no such method: it cannot be asked to. */
+  waitUntil?(promise: Promise<unknown>): boolean;
+}
+
+type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
+
+/**
+ * One user's way to a store. Answers are never missing: it neither throws nor rejects, for a store that fails is
+ * answered for by the policy of each step, with the reason in `failure`.
+ */
+export interface StoreLink {
+  /** By which the store decides, if it is in our own memory. */
+  readonly clock: Clock | undefined;
+  /** {@link ask} for one step where no promise and no list is needed; undefined where the store must be asked. */
+  askNow(step: Step): Answer | undefined;
+  /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
+  known(step: Step): Answer | undefined;
+  /**
+   * What `then` makes of the answers.
+   *
+   * @param host of the request that asks
+   */
+  ask<Value>(steps: readonly Step[], then: Then<Value>, host?: Host): Eventually<Value>;
+  /**
+   * {@link ask} for steps that give back, `put` and `reset`. What they free may not be refused from memory: neither
+   * while the store does them, nor by an answer that was on its way meanwhile.
+   *
+   * @param forUs if given: how long the store has; no request waits for it, and its failure is no outage
+   */
+  giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
+  /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
+  renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
+  /** Something was changed live: no remembered refusal may hold any more. */
+  forgetAll(): void;
+  /** A key was reset elsewhere, and the store knows: so must what counts for it when it fails. */
+  forgetReset(limiter: string, key: string): void;
+}

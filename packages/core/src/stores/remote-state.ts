@@ -1,0 +1,45 @@
+/** What all users of a remote store share, so that what one learns the others know: one record for each store. */
+
+import { type Clock, systemClock } from '../base/clock.js';
+import type { BreakerSettings } from '../contract/resilience.js';
+import type { Store } from '../contract/store.js';
+import { Breaker } from './breaker.js';
+import { Refusals } from './refusals.js';
+import { StandIn } from './stand-in.js';
+
+export class RemoteState {
+  /** Counts for the store when it does not answer. */
+  readonly standIn: StandIn;
+  /** None where the store answers at once: it is asked every time. */
+  readonly refusals: Refusals | undefined;
+  private readonly store: Store;
+  private readonly clock: Clock;
+  private breakerMade: Breaker | undefined;
+
+  constructor(store: Store, clock: Clock | undefined) {
+    this.store = store;
+    this.clock = clock ?? systemClock;
+    this.standIn = new StandIn(this.clock);
+    this.refusals = store.sync
+      ? undefined
+      : new Refusals(clock ?? store.testClock, store.refusalsLastUs);
+  }
+
+  /** The one breaker of the store; the first user to ask for it chooses its settings. */
+  breaker(settings: BreakerSettings): Breaker {
+    this.breakerMade ??= new Breaker(this.store, settings, this.clock);
+    return this.breakerMade;
+  }
+}
+
+/** Beside the store, not in it: a store may be frozen, a proxy, or an object of a class with private fields. */
+const states = new WeakMap<Store, RemoteState>();
+
+/** The record of `store`; made for its first user, whose `clock` then holds for all. */
+export function remoteState(store: Store, clock?: Clock): RemoteState {
+  const known = states.get(store);
+  if (known) return known;
+  const state = new RemoteState(store, clock);
+  states.set(store, state);
+  return state;
+}
