@@ -6,6 +6,4 @@ export default defineConfig({
   fixedExtension: false,
   platform: 'node',
   target: 'node20',
-  sourcemap: true,
-  outputOptions: { sourcemapExcludeSources: true }, // they are in the package
 });

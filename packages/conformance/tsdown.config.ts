@@ -1,12 +1,3 @@
-import { defineConfig } from 'tsdown';
+import { library } from '../../tools/tsdown.js';
 
-export default defineConfig({
-  entry: ['src/index.ts'],
-  format: ['esm', 'cjs'],
-  dts: true,
-  fixedExtension: false,
-  platform: 'neutral',
-  target: 'es2022',
-  sourcemap: true,
-  outputOptions: { sourcemapExcludeSources: true }, // they are in the package
-});
+export default library(['index']);

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { defineConfig } from 'tsdown';
+import { library } from '../../tools/tsdown.js';
 
 /** Lua as text, without the lines that only comment: a bundle has no use for them, and neither has a server. */
 const luaAsText = {
@@ -11,14 +11,4 @@ const luaAsText = {
   },
 };
 
-export default defineConfig({
-  entry: ['src/index.ts', 'src/testing.ts'],
-  format: ['esm', 'cjs'],
-  dts: true,
-  fixedExtension: false,
-  platform: 'neutral',
-  target: 'es2022',
-  sourcemap: true,
-  outputOptions: { sourcemapExcludeSources: true }, // they are in the package
-  plugins: [luaAsText],
-});
+export default library(['index', 'testing'], [luaAsText]);

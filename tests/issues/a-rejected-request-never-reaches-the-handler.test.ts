@@ -35,7 +35,7 @@ const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Se
     const app = Express();
     app.use(
       express(ofExpress(limit), {
-        onRefused: (_, _req, res, next) => own({ answer: (body) => res.send(body), next }),
+        onRejected: (_, _req, res, next) => own({ answer: (body) => res.send(body), next }),
         onFault: (fault) => world.faults.push(fault),
       }),
     );
@@ -50,7 +50,7 @@ const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Se
     app.silent = true;
     app.use(
       koa(ofKoa(limit), {
-        onRefused: (_, ctx, next) =>
+        onRejected: (_, ctx, next) =>
           own({
             answer: (body) => {
               ctx.body = body;
@@ -70,7 +70,7 @@ const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Se
     const app = new Hono();
     app.use(
       hono(ofHono(limit), {
-        onRefused: (_, c) => own({ answer: (body) => c.body(body), next: () => undefined }),
+        onRejected: (_, c) => own({ answer: (body) => c.body(body), next: () => undefined }),
         onFault: (fault) => world.faults.push(fault),
       }),
     );
@@ -84,7 +84,7 @@ const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Se
     const app = Fastify();
     await app.register(fastify, {
       limiters: ofFastify(limit),
-      onRefused: (_, _request, reply) =>
+      onRejected: (_, _request, reply) =>
         own({ answer: (body) => reply.send(body), next: () => undefined }),
       onFault: (fault) => world.faults.push(fault),
     });
@@ -98,7 +98,7 @@ const FRAMEWORKS: Readonly<Record<string, (own: Own, world: World) => Promise<Se
   },
   'node:http'(own, world) {
     const guard = nodeGuard(ofExpress(limit) as never, {
-      onRefused: (_, _req, res) => own({ answer: (body) => res.end(body), next: () => undefined }),
+      onRejected: (_, _req, res) => own({ answer: (body) => res.end(body), next: () => undefined }),
       onFault: (fault) => world.faults.push(fault),
     });
     return serveListener(async (req, res) => {
@@ -219,8 +219,10 @@ describe.each(HANDS_ERRORS_ON)('%s, a custom answer that throws no error', (fram
 it('express: a folder that a custom answer sends is no way to the handler', async () => {
   let handled = 0;
   const app = Express();
-  const onRefused = (_: unknown, _req: unknown, res: Express.Response) => res.sendFile('/tmp');
-  app.use(express(ofExpress({ ...limit, cost: () => 2 }), { onRefused, onFault: () => undefined }));
+  const onRejected = (_: unknown, _req: unknown, res: Express.Response) => res.sendFile('/tmp');
+  app.use(
+    express(ofExpress({ ...limit, cost: () => 2 }), { onRejected, onFault: () => undefined }),
+  );
   app.get('/', (_req, res) => {
     handled += 1;
     res.send('handled');
@@ -232,11 +234,13 @@ it('express: a folder that a custom answer sends is no way to the handler', asyn
 
 it('express: the default rejection has no fields of the body that did not come', async () => {
   const app = Express();
-  const onRefused = (_: unknown, _req: unknown, res: Express.Response, next: () => void) => {
+  const onRejected = (_: unknown, _req: unknown, res: Express.Response, next: () => void) => {
     res.setHeader('Content-Encoding', 'gzip');
     next();
   };
-  app.use(express(ofExpress({ ...limit, cost: () => 2 }), { onRefused, onFault: () => undefined }));
+  app.use(
+    express(ofExpress({ ...limit, cost: () => 2 }), { onRejected, onFault: () => undefined }),
+  );
   const { get } = await serveListener(app);
   const reply = await get();
   expect(reply).toMatchObject(DEFAULT);
@@ -253,7 +257,7 @@ it('fastify: an answer that hooks still work on is an answer', async () => {
   app.addHook('onSend', () => held);
   await app.register(fastify, {
     limiters: ofFastify({ ...limit, cost: () => 2 }),
-    onRefused: async (_, _request, reply) => void reply.type('text/html').send('<b>mine</b>'),
+    onRejected: async (_, _request, reply) => void reply.type('text/html').send('<b>mine</b>'),
     onFault: (fault) => faults.push(fault),
   });
   app.get('/', () => 'handled');

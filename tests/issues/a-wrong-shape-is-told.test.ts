@@ -68,14 +68,14 @@ it.each(FUNCTIONS.filter(([name]) => REQUIRED.includes(name)))('%s needs options
   expect(thrownBy(() => call(undefined))).toBe('SPW_OPTION_INVALID');
 });
 
-const CALLBACKS = { fetchGuard: ['clientIp', 'waitUntil'], hono: ['clientIp', 'onRefused'] };
+const CALLBACKS = { fetchGuard: ['clientIp', 'waitUntil'], hono: ['clientIp', 'onRejected'] };
 const ADAPTERS = FUNCTIONS.filter(([name]) =>
   /^(express|fetchGuard|hono|koa|nodeGuard)$/.test(name),
 );
 it.each(ADAPTERS)(
   '%s refuses callbacks that cannot be called before a request meets them',
   (name, call) => {
-    const callbacks = CALLBACKS[name as keyof typeof CALLBACKS] ?? ['onRefused'];
+    const callbacks = CALLBACKS[name as keyof typeof CALLBACKS] ?? ['onRejected'];
     const thrown = callbacks.map((callback) => thrownBy(() => call({ [callback]: 'no' })));
     expect(thrown).toEqual(callbacks.map(() => 'SPW_OPTION_INVALID'));
   },

@@ -22,7 +22,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const users = new AsyncLocalStorage<string>();
 
 /** Called while the request waits for the guard, or by its handler. */
-const OWN = 'skip key limit cost scope onDecision observer onFault onRefused work'.split(' ');
+const OWN = 'skip key limit cost scope onDecision observer onFault onRejected work'.split(' ');
 /** Called when the response has closed. */
 const OWN_OR_NONE = ['refundIf'];
 
@@ -95,8 +95,8 @@ describe.each(Object.entries(STORES))('with a store in %s', (_, make) => {
             note('onDecision', request),
           onFault: ({ request }: { request?: LimitRequest<Request> }) =>
             seen.push(['onFault', 'u7', users.getStore()]) && request,
-          onRefused: (_: unknown, req: Request, res: Express.Response) => {
-            note('onRefused', { raw: req });
+          onRejected: (_: unknown, req: Request, res: Express.Response) => {
+            note('onRejected', { raw: req });
             res.send('no');
           },
           observers: [

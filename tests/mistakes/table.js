@@ -98,12 +98,10 @@ export const THROWN = [
       'it has algorithm, anchor, burst, cost, defaultLimit, key, limit, localShare, mode, name, onStoreError, refundIf, share, window',
     ),
   ),
-  guard('UNKNOWN_OPTION', { onRefuse: none }, (world) =>
+  guard('UNKNOWN_OPTION', { onReject: none }, (world) =>
     hasOwnAnswer(world)
-      ? has('the guard', 'onRefuse', 'did you mean "onRefused"?')
-      : world === 'NestJS'
-        ? has('the guard', 'onRefuse', 'did you mean "refuse"?')
-        : /^the guard has no option "onRefuse": /,
+      ? has('the guard', 'onReject', 'did you mean "onRejected"?')
+      : /^the guard has no option "onReject": /,
   ),
   guard(
     'UNKNOWN_OPTION',
@@ -297,12 +295,10 @@ export const THROWN = [
   guard('', { skip: ['/health'] }, 'skip must be a function, got /health (SPW_OPTION_INVALID)'),
   guard('', { onDecision: 'no' }, 'onDecision must be a function, got "no" (SPW_OPTION_INVALID)'),
   guard('', { onFault: 'no' }, 'onFault must be a function, got "no" (SPW_OPTION_INVALID)'),
-  guard('', { onRefused: 'no' }, (world) =>
+  guard('', { onRejected: 'no' }, (world) =>
     hasOwnAnswer(world)
-      ? 'onRefused must be a function, got "no" (SPW_OPTION_INVALID)'
-      : world === 'NestJS'
-        ? has('the guard', 'onRefused', 'did you mean "refuse"?')
-        : /^the guard has no option "onRefused": it has blockedStatus, .* \(SPW_OPTION_UNKNOWN\)$/,
+      ? 'onRejected must be a function, got "no" (SPW_OPTION_INVALID)'
+      : /^the guard has no option "onRejected": it has blockedStatus, .* \(SPW_OPTION_UNKNOWN\)$/,
   ),
   {
     title: 'spillway(a limiter, another one)',

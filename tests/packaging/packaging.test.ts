@@ -1,6 +1,6 @@
 /** What users install: the packed packages, in a project of their own, through every way of loading them. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { programOfOptions } from './options.js';
@@ -59,11 +59,26 @@ describe.each(packages)('$name, packed', ({ name }) => {
     expect(exported().filter((file) => !existsSync(installed(file)))).toEqual([]);
   });
 
+  it('has neither sources nor source maps', () => {
+    const files = readdirSync(installed(), { recursive: true, encoding: 'utf8' });
+    expect(files.filter((file) => /^src\b|\.map$|(?<!\.d)\.[cm]?ts$/.test(file))).toEqual([]);
+    expect(readFileSync(installed('package.json'), 'utf8')).not.toContain('/src/');
+  });
+
   it('has no top-level await, which require could not load', () => {
     for (const file of exported().filter((path) => path.endsWith('.js'))) {
       expect(readFileSync(installed(file), 'utf8'), file).not.toMatch(/^(?!\s*\*)(\S.*= )?await /m);
     }
   });
+});
+
+it('core takes at most 1.5 MB of a disk', () => {
+  const dir = join(project.dir, 'node_modules/@spillway/core');
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true });
+  const sizes = files.map((file) =>
+    file.isFile() ? statSync(join(file.parentPath, file.name)).size : 0,
+  );
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1_500_000);
 });
 
 describe('every entry', () => {

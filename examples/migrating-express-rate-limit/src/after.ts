@@ -14,7 +14,7 @@ export function createApp(): Express {
   const options: SpillwayOptions = {
     skip: ({ path }) => path === '/health',
     headers: ['draft-11', 'legacy'],
-    onRefused: (_admission, _req, res) => res.json(TOO_MANY),
+    onRejected: (_admission, _req, res) => res.json(TOO_MANY),
   };
   const api = rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS });
   const logins = rateLimit({

@@ -13,7 +13,7 @@ export function createApp(): FastifyInstance {
   app.register(spillway, {
     limiters: rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS }),
     headers: ['draft-11', 'legacy'],
-    onRefused: () => ({ statusCode: 429, ...TOO_MANY }),
+    onRejected: () => ({ statusCode: 429, ...TOO_MANY }),
   });
 
   app.after(() => {

@@ -16,7 +16,7 @@ export function createApp(): Hono {
     trustProxy: 1,
     skip: ({ path }) => path === '/health',
     headers: ['draft-6'],
-    onRefused: (_admission, c) => c.json(TOO_MANY),
+    onRejected: (_admission, c) => c.json(TOO_MANY),
   };
   const api = rateLimit({ name: 'api', limit: 100, window: '1m', ...WINDOWS });
   const logins = rateLimit({

@@ -15,7 +15,7 @@ export function createApp(): Koa {
     trustProxy: 1,
     skip: ({ path }) => path === '/health',
     headers: ['draft-11', 'legacy'],
-    onRefused: (_admission, ctx) => {
+    onRejected: (_admission, ctx) => {
       ctx.body = TOO_MANY;
     },
   };

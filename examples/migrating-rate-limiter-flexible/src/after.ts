@@ -20,7 +20,7 @@ export function createApp(): Express {
   });
   const blocks = createLimiter({ name: 'login-blocks', limit: 1, window: '1h' }); // one block lasts an hour
 
-  const limit = spillway(api, { onRefused: (_admission, _req, res) => res.json(TOO_MANY) });
+  const limit = spillway(api, { onRejected: (_admission, _req, res) => res.json(TOO_MANY) });
 
   app.get('/health', (_req, res) => void res.send('ok'));
   app.use(limit);

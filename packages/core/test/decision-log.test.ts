@@ -41,7 +41,7 @@ describe('a decision log', () => {
   });
 
   it('writes of refusals the share that it is told, and says for how many a line stands', () => {
-    const { entries, log } = logged({ sample: 0, sampleRefused: 0.1 });
+    const { entries, log } = logged({ sample: 0, sampleRejected: 0.1 });
     const { admit } = setUp(hourly(1), { observers: [log] });
     for (let i = 0; i < 1001; i += 1) admit();
     expect(entries).toHaveLength(100);
@@ -135,7 +135,7 @@ describe('a decision log', () => {
     ['write must be a function', { write: undefined }],
     ['sample must be from 0 to 1', { sample: 1.5 }],
     ['sample must be from 0 to 1', { sample: Number.NaN }],
-    ['sampleRefused must be from 0 to 1', { sampleRefused: '1' }],
+    ['sampleRejected must be from 0 to 1', { sampleRejected: '1' }],
     ['outcomes must be of allowed', { outcomes: ['refused'] }],
     ['secret must be a string of at least 16 characters', { secret: 'short' }],
     ['random must be a function', { random: 1 }],

@@ -56,7 +56,7 @@ it.each<[string, (res: ServerResponse) => unknown]>([
   ['null', (res) => res.end('sorry') && null],
 ])('an own answer may return %s', async (_, answer) => {
   const guard = nodeGuard<IncomingMessage, ServerResponse>(never(), {
-    onRefused: (_admission, _req, res) => answer(res),
+    onRejected: (_admission, _req, res) => answer(res),
   });
   const said: unknown[] = [];
   const url = await serve(async (req, res) => said.push(await guard(req, res)));
@@ -78,8 +78,8 @@ it.each([
   ['rejects', () => Promise.reject(new Error('mine'))],
 ])(
   'what an own answer %s, the guard throws, and the status is no refusal',
-  async (_, onRefused) => {
-    const guard = nodeGuard<IncomingMessage, ServerResponse>(never(), { onRefused });
+  async (_, onRejected) => {
+    const guard = nodeGuard<IncomingMessage, ServerResponse>(never(), { onRejected });
     const url = await serve(async (req, res) => {
       try {
         await guard(req, res);
@@ -93,7 +93,7 @@ it.each([
 );
 
 describe.each(['HTTP/1.1', 'HTTP/2'])('an own answer over %s that is none', (version) => {
-  const refused = async (onRefused: (res: ServerResponse) => unknown) => {
+  const refused = async (onRejected: (res: ServerResponse) => unknown) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const faults: unknown[] = [];
@@ -103,9 +103,9 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('an own answer over %s that is none', (ver
     });
     const guard = nodeGuard<IncomingMessage, ServerResponse>(never(), {
       onFault: ({ error }) => void faults.push((error as Error).message),
-      onRefused: (_admission, _req, res) => {
+      onRejected: (_admission, _req, res) => {
         asked();
-        return onRefused(res);
+        return onRejected(res);
       },
     });
     const said: unknown[] = [];
@@ -116,8 +116,8 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('an own answer over %s that is none', (ver
   };
 
   it.each<[string, (res: ServerResponse) => unknown, string]>([
-    ['returns nothing', () => undefined, 'onRefused ended without an answer'],
-    ['never ends', () => new Promise(() => undefined), 'onRefused has not answered within 10 s'],
+    ['returns nothing', () => undefined, 'onRejected ended without an answer'],
+    ['never ends', () => new Promise(() => undefined), 'onRejected has not answered within 10 s'],
   ])('is the default rejection where it %s', async (_, own, fault) => {
     const { reply, said, faults } = await refused(own);
     await vi.advanceTimersByTimeAsync(9_999);

@@ -124,7 +124,7 @@ describe('nodeGuard', () => {
     const guard = nodeGuard<IncomingMessage, ServerResponse>(
       rateLimit({ limit: 1, window: '1h', cost: () => 2 }),
       {
-        async onRefused({ binding }, req, res) {
+        async onRejected({ binding }, req, res) {
           await new Promise(setImmediate);
           if (req.url === '/fails') throw new Error('mine');
           res.setHeader('Content-Type', 'text/plain').end(binding?.reason);

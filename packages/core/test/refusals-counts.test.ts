@@ -100,7 +100,7 @@ describe('a refusal that may be undone the next moment', () => {
   });
 
   it('is asked for again as soon as its store says', async () => {
-    const store = Object.assign(remoteStore(new Remote()), { refusalsLastUs: 1_000_000 });
+    const store = Object.assign(remoteStore(new Remote()), { denialsLastUs: 1_000_000 });
     const limiter = createLimiter({ name: 'one', limit: 1, window: '1h' }, { store });
     for (let i = 0; i < 4; i += 1) await limiter.consume('ada');
     store.clock.advance(999);

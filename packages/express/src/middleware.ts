@@ -24,12 +24,12 @@ export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
    * all (in the last case 1 s later), and `onFault` is called. What it throws or gives to `next(error)` goes to the
    * app's error handler, as a 500.
    */
-  readonly onRefused?:
+  readonly onRejected?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
     | undefined;
 }
 
-const OWN: OwnNames<SpillwayOptions> = { onRefused: 1 };
+const OWN: OwnNames<SpillwayOptions> = { onRejected: 1 };
 
 /** The middleware, with `close` and `inProgress` of its guard. A route behind it keeps the types of its own request. */
 export interface SpillwayHandler extends GuardHandle {
@@ -58,7 +58,7 @@ export function spillway(
   options: SpillwayOptions = {},
 ): SpillwayHandler {
   const gate = new Gate<Request>(limiters, options, OWN).expectRequests();
-  const { onRefused } = options;
+  const { onRejected } = options;
   const addressingOf = addressingFinder(options, gate.notices);
 
   const apply = (
@@ -69,9 +69,9 @@ export function spillway(
     next: NextFunction,
   ): void => {
     if (passage === 'pass') next();
-    else if (passage === 'refused' && onRefused) {
+    else if (passage === 'refused' && onRejected) {
       try {
-        exchange.answerWith(ownAnswer(onRefused, req, res, next), gate.report)?.catch(next);
+        exchange.answerWith(ownAnswer(onRejected, req, res, next), gate.report)?.catch(next);
       } catch (error) {
         next(error);
       }
@@ -79,7 +79,7 @@ export function spillway(
   };
 
   const handle: RequestHandler = (req, res, next) => {
-    const exchange = new NodeExchange(req, res, onRefused !== undefined);
+    const exchange = new NodeExchange(req, res, onRejected !== undefined);
     const request = new ExpressRequest(req, addressingOf(req));
     const passage = gate.enter(request, exchange, req);
     if (isLater(passage)) passage.then((value) => apply(value, exchange, req, res, next));
@@ -90,7 +90,7 @@ export function spillway(
 
 /** The app's own answer, whose `next` leads to the app's error handler and nowhere else. */
 function ownAnswer(
-  onRefused: NonNullable<SpillwayOptions['onRefused']>,
+  onRejected: NonNullable<SpillwayOptions['onRejected']>,
   req: Request,
   res: Response,
   next: NextFunction,
@@ -103,6 +103,6 @@ function ownAnswer(
     };
     // By this one `res.sendFile` goes on where it finds a folder.
     req.next = noNext;
-    return onRefused(admission, req, res, noNext);
+    return onRejected(admission, req, res, noNext);
   };
 }

@@ -118,8 +118,8 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
     ];
     for (const answer of answers) {
       const app = express();
-      const onRefused: SpillwayOptions['onRefused'] = (_admission, _req, res) => answer(res);
-      app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
+      const onRejected: SpillwayOptions['onRejected'] = (_admission, _req, res) => answer(res);
+      app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRejected }));
       const agent = new (await import('node:http')).Agent({ keepAlive: true, maxSockets: 1 });
       const { get } = await serve(app);
       const ports = new Set<number | undefined>();
@@ -142,10 +142,10 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('mine'))],
-  ])('that %s is a 500, as any other handler, not a 429', async (_, onRefused) => {
+  ])('that %s is a 500, as any other handler, not a 429', async (_, onRejected) => {
     const app = express();
     app.set('env', 'test'); // Express' own handler prints nothing
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRejected }));
     const { get } = await serve(app);
     const { status, body } = await get();
     expect(status).toBe(500);

@@ -17,7 +17,7 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
     const ran: string[] = [];
     const asked = latch();
     const onFault = ({ error }: Fault) => void faults.push((error as Error).message);
-    const onRefused: SpillwayOptions['onRefused'] = (_admission, _req, res, next) => {
+    const onRejected: SpillwayOptions['onRejected'] = (_admission, _req, res, next) => {
       asked.open();
       return own(res, next);
     };
@@ -28,7 +28,7 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
       ran.push(req.path);
       res.end('secret');
     };
-    app.get('/', spillway(limiter, { onFault, onRefused, ...options }), handler);
+    app.get('/', spillway(limiter, { onFault, onRejected, ...options }), handler);
     app.get('/', handler);
     const errors: string[] = [];
     app.use((error: Error, _req: Request, res: Response, _next: NextFunction) => {
@@ -51,7 +51,7 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
       headers: { 'content-type': 'application/problem+json' },
     });
     expect(ran).toEqual([]);
-    expect(faults).toEqual([expect.stringContaining('onRefused called next()')]);
+    expect(faults).toEqual([expect.stringContaining('onRejected called next()')]);
   });
 
   it.each<[string, OwnAnswer]>([
@@ -79,7 +79,7 @@ describe.each(EXPRESS)('an own answer in Express $major', ({ express }) => {
     });
     expect(await get()).toMatchObject({ status: 429, body: '{"sorry":true}' });
     expect(ran).toEqual([]);
-    expect(faults).toEqual([expect.stringContaining('onRefused called next()')]);
+    expect(faults).toEqual([expect.stringContaining('onRejected called next()')]);
   });
 
   it.each<[string, OwnAnswer]>([

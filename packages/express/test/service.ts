@@ -36,7 +36,7 @@ function driverOf(major: 4 | 5, express: typeof express5): MiddlewareDriver<Guar
       spillway(limiters, {
         ...options,
         ...(own && {
-          onRefused: (admission, _req, res, next) =>
+          onRejected: (admission, _req, res, next) =>
             sendOwn(own(admission, next), (sent) => send(sent, res)),
         }),
       }),

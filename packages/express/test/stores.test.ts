@@ -27,7 +27,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
 
   it('is typed for the request of Express', () => {
     const limiter = rateLimit({ limit: 1, window: '1s', key: ({ raw }) => raw.get('x-api-key') });
-    const onRefused = (_: unknown, _req: Request, res: Response) => void res.sendStatus(429);
-    expect(spillway([limiter], { onRefused })).toHaveLength(3);
+    const onRejected = (_: unknown, _req: Request, res: Response) => void res.sendStatus(429);
+    expect(spillway([limiter], { onRejected })).toHaveLength(3);
   });
 });

@@ -7,13 +7,13 @@ import type { SpillwayOptions } from './options.js';
 
 export class FastifyExchange extends NodeExchange {
   private readonly reply: FastifyReply;
-  private readonly onRefused: SpillwayOptions['onRefused'];
+  private readonly onRejected: SpillwayOptions['onRejected'];
   private isSending = false;
 
-  constructor(reply: FastifyReply, onRefused: SpillwayOptions['onRefused']) {
-    super(reply.request.raw, reply.raw, onRefused !== undefined);
+  constructor(reply: FastifyReply, onRejected: SpillwayOptions['onRejected']) {
+    super(reply.request.raw, reply.raw, onRejected !== undefined);
     this.reply = reply;
-    this.onRefused = onRefused;
+    this.onRejected = onRejected;
   }
 
   override getField(name: string): unknown {
@@ -26,11 +26,11 @@ export class FastifyExchange extends NodeExchange {
 
   /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
-    const { onRefused, reply } = this;
-    if (!onRefused) return undefined;
+    const { onRejected, reply } = this;
+    if (!onRejected) return undefined;
     this.watchSend();
     return this.answerWith((admission) => {
-      const own = onRefused(admission, reply.request, reply);
+      const own = onRejected(admission, reply.request, reply);
       // A reply is a promise of its own end.
       return own !== reply && isLater(own) ? own.then(this.send) : this.send(own);
     }, report);

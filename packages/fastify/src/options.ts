@@ -37,7 +37,7 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
    * that resolves without an answer, the problem document is sent after all (in the last case 1 s later), and `onFault`
    * is called. What it throws goes to the app's error handler, as a 500.
    */
-  readonly onRefused?:
+  readonly onRejected?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)
     | undefined;
 }
@@ -49,7 +49,7 @@ export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {
   limiters: 1,
   groups: 1,
   hook: 1,
-  onRefused: 1,
+  onRejected: 1,
   prefix: 1,
   logLevel: 1,
   logSerializers: 1,

@@ -81,7 +81,7 @@ export class Registration implements GuardHandle {
       done();
       return;
     }
-    const exchange = new FastifyExchange(reply, this.options.onRefused);
+    const exchange = new FastifyExchange(reply, this.options.onRejected);
     const asking = new FastifyLimitRequest(request, this.addressingOf(request));
     const passage = gate.enter(asking, exchange, request);
     if (isLater(passage)) passage.then((value) => settle(value, exchange, gate, done));

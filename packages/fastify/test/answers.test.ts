@@ -80,20 +80,22 @@ it('keeps the fields on the answer to an error, and on one that the app writes b
 });
 
 describe('an own answer to a refusal', () => {
-  const answering = async (onRefused: NonNullable<Parameters<typeof spillway>[1]['onRefused']>) => {
+  const answering = async (
+    onRejected: NonNullable<Parameters<typeof spillway>[1]['onRejected']>,
+  ) => {
     const app = makeApp();
-    app.register(spillway, { limiters: nobody(), onRefused });
+    app.register(spillway, { limiters: nobody(), onRejected });
     app.get('/', () => 'hello');
     return app.inject('/');
   };
 
-  it.each<[string, NonNullable<Parameters<typeof spillway>[1]['onRefused']>]>([
+  it.each<[string, NonNullable<Parameters<typeof spillway>[1]['onRejected']>]>([
     ['sent', ({ binding }, _request, reply) => void reply.send({ sorry: binding?.limiter })],
     ['sent and returned', ({ binding }, _, reply) => reply.send({ sorry: binding?.limiter })],
     ['returned', ({ binding }) => ({ sorry: binding?.limiter })],
     ['returned later', async ({ binding }) => ({ sorry: binding?.limiter })],
-  ])('may be %s, with the status and the fields already set', async (_, onRefused) => {
-    const { statusCode, headers, body } = await answering(onRefused);
+  ])('may be %s, with the status and the fields already set', async (_, onRejected) => {
+    const { statusCode, headers, body } = await answering(onRejected);
     expect({ statusCode, body }).toEqual({ statusCode: 429, body: '{"sorry":"nobody"}' });
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(headers).toMatchObject({ 'cache-control': 'no-store', ratelimit: '"nobody";r=0' });
@@ -114,8 +116,8 @@ describe('an own answer to a refusal', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('mine'))],
-  ])('is a 500 of the app where it %s', async (_, onRefused) => {
-    const { statusCode, body } = await answering(onRefused);
+  ])('is a 500 of the app where it %s', async (_, onRejected) => {
+    const { statusCode, body } = await answering(onRejected);
     expect(statusCode).toBe(500);
     expect(JSON.parse(body).message).toBe('mine');
   });
@@ -132,7 +134,7 @@ describe('an own answer that comes without being returned', () => {
     app.register(spillway, {
       limiters: nobody(),
       onFault: ({ error }) => void faults.push((error as Error).message),
-      onRefused: (_admission, _request, reply) => {
+      onRejected: (_admission, _request, reply) => {
         asked.open();
         return own(reply);
       },

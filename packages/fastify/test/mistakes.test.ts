@@ -126,7 +126,7 @@ it('is typed: limiters have the request as raw, routes have config.spillway', ()
     window: '1s',
     key: ({ raw }) => raw.headers['x-key']?.at(0),
   });
-  app.register(spillway, { limiters, onRefused: (_, request, reply) => reply.send(request.ip) });
+  app.register(spillway, { limiters, onRejected: (_, request, reply) => reply.send(request.ip) });
   app.get('/a', { config: { spillway: false } }, () => 'ok');
   app.get('/b', { config: { spillway: ['few', limiters] } }, () => 'ok');
   // @ts-expect-error a number is no limit

@@ -63,7 +63,7 @@ export function driverOf(hook: NonNullable<SpillwayOptions['hook']>): RefusingDr
         limiters,
         hook,
         ...(own && {
-          onRefused: (admission, _request, reply) =>
+          onRejected: (admission, _request, reply) =>
             sendOwn(own(admission, undefined), (sent) => void sendAsItIs(sent, reply)),
         }),
       }) as Guard,

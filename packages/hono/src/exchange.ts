@@ -6,7 +6,7 @@ import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 /** The app's own answer to a refused request. */
-export type OnRefused = (admission: Admission, c: Context) => unknown;
+export type OnRejected = (admission: Admission, c: Context) => unknown;
 
 export interface HonoExchange extends Exchange {
   /** Lets the request on. */
@@ -17,7 +17,7 @@ export interface HonoExchange extends Exchange {
    * @param report takes what the app's own answer did wrong
    */
   answer(
-    onRefused: OnRefused | undefined,
+    onRejected: OnRejected | undefined,
     report: (fault: unknown) => void,
   ): Response | Promise<Response>;
 }
@@ -42,7 +42,7 @@ export function replaceResponse(c: Context, response: Response): void {
  * not that of the rejection.
  */
 export async function ownAnswer(
-  onRefused: OnRefused,
+  onRejected: OnRejected,
   admission: Admission,
   c: Context,
   report: (fault: unknown) => void,
@@ -65,7 +65,7 @@ export async function ownAnswer(
     else if (c.finalized) answer = c.res;
   };
   await own.run(() => {
-    const given = onRefused(admission, c);
+    const given = onRejected(admission, c);
     return isLater(given) ? given.then(take) : take(given);
   });
   return answer;

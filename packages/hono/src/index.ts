@@ -19,7 +19,7 @@ import {
 import type { Context } from 'hono';
 
 export * from '@spillway/core';
-export type { OnRefused } from './exchange.js';
+export type { OnRejected } from './exchange.js';
 export {
   type SpillwayHandler,
   type SpillwayOptions,

@@ -16,7 +16,7 @@ import {
   ResponsePermits,
 } from '@spillway/core/fetch';
 import type { Context, MiddlewareHandler, Next } from 'hono';
-import type { HonoExchange, OnRefused } from './exchange.js';
+import type { HonoExchange, OnRejected } from './exchange.js';
 import { HonoFetchExchange } from './over-fetch.js';
 import { HonoNodeExchange } from './over-node.js';
 import { HonoRequest } from './request.js';
@@ -28,10 +28,10 @@ export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<read
    * headers are set, except `Content-Type`. If it does neither, or not within 10 s, the problem document is sent after
    * all, and `onFault` is called. What it throws goes to `app.onError`, as a 500.
    */
-  readonly onRefused?: OnRefused | undefined;
+  readonly onRejected?: OnRejected | undefined;
 }
 
-const OWN: OwnNames<SpillwayOptions> = { clientIp: 1, onRefused: 1 };
+const OWN: OwnNames<SpillwayOptions> = { clientIp: 1, onRejected: 1 };
 
 /** What the middleware puts into Hono's context. */
 export interface SpillwayVariables {
@@ -68,13 +68,13 @@ export function spillway(
   options: SpillwayOptions = {},
 ): SpillwayHandler {
   const gate = new Gate<Context>(limiters, options, OWN).expectRequests();
-  const { onRefused } = options;
+  const { onRejected } = options;
   const finder = new AddressFinder<readonly [Context]>(options, gate.notices);
   const permits = new ResponsePermits(options.onFault, options.logger);
 
   const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();
-    return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRefused, gate.report);
+    return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRejected, gate.report);
   };
 
   const handle = (c: Context, next: Next): Handled => {

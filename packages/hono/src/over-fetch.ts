@@ -13,7 +13,7 @@ import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import {
   type HonoExchange,
-  type OnRefused,
+  type OnRejected,
   ownAnswer,
   replaceResponse,
   showDecisions,
@@ -62,12 +62,12 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   }
 
   answer(
-    onRefused: OnRefused | undefined,
+    onRejected: OnRejected | undefined,
     report: (fault: unknown) => void,
   ): Response | Promise<Response> {
     if (this.response) return this.response as unknown as Response; // of a repeat
     const refusal = this.refusal as Admission;
-    return onRefused ? this.own(onRefused, refusal, report) : this.problem(refusal);
+    return onRejected ? this.own(onRejected, refusal, report) : this.problem(refusal);
   }
 
   protected override waitUntil(): WaitUntil | undefined {
@@ -75,12 +75,12 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   }
 
   private async own(
-    onRefused: OnRefused,
+    onRejected: OnRejected,
     refusal: Admission,
     report: (fault: unknown) => void,
   ): Promise<Response> {
     const { signal } = this.c.req.raw;
-    const own = await ownAnswer(onRefused, refusal, this.c, report, (callback) =>
+    const own = await ownAnswer(onRejected, refusal, this.c, report, (callback) =>
       signal.addEventListener('abort', callback, { once: true }),
     );
     if (!own) return this.problem(refusal);

@@ -16,7 +16,7 @@ import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import {
   type HonoExchange,
-  type OnRefused,
+  type OnRejected,
   ownAnswer,
   replaceResponse,
   showDecisions,
@@ -67,13 +67,13 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   }
 
   async answer(
-    onRefused: OnRefused | undefined,
+    onRejected: OnRejected | undefined,
     report: (fault: unknown) => void,
   ): Promise<Response> {
     if (this.repeated) return this.repeated;
     const refusal = this.refusal as Admission;
-    if (!onRefused) return this.problem(refusal);
-    const own = await ownAnswer(onRefused, refusal, this.c, report, (callback) =>
+    if (!onRejected) return this.problem(refusal);
+    const own = await ownAnswer(onRejected, refusal, this.c, report, (callback) =>
       this.whenClosed(callback),
     );
     return own ?? this.problem(refusal);

@@ -73,7 +73,7 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
   it('lets the app answer a refusal, with the status and the fields set', async () => {
     const app = new Hono();
     const guard = spillway(once(), {
-      onRefused: ({ binding }, c) =>
+      onRejected: ({ binding }, c) =>
         c.req.path === '/raw' ? new Response('raw') : c.json({ sorry: binding?.limiter }),
     });
     app.use(guard);
@@ -101,7 +101,7 @@ it('leaves no timer where a client leaves before an own answer, over fetch', asy
   app.use(
     spillway(limiter, {
       onFault: (fault) => void faults.push(fault),
-      onRefused: () => new Promise(() => undefined),
+      onRejected: () => new Promise(() => undefined),
     }),
   );
   const leaving = new AbortController();

@@ -78,9 +78,9 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
 });
 
 describe.each(WAYS)('an own answer over %s', (_, { serve }) => {
-  const refusing = (onRefused: NonNullable<SpillwayOptions['onRefused']>) => {
+  const refusing = (onRejected: NonNullable<SpillwayOptions['onRejected']>) => {
     const app = new Hono();
-    app.use(spillway(limit({ limit: 1, key: 'all', cost: () => 2 }), { onRefused }));
+    app.use(spillway(limit({ limit: 1, key: 'all', cost: () => 2 }), { onRejected }));
     return app;
   };
 
@@ -114,8 +114,8 @@ describe.each(WAYS)('an own answer over %s', (_, { serve }) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('mine'))],
-  ])('that %s is a 500, also where the error handler names no status', async (_, onRefused) => {
-    const app = refusing(onRefused);
+  ])('that %s is a 500, also where the error handler names no status', async (_, onRejected) => {
+    const app = refusing(onRejected);
     app.onError((error, c) => c.text(error.message));
     const { get } = await serve(app);
     expect(await get()).toMatchObject({ status: 500, body: 'mine' });

@@ -137,8 +137,8 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
       seen.push(c.res.status);
       c.header('x-front', 'yes');
     });
-    const onRefused = () => seen.push('asked');
-    app.use(spillway(idempotency({ scope: () => 'ada' }), { onRefused }));
+    const onRejected = () => seen.push('asked');
+    app.use(spillway(idempotency({ scope: () => 'ada' }), { onRejected }));
     app.post('/charges', (c) => c.text('ok', 201));
     const { ask } = await serve(app);
     await ask();

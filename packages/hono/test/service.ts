@@ -55,7 +55,7 @@ function driverOf(serve: (app: Hono) => Promise<Service>): MiddlewareDriver<Guar
       spillway(limiters, {
         ...options,
         ...(own && {
-          onRefused: (admission, c) => sendOwn(own(admission, undefined), (sent) => send(sent, c)),
+          onRejected: (admission, c) => sendOwn(own(admission, undefined), (sent) => send(sent, c)),
         }),
       }),
     serve: (app) => serve(built(app)),

@@ -25,10 +25,10 @@ export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
    * function calls `next()`, ends without an answer, or returns a promise that has not settled within 10 s, the problem
    * document is sent after all, and `onFault` is called. What it throws is Koa's to answer, as a 500.
    */
-  readonly onRefused?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
+  readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
 
-const OWN: OwnNames<SpillwayOptions> = { onRefused: 1 };
+const OWN: OwnNames<SpillwayOptions> = { onRejected: 1 };
 
 /** The middleware, with `close` and `inProgress` of its guard. */
 export interface SpillwayMiddleware extends GuardHandle {
@@ -54,7 +54,7 @@ export function spillway(
 ): SpillwayMiddleware {
   const gate = new Gate<Context>(limiters, options, OWN).expectRequests();
   const addressing = compileAddressing(options, gate.notices);
-  const { onRefused } = options;
+  const { onRejected } = options;
 
   const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
     if (passage === 'gone') return undefined;
@@ -64,16 +64,16 @@ export function spillway(
     }
     if (passage === 'answered') return undefined;
     return (
-      onRefused &&
+      onRejected &&
       exchange.answerWith(
-        (admission, own) => onRefused(admission, ctx, async () => own.wentOn()),
+        (admission, own) => onRejected(admission, ctx, async () => own.wentOn()),
         gate.report,
       )
     );
   };
 
   const handle = (ctx: Context, next: Next): unknown => {
-    const exchange = new KoaExchange(ctx, onRefused !== undefined);
+    const exchange = new KoaExchange(ctx, onRejected !== undefined);
     const request = new KoaRequest(ctx, ctx.req, addressing);
     const passage = gate.enter(request, exchange, ctx);
     return isLater(passage)

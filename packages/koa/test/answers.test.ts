@@ -62,7 +62,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     const app = new Koa();
     const limiter = rateLimit({ limit: 1, window: '1h', cost: () => 2 });
     const onFault = (fault: Fault) => void faults.push(fault);
-    app.use(spillway(limiter, { onFault, onRefused: (_admission, ctx) => void own(ctx) }));
+    app.use(spillway(limiter, { onFault, onRejected: (_admission, ctx) => void own(ctx) }));
     const { get } = await serve(app);
     expect(await get()).toMatchObject(expected);
     expect(faults).toEqual([]);
@@ -85,7 +85,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     app.use(
       spillway(limiter, {
         onFault: () => undefined,
-        onRefused: (_admission, ctx, next) => own(ctx, next),
+        onRejected: (_admission, ctx, next) => own(ctx, next),
       }),
     );
     app.use((ctx) => void ran.push(ctx.path));
@@ -105,11 +105,11 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     const asked = latch();
     const app = new Koa();
     const limiter = rateLimit({ limit: 1, window: '1h', cost: () => 2 });
-    const onRefused = (_admission: unknown, ctx: Context) => {
+    const onRejected = (_admission: unknown, ctx: Context) => {
       ctx.respond = false;
       asked.open();
     };
-    app.use(spillway(limiter, { onFault: () => undefined, onRefused }));
+    app.use(spillway(limiter, { onFault: () => undefined, onRejected }));
     const { get } = await serve(app);
     const reply = get();
     await asked.opened;

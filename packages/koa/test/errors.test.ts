@@ -156,10 +156,10 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
   it('keeps what a client must know when the answer to a refusal fails', async () => {
     const app = new Koa();
     listening(app);
-    const onRefused = () => {
+    const onRejected = () => {
       throw new Error('mine');
     };
-    app.use(guard('a', { onRefused }, 1));
+    app.use(guard('a', { onRejected }, 1));
     const { get } = await serve(app);
     await get();
     const { status, headers } = await get();

@@ -16,9 +16,9 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     ['a text', (ctx) => (ctx.body = 'sorry')],
     ['a promise', async (ctx) => Object.assign(ctx, { body: 'sorry' })],
   ])('lets an own answer return %s', async (_, answer) => {
-    const onRefused: SpillwayOptions['onRefused'] = (_admission, ctx) => answer(ctx);
+    const onRejected: SpillwayOptions['onRejected'] = (_admission, ctx) => answer(ctx);
     const app = new Koa();
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRejected }));
     const { get } = await serve(app);
     expect(await get()).toMatchObject({ status: 429, body: 'sorry' });
   });
@@ -31,10 +31,10 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('mine'))],
-  ])('answers 500 where an own answer %s', async (_, onRefused) => {
+  ])('answers 500 where an own answer %s', async (_, onRejected) => {
     const app = new Koa();
     app.silent = true;
-    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRefused }));
+    app.use(spillway(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), { onRejected }));
     const { get } = await serve(app);
     expect(await get()).toMatchObject({ status: 500, body: 'Internal Server Error' });
   });

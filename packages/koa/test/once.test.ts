@@ -229,8 +229,8 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       await next();
       seen.push([ctx.status, String(ctx.body)]);
     });
-    const onRefused = () => seen.push('asked');
-    app.use(spillway(idempotency({ scope: () => 'ada' }), { onRefused }));
+    const onRejected = () => seen.push('asked');
+    app.use(spillway(idempotency({ scope: () => 'ada' }), { onRejected }));
     app.use((ctx) => {
       ctx.body = 'hello';
     });

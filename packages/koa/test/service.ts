@@ -36,7 +36,7 @@ function driverOf(Koa: typeof Koa3): MiddlewareDriver<Guard> {
       spillway(limiters, {
         ...options,
         ...(own && {
-          onRefused: (admission, ctx, next) =>
+          onRejected: (admission, ctx, next) =>
             sendOwn(own(admission, next), (sent) => send(sent, ctx)),
         }),
       }),

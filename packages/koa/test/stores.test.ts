@@ -83,8 +83,8 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
 
   it('is typed for the context of Koa', () => {
     const limiter = rateLimit({ limit: 1, window: '1s', key: ({ raw }) => raw.get('x-api-key') });
-    const onRefused = (_: unknown, ctx: Context) => ctx.redirect('/busy');
-    const guard = spillway([limiter], { onRefused });
+    const onRejected = (_: unknown, ctx: Context) => ctx.redirect('/busy');
+    const guard = spillway([limiter], { onRejected });
     const app: Koa3<{ userId: string }, { log(text: string): void }> = new Koa();
     expect(() => app.use(guard)).not.toThrow();
   });

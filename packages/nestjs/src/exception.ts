@@ -16,7 +16,7 @@ export interface RejectionExtensions {
 }
 
 /**
- * Thrown for a refused call where it cannot be answered directly, and for every one with `refuse: 'throw'`. Its
+ * Thrown for a refused call where it cannot be answered directly, and for every one with `rejection: 'throw'`. Its
  * response is the problem document, its status that of the refusal, such as 429.
  *
  * @example

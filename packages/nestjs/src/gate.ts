@@ -49,7 +49,12 @@ export class NestGate {
   /** The exchange of a call. */
   exchangeOf({ request, response, own }: Call): HttpExchange | MessageExchange {
     if (!response) return new MessageExchange();
-    return new HttpExchange(request ?? {}, response, own, own && this.options.refuse !== 'throw');
+    return new HttpExchange(
+      request ?? {},
+      response,
+      own,
+      own && this.options.rejection !== 'throw',
+    );
   }
 
   /**
@@ -133,9 +138,11 @@ Inject(SPILLWAY_STORE)(NestGate, undefined, 1);
 /** @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function checkModuleOptions(options: SpillwayOptions): void {
   checkGateOptions(options, MODULE_OPTIONS);
-  const { limiters = [], refuse = 'answer', exception } = options;
+  const { limiters = [], rejection = 'answer', exception } = options;
   if (!Array.isArray(limiters)) throw mustBe('limiters', 'a list of limiters', limiters);
-  if (refuse !== 'answer' && refuse !== 'throw') throw mustBe('refuse', 'answer or throw', refuse);
+  if (rejection !== 'answer' && rejection !== 'throw') {
+    throw mustBe('rejection', 'answer or throw', rejection);
+  }
   if (exception !== undefined && typeof exception !== 'function') {
     throw mustBe('exception', 'a function that returns an error', exception);
   }

@@ -9,12 +9,12 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
   /** The limiters of every handler; decorators add to them, and override those of the same name. Default: none. */
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
-   * How an HTTP request is refused. `answer` (default): the guard itself sends the problem document, the same bytes as
+   * How an HTTP request is rejected. `answer` (default): the guard itself sends the problem document, the same bytes as
    * with every framework, and neither interceptors nor exception filters see the request. `throw`: a
    * {@link SpillwayException} goes to the exception filters. Where there is no HTTP response of its own (GraphQL,
    * WebSockets, RPC), it is always thrown.
    */
-  readonly refuse?: 'answer' | 'throw' | undefined;
+  readonly rejection?: 'answer' | 'throw' | undefined;
   /**
    * Makes what is thrown, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a
    * {@link SpillwayException}. Clients of a WebSocket gateway get what its `getError()` or `getResponse()` returns, or
@@ -34,7 +34,7 @@ export interface SpillwayModuleSettings {
 
 export const MODULE_OPTIONS: OwnNames<SpillwayOptions & SpillwayModuleSettings> = {
   limiters: 1,
-  refuse: 1,
+  rejection: 1,
   exception: 1,
   globalGuard: 1, // where the options are those of `forRoot`
 };

@@ -112,7 +112,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   });
 
   it('throws on demand, with the same fields, and what Nest makes of it', async () => {
-    const service = await serve(adapter, hello(limited({ refuse: 'throw' })));
+    const service = await serve(adapter, hello(limited({ rejection: 'throw' })));
     await exhaust(service);
     const { status, headers, body } = await service.get();
     expect({ status, body }).toEqual({ status: 429, body: PROBLEM });
@@ -122,7 +122,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
 
   it('throws on demand what a filter of the app answers', async () => {
     const filter = new Everything();
-    const service = await serve(adapter, hello(limited({ refuse: 'throw' })), (app) => {
+    const service = await serve(adapter, hello(limited({ rejection: 'throw' })), (app) => {
       app.useGlobalFilters(filter);
     });
     await exhaust(service);
@@ -136,7 +136,10 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   it('throws an exception of the app instead of its own', async () => {
     class Mine extends Error {}
     const filter = new Everything();
-    const options = limited({ refuse: 'throw', exception: ({ status }) => new Mine(`${status}`) });
+    const options = limited({
+      rejection: 'throw',
+      exception: ({ status }) => new Mine(`${status}`),
+    });
     const service = await serve(adapter, hello(options), (app) => app.useGlobalFilters(filter));
     await exhaust(service);
     await service.get();
@@ -154,7 +157,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
       },
     ],
   ])('lets no refused request on though the exception is %s', async (_, exception) => {
-    const options = limited({ refuse: 'throw', exception: exception as () => Error });
+    const options = limited({ rejection: 'throw', exception: exception as () => Error });
     const service = await serve(adapter, hello(options), (app) => app.useLogger(false));
     await exhaust(service);
     const { status, body } = await service.get();

@@ -77,7 +77,7 @@ describe('a mistake', () => {
   it('in the options of the module fails when the app is made', async () => {
     const make = async (options: object) => create(adapter, metadata(options as SpillwayOptions));
     await expect(make({ trustProxy: true })).rejects.toThrow('SPW_TRUST_PROXY_UNSAFE');
-    await expect(make({ refuse: 'never' })).rejects.toThrow('SPW_OPTION_INVALID');
+    await expect(make({ rejection: 'never' })).rejects.toThrow('SPW_OPTION_INVALID');
     await expect(make({ ipv6Prefix: 129 })).rejects.toThrow('SPW_OPTION_INVALID');
     const limiters = [rateLimit(HOUR)];
     await expect(make({ limiters, store: memoryStore() })).rejects.toThrow('SPW_NAME_REQUIRED');

@@ -16,7 +16,7 @@ class RefusedController {
 
 describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   const refused = async (exception: NonNullable<SpillwayOptions['exception']>) => {
-    const imports = [SpillwayModule.forRoot({ refuse: 'throw', exception })];
+    const imports = [SpillwayModule.forRoot({ rejection: 'throw', exception })];
     const { get } = await serve(adapter, { imports, controllers: [RefusedController] });
     return get();
   };

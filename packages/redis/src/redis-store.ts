@@ -39,7 +39,7 @@ import { ControlScripts } from './control/control-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
 /** How long a refusal is remembered on a Cluster. */
-const REFUSALS_LAST_US = 1_000_000;
+const DENIALS_LAST_US = 1_000_000;
 
 /** All optional. */
 export interface RedisStoreOptions {
@@ -112,7 +112,7 @@ export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = 
 export class Redis implements RedisStore {
   readonly sync = false;
   readonly testClock?: Clock;
-  readonly refusalsLastUs?: number;
+  readonly denialsLastUs?: number;
   readonly values: Values;
 
   /** The node that stores the key, on Cluster, if the client can tell. */
@@ -139,7 +139,7 @@ export class Redis implements RedisStore {
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
     // In a group across slots, others may hold units that they are about to give back.
-    if (this.isCluster) this.refusalsLastUs = REFUSALS_LAST_US;
+    if (this.isCluster) this.denialsLastUs = DENIALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
     }

@@ -109,7 +109,7 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
     onStoreError: options.passOnStoreError ? 'allow' : 'deny',
     preflights: 'count',
     skip: skip && (({ raw }) => skip(raw, raw.res as Response)),
-    onRefused: async (_admission, req, res, next) => {
+    onRejected: async (_admission, req, res, next) => {
       if (handler) return handler(req, res, next, options as peer.Options);
       if (statusCode) res.status(statusCode);
       return res.send(typeof message === 'function' ? await message(req, res) : message);

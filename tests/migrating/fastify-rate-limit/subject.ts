@@ -122,7 +122,7 @@ export const ours: Subject = {
               typeof allowList === 'function' ? allowList(raw) : allowList.includes(clientIp),
           }),
           onDecision: ({ outcome }) => (outcome === 'allowed' ? onExceeding : onExceeded)?.(),
-          ...(errorResponseBuilder && { onRefused: () => errorResponseBuilder() }),
+          ...(errorResponseBuilder && { onRejected: () => errorResponseBuilder() }),
           logger: false,
         }),
       (limits) => {

@@ -106,7 +106,7 @@ export const ours: Subject = {
       headers: stylesOf(options),
       clientIp: (c) => c.req.header('x-forwarded-for'),
       skip: skip && (({ raw }) => skip(raw)),
-      onRefused: async (_admission, c) => {
+      onRejected: async (_admission, c) => {
         if (handler) return handler(c);
         const said = typeof message === 'function' ? await message(c) : message;
         if (statusCode) c.status(statusCode as 429);

@@ -66,7 +66,7 @@ function shim(options: Options, store: ReturnType<typeof memoryStore>): Middlewa
     headers: disableHeader ? [] : ['legacy'],
     skip: async ({ raw }) => id?.(raw) === false || (await whitelist?.(raw)) === true,
     ...((errorMessage || onLimited || options.throw || options.status) && {
-      onRefused: (_admission, ctx) => {
+      onRejected: (_admission, ctx) => {
         onLimited?.(ctx);
         if (options.throw) ctx.throw(status ?? 429, errorMessage as string);
         if (status) ctx.status = status;

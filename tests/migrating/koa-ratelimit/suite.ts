@@ -131,7 +131,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: 'Rate limit exceeded, retry in 1 minute.',
       ours: 'Quota exceeded',
-      because: 'The body is a problem document (RFC 9457). `onRefused` writes another.',
+      because: 'The body is a problem document (RFC 9457). `onRejected` writes another.',
     },
     async (on) => {
       const { body } = await refusal(on, {});

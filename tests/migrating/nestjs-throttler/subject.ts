@@ -152,7 +152,7 @@ export const ours: Subject = serveWith({
         ignoreUserAgents.some((pattern) => pattern.test(request.header('user-agent') ?? '')),
       headers: common.setHeaders === false ? [] : ['legacy'],
       trustProxy,
-      refuse: 'throw',
+      rejection: 'throw',
       ...(typeof errorMessage === 'string' && {
         exception: () => new HttpException(errorMessage, 429),
       }),

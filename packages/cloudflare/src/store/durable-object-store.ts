@@ -27,7 +27,7 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /** How long a refusal is remembered: in a group over several objects, others may hold units that they give back. */
-const REFUSALS_LAST_US = 1_000_000;
+const DENIALS_LAST_US = 1_000_000;
 
 /** The clocks of two machines of the platform may differ by so much. A call that is later still charges nothing. */
 const SKEW_US = 1_000_000;
@@ -85,7 +85,7 @@ export function durableObjectStore(
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';
-  readonly refusalsLastUs: number = REFUSALS_LAST_US;
+  readonly denialsLastUs: number = DENIALS_LAST_US;
   readonly testClock?: Clock;
   readonly values: Values;
   private readonly nameOf: (key: string) => string;

@@ -136,8 +136,8 @@ export function isSpillwayError(error: unknown): error is SpillwayError {
  * ```ts run
  * import { mustBe } from '@spillway/core/adapter';
  *
- * const error = mustBe('refuse', 'answer or throw', 'maybe');
- * error.message; // 'refuse must be answer or throw, got "maybe" (SPW_OPTION_INVALID)'
+ * const error = mustBe('rejection', 'answer or throw', 'maybe');
+ * error.message; // 'rejection must be answer or throw, got "maybe" (SPW_OPTION_INVALID)'
  * ```
  */
 export function mustBe(

@@ -13,7 +13,7 @@ const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
     'limit defaultLimit window burst algorithm anchor key cost refundIf name share',
   'the guard':
-    'skip headers onRefused onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
+    'skip headers onRejected onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
   'shedders, and of schedule()': 'priority',
   'redisStore()': 'prefix hashKeys',
   'the Fastify plugin': 'groups',

@@ -51,7 +51,7 @@ export interface Store {
    * How long a refusal is remembered at most, in microseconds. Default a minute. Use less for a store that may refuse a
    * key because of units that others have taken and are about to give back.
    */
-  readonly refusalsLastUs?: number;
+  readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. It must have no password and no key in it. */
   readonly label?: string;
   /**

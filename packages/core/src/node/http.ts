@@ -24,10 +24,10 @@ export interface NodeGuardOptions<
    * returns a promise that resolves without an answer, the problem document is sent after all (in the last case 1 s
    * later), and `onFault` is called. What it throws, the guard throws, and the status is 500.
    */
-  readonly onRefused?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
+  readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
 
-const OWN: OwnNames<NodeGuardOptions> = { onRefused: 1 };
+const OWN: OwnNames<NodeGuardOptions> = { onRejected: 1 };
 
 const NO_MIDDLEWARE =
   'what nodeGuard() returns is no middleware: ask it in the listener, as in if (await guard(req, res)) app(req, res), ' +
@@ -69,7 +69,7 @@ export function nodeGuard<
 ): NodeGuard<Req, Res> {
   const gate = new Gate<Req>(limiters, options, OWN).expectRequests();
   const addressing = compileAddressing(options, gate.notices);
-  const { onRefused } = options;
+  const { onRejected } = options;
 
   const settle = (
     passage: Passage,
@@ -77,15 +77,15 @@ export function nodeGuard<
     req: Req,
     res: Res,
   ): boolean | Promise<boolean> => {
-    if (passage !== 'refused' || !onRefused) return passage === 'pass';
-    const later = exchange.answerWith((admission) => onRefused(admission, req, res), gate.report);
+    if (passage !== 'refused' || !onRejected) return passage === 'pass';
+    const later = exchange.answerWith((admission) => onRejected(admission, req, res), gate.report);
     return later ? later.then(() => false) : false;
   };
 
   const handle = (req: Req, res: Res, next?: unknown): boolean | Promise<boolean> => {
     // As middleware it would let nobody go on, and nobody would be told.
     if (next !== undefined) throw new SpillwayError('SPW_OPTION_INVALID', NO_MIDDLEWARE);
-    const exchange = new NodeExchange(req, res, onRefused !== undefined);
+    const exchange = new NodeExchange(req, res, onRejected !== undefined);
     const request = new NodeLimitRequest(req, req, addressing);
     const passage = gate.enter(request, exchange, req);
     return isLater(passage)

@@ -42,7 +42,7 @@ export interface DecisionLogOptions {
    * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
    * the log.
    */
-  readonly sampleRefused?: number | undefined;
+  readonly sampleRejected?: number | undefined;
   /** Which outcomes are written at all. Default all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
@@ -57,7 +57,7 @@ export interface DecisionLogOptions {
 const NAMES: NamesOf<DecisionLogOptions> = {
   write: 1,
   sample: 1,
-  sampleRefused: 1,
+  sampleRejected: 1,
   outcomes: 1,
   secret: 1,
   random: 1,
@@ -101,7 +101,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
   checkOutcomes(outcomes);
   checkSecret(secret);
   const sample = shareFromZero('sample', options.sample ?? 0.01);
-  const sampleRefused = shareFromZero('sampleRefused', options.sampleRefused ?? 1);
+  const sampleRejected = shareFromZero('sampleRejected', options.sampleRejected ?? 1);
   const random = randomOf(options);
   let seed = secret === undefined ? undefined : fingerprint(secret, SECRET_SEED);
   const hashOf = (key: string): string => {
@@ -115,7 +115,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
     onDecision(event, key): unknown {
       const { outcome } = event;
       if (!outcomes.includes(outcome)) return undefined;
-      const share = COMMON.includes(outcome) ? sample : sampleRefused;
+      const share = COMMON.includes(outcome) ? sample : sampleRejected;
       if (share < 1 && random() >= share) return undefined;
       return write(entryOf(event, key === undefined ? undefined : hashOf(key), share));
     },

@@ -74,8 +74,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly freeOn?: readonly number[] | undefined;
   /** The most bytes of a body that is kept, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
-  /** Names of further fields to keep. `Set-Cookie` and fields of one response only cannot be kept. */
-  readonly fields?: readonly string[] | undefined;
+  /** Names of further response headers to keep. `Set-Cookie` and headers of one response only cannot be kept. */
+  readonly keepHeaders?: readonly string[] | undefined;
   /**
    * What is compared in place of the body, such as a few of its members. Method, host, path, query, media type and
    * encodings are always compared. It is called when the request comes, and may be async. Where it gives undefined, the
@@ -139,7 +139,7 @@ const NAMES: NamesOf<IdempotencyOptions> = {
   keepIf: 1,
   freeOn: 1,
   maxBody: 1,
-  fields: 1,
+  keepHeaders: 1,
   fingerprint: 1,
   compareHost: 1,
   mismatchStatus: 1,
@@ -210,13 +210,13 @@ function freeOnOf<Raw>({ freeOn = FREE_ON }: IdempotencyOptions<Raw>): Set<numbe
   return new Set(freeOn);
 }
 
-function fieldsOf<Raw>({ fields = [] }: IdempotencyOptions<Raw>): readonly string[] {
-  checkList('fields', fields, 'field names');
-  for (const name of fields) {
+function fieldsOf<Raw>({ keepHeaders = [] }: IdempotencyOptions<Raw>): readonly string[] {
+  checkList('keepHeaders', keepHeaders, 'header names');
+  for (const name of keepHeaders) {
     if (!isKeepable(name))
-      throw mustBe('each of fields', 'the name of a field that can be kept', name);
+      throw mustBe('each of keepHeaders', 'the name of a header that can be kept', name);
   }
-  return fields;
+  return keepHeaders;
 }
 
 function mismatchOf<Raw>({ mismatchStatus = 422 }: IdempotencyOptions<Raw>): number {

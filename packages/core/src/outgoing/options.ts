@@ -39,7 +39,7 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    * Which calls may be repeated at all. Default: GET, HEAD, OPTIONS, PUT and DELETE, which by HTTP do the same if done
    * twice.
    */
-  readonly repeatable?: ((request: HostRequest) => boolean) | undefined;
+  readonly retryable?: ((request: HostRequest) => boolean) | undefined;
   /** Whether a call that failed without an answer is repeated, too. Not after `signal` or `timeout`. Default false. */
   readonly retryErrors?: boolean | undefined;
   /**
@@ -77,7 +77,7 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
 const NAMES: NamesOf<PacedFetchOptions> = {
   key: 1,
   retries: 1,
-  repeatable: 1,
+  retryable: 1,
   retryErrors: 1,
   timeout: 1,
   maxPause: 1,
@@ -95,7 +95,7 @@ const NAMES: NamesOf<PacedFetchOptions> = {
 export interface Pacing {
   readonly key: (request: HostRequest) => string | undefined;
   readonly retries: number;
-  readonly repeatable: (request: HostRequest) => boolean;
+  readonly retryable: (request: HostRequest) => boolean;
   readonly retryErrors: boolean;
   readonly timeoutMs: number | undefined;
   readonly fetch: () => HostFetch;
@@ -108,7 +108,7 @@ export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
   for (const method of ['schedule', 'pause', 'pauseOf', 'waitOf'])
     checkHas('shaper', method, shaper);
   checkOptions(options, 'pacedFetch()', NAMES);
-  for (const name of ['key', 'repeatable', 'fetch', 'onPause', 'onFault'] as const) {
+  for (const name of ['key', 'retryable', 'fetch', 'onPause', 'onFault'] as const) {
     checkCallback(name, options[name]);
   }
   checkFlag('retryErrors', options.retryErrors);
@@ -116,7 +116,7 @@ export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
   return {
     key: options.key ?? (() => undefined),
     retries: integerBetween('retries', options.retries ?? 0, 0, 100),
-    repeatable: options.repeatable ?? (({ method }) => IDEMPOTENT.has(method)),
+    retryable: options.retryable ?? (({ method }) => IDEMPOTENT.has(method)),
     retryErrors: options.retryErrors === true,
     timeoutMs: timeout === undefined ? undefined : Math.ceil(millisecondsOf('timeout', timeout)),
     fetch: () => options.fetch ?? hostClasses().fetch,

@@ -146,7 +146,7 @@ class PacedCall {
   }
 
   private mayRepeat(): boolean {
-    return !this.call.isOnce && this.pacing.repeatable(this.call.request) === true;
+    return !this.call.isOnce && this.pacing.retryable(this.call.request) === true;
   }
 
   private isWorthRepeating(answered: Answered): boolean {

@@ -26,9 +26,9 @@ export function extraNames(own: object): object {
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGateOptions<Raw>(
-  options: GateOptions<Raw> & { readonly onRefused?: unknown },
+  options: GateOptions<Raw> & { readonly onRejected?: unknown },
   own: object,
 ): void {
   checkGuardOptions(options, extraNames(own));
-  checkCallback('onRefused', options.onRefused);
+  checkCallback('onRejected', options.onRejected);
 }

@@ -53,13 +53,13 @@ export class Gate<Raw> {
    */
   constructor(
     limiters: Limiter<Raw> | readonly Limiter<Raw>[],
-    options: GateOptions<Raw> & { readonly onRefused?: unknown },
+    options: GateOptions<Raw> & { readonly onRejected?: unknown },
     own: object = {},
   ) {
     this.options = options;
     this.guard = new ListGuard(limiters, options, extraNames(own));
     this.notices = this.guard.notices;
-    checkCallback('onRefused', options.onRefused);
+    checkCallback('onRejected', options.onRejected);
   }
 
   /**

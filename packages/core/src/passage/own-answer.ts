@@ -10,9 +10,9 @@ const LONGEST_MS = 10_000;
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
-  'onRefused called next(), but a rejected request never reaches a handler: answer in onRefused, or leave it out';
-const ENDED = 'onRefused ended without an answer, so the client got the default rejection';
-const LATE = `onRefused has not answered within ${LONGEST_MS / 1000} s, so the client got the default rejection`;
+  'onRejected called next(), but a rejected request never reaches a handler: answer in onRejected, or leave it out';
+const ENDED = 'onRejected ended without an answer, so the client got the default rejection';
+const LATE = `onRejected has not answered within ${LONGEST_MS / 1000} s, so the client got the default rejection`;
 
 /** The response to a rejected request, as {@link OwnAnswer} needs it. */
 export interface RejectedResponse {

@@ -35,8 +35,8 @@ export interface StateBackend {
   readonly label?: string;
   /** See `Store.testClock`. */
   readonly testClock?: Clock;
-  /** See `Store.refusalsLastUs`. */
-  readonly refusalsLastUs?: number;
+  /** See `Store.denialsLastUs`. */
+  readonly denialsLastUs?: number;
   /** See `Store.domainOf`. It must be the same for all steps of one key. */
   domainOf?(step: Step): string;
 }

@@ -57,7 +57,7 @@ class StateStore implements Store {
   readonly sync = false;
   readonly label?: string;
   readonly testClock?: Clock;
-  readonly refusalsLastUs?: number;
+  readonly denialsLastUs?: number;
   readonly domainOf?: (step: Step) => string;
   readonly values: Values;
   private readonly backend: StateBackend;
@@ -65,11 +65,11 @@ class StateStore implements Store {
   private readonly naming: EncodeNameOptions;
 
   constructor(backend: StateBackend) {
-    const { label, testClock, refusalsLastUs } = backend;
+    const { label, testClock, denialsLastUs } = backend;
     this.backend = backend;
     if (label !== undefined) this.label = label;
     if (testClock) this.testClock = testClock;
-    if (refusalsLastUs !== undefined) this.refusalsLastUs = refusalsLastUs;
+    if (denialsLastUs !== undefined) this.denialsLastUs = denialsLastUs;
     if (backend.domainOf) this.domainOf = backend.domainOf.bind(backend);
     this.naming = { hash: backend.hash?.bind(backend) };
     this.values = new StateValues(backend, this.naming);

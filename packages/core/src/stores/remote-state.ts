@@ -22,7 +22,7 @@ export class RemoteState {
     this.standIn = new StandIn(this.clock);
     this.refusals = store.sync
       ? undefined
-      : new Refusals(clock ?? store.testClock, store.refusalsLastUs);
+      : new Refusals(clock ?? store.testClock, store.denialsLastUs);
   }
 
   /** The one breaker of the store; the first user to ask for it chooses its settings. */

@@ -38,7 +38,7 @@ describe('an answer', () => {
 
   it('of a guard behind it is not kept, whatever its status', async () => {
     const inner = nodeGuard(rateLimit({ name: 'inner', limit: 1, window: '1h', key: 'all' }), {
-      onRefused: (_admission, _req, res) => (res as ServerResponse).writeHead(402).end('pay'),
+      onRejected: (_admission, _req, res) => (res as ServerResponse).writeHead(402).end('pay'),
     });
     const { post, runs } = await serve(async (req, res) => {
       if (await inner(req, res)) res.end('done');
@@ -119,7 +119,9 @@ describe('an answer', () => {
       'X-Other': '1',
       'Retry-After': '9',
     };
-    const { post } = await serve(answering(200, fields), { options: { fields: ['X-Charge'] } });
+    const { post } = await serve(answering(200, fields), {
+      options: { keepHeaders: ['X-Charge'] },
+    });
     await post('key-1');
     const { headers, isRepeat } = await post('key-1');
     expect(isRepeat).toBe(true);

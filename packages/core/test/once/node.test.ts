@@ -218,7 +218,7 @@ describe('an answer', () => {
         res.write('Yg==', 'base64');
         res.end('c', () => undefined);
       },
-      { options: { fields: ['X-Own'] } },
+      { options: { keepHeaders: ['X-Own'] } },
     );
     await post('key-1');
     const { status, text: body, headers, isRepeat } = await post('key-1');

@@ -134,7 +134,7 @@ describe('options', () => {
     ['retries', -1],
     ['retries', 1.5],
     ['retries', 101],
-    ['repeatable', true],
+    ['retryable', true],
     ['retryErrors', 1],
     ['timeout', 0],
     ['timeout', '2d'],

@@ -53,7 +53,7 @@ describe('a refused call', () => {
   it.each(['POST', 'PATCH'])('is repeated with %s only if you say so', async (method) => {
     for (const [options, count] of [
       [{ retries: 1 }, 1],
-      [{ retries: 1, repeatable: (request: Request) => request.method === method }, 2],
+      [{ retries: 1, retryable: (request: Request) => request.method === method }, 2],
     ] as const) {
       const { time, send, calls } = setUp([REFUSED], options);
       await within(time, 9000, send(URL_A, { method, body: 'text' }));
@@ -75,7 +75,7 @@ describe('a refused call', () => {
     ],
     ['a Request that has one', () => [new Request(URL_A, { method: 'PUT', body: 'text' })]],
   ])('is never repeated with a body that can be read once: %s', async (_, args) => {
-    const { time, send, calls } = setUp([REFUSED], { retries: 1, repeatable: () => true });
+    const { time, send, calls } = setUp([REFUSED], { retries: 1, retryable: () => true });
     await within(time, 9000, send(...args()));
     expect(calls).toHaveLength(1);
   });

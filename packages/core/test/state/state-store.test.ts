@@ -245,18 +245,18 @@ describe('what a backend may say of itself', () => {
     const backend = Object.assign(new Rows(), {
       label: 'my database',
       testClock: { nowUs: () => NOW },
-      refusalsLastUs: 5,
+      denialsLastUs: 5,
       domainOf: ({ key }: Step) => `shard of ${key}`,
     });
     const store = stateStore(backend);
-    expect(store).toMatchObject({ label: 'my database', refusalsLastUs: 5, sync: false });
+    expect(store).toMatchObject({ label: 'my database', denialsLastUs: 5, sync: false });
     expect(store.testClock?.nowUs()).toBe(NOW);
     expect(store.domainOf?.(step('take'))).toBe('shard of ada');
   });
 
   it('is left out where it says nothing', () => {
     const { store } = setUp();
-    for (const member of ['label', 'testClock', 'refusalsLastUs', 'domainOf'] as const) {
+    for (const member of ['label', 'testClock', 'denialsLastUs', 'domainOf'] as const) {
       expect(store[member]).toBeUndefined();
     }
   });

@@ -39,14 +39,14 @@ type OwnAnswer = Omit<Sent, 'status'> | undefined;
  * What an app answers a refusal with, in place of the problem document; its status is the refusal's. `next` is what the
  * framework hands to the app for that, if anything.
  */
-export type OnRefused = (
+export type OnRejected = (
   admission: Admission,
   next: ((error?: unknown) => unknown) | undefined,
 ) => OwnAnswer | Promise<OwnAnswer>;
 
 /** Sends an own answer by the driver's means, if there is one. */
 export function sendOwn<Result>(
-  own: ReturnType<OnRefused>,
+  own: ReturnType<OnRejected>,
   send: (sent: Sent) => Result,
 ): Result | undefined | Promise<Result | undefined> {
   if (own instanceof Promise) return own.then((sent) => sent && send(sent));
@@ -94,7 +94,7 @@ export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   guard(
     limiters: Limiter | readonly Limiter[],
     options?: GuardOptions,
-    onRefused?: OnRefused,
+    onRejected?: OnRejected,
   ): Guard;
 }
 

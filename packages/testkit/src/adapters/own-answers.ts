@@ -3,16 +3,16 @@
 import type { Fault } from '@spillway/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Reply } from '../http.js';
-import { HELLO, latch, type OnRefused, type RefusingDriver } from './driver.js';
+import { HELLO, latch, type OnRejected, type RefusingDriver } from './driver.js';
 
-const CALLS_NEXT = /^onRefused called next\(\)/;
-const ENDS = /^onRefused ended without an answer/;
-const LATE = /^onRefused has not answered within 10 s/;
+const CALLS_NEXT = /^onRejected called next\(\)/;
+const ENDS = /^onRejected ended without an answer/;
+const LATE = /^onRejected has not answered within 10 s/;
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /** What an own answer does, and the fault that is reported where there is a `next` and where there is none. */
-const WRONG: readonly [string, OnRefused, RegExp, RegExp?][] = [
+const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
   ['returns next()', (_, next) => next?.() as undefined, CALLS_NEXT, ENDS],
   ['awaits next()', async (_, next) => void (await next?.()), CALLS_NEXT, ENDS],
@@ -45,7 +45,7 @@ export function ownAnswersEnd<Guard>(
   { handsNext }: { readonly handsNext: boolean },
 ): void {
   /** A guard that refuses everything. Timers are virtual: connections need none. */
-  const refusing = async (own: OnRefused) => {
+  const refusing = async (own: OnRejected) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const faults: Fault[] = [];
