@@ -75,6 +75,7 @@ const USUAL = [
   'packages/redis/test/claims.test.ts',
   'packages/redis/test/control/followers.test.ts',
   'packages/redis/test/control/lost.test.ts',
+  'packages/redis/test/control/lost-often.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',

@@ -35,10 +35,11 @@ describe('docs/recipes/internal.md', () => {
     });
     const gone = new AbortController();
     const waiting = { headers: { 'x-user': 'search' }, signal: gone.signal };
-    const held = Array.from({ length: 4 }, () => ask('/prices', waiting).catch(() => undefined));
-    await expect.poll(async () => (await ask('/prices', as('search'))).status).toBe(503);
+    // Four of them are held, whichever come first; the fifth is the only one that is answered.
+    const asked = Array.from({ length: 5 }, () => ask('/prices', waiting).catch(() => undefined));
+    expect((await Promise.race(asked))?.status).toBe(503);
     gone.abort();
-    await Promise.all(held);
+    await Promise.all(asked);
   });
 
   it('skips health checks by their path', async () => {
