@@ -3,12 +3,15 @@
 import { expect, it } from 'vitest';
 import { modulesOf } from './bundle.js';
 
-const LEASES = /\/core\/src\/algorithms\/leases\//;
+const LEASES = /\/core\/src\/algorithms\/(leases\/|upkeep\/(?!sending))/;
 const WINDOWS = /\/core\/src\/algorithms\/window\//;
 const LOGS = /\/core\/src\/algorithms\/log\//;
 /** What is for stores that can be slow or fail. */
 const RESILIENCE =
   /\/core\/src\/stores\/(breaker|calls|checked|deadline|fallback|outage-log|probe|refusals|stand-in)\.ts/;
+
+/** What is for live settings. */
+const LIVE = /\/core\/src\/(control\/(check|control-link|override)|limits\/live-numbers)\.ts/;
 
 const having = async (source: string, part: RegExp): Promise<readonly string[]> =>
   (await modulesOf(source)).filter((module) => part.test(module));
@@ -21,6 +24,12 @@ it.each([
   for (const part of [LEASES, WINDOWS, LOGS, RESILIENCE]) {
     expect(await having(source, part)).toEqual([]);
   }
+});
+
+it('createLimiter: nothing for live settings, which come with a control', async () => {
+  const source = (name: string) => `export { ${name} } from '@spillway/core'`;
+  expect(await having(source('createLimiter'), LIVE)).toEqual([]);
+  expect(await having(source('memoryControl'), LIVE)).toHaveLength(4);
 });
 
 it.each([

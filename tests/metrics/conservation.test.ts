@@ -18,6 +18,7 @@ import {
   workerShedder,
 } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
+import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
@@ -53,13 +54,13 @@ const setting = fc.record({
 type Setting = typeof setting extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** Refuses one key and passes over another. */
-const control: Control = {
+const control: Control = liveControl({
   settingsOf: () => undefined,
   rulingOn: (_limiter, key) =>
     key === 'blocked' || key === 'allowed'
       ? { verdict: key === 'blocked' ? 'block' : 'allow', endsInMs: 1000 }
       : undefined,
-};
+});
 
 function limitersOf(
   { modes: [a, b, c, d, e], share, own, load }: Setting,

@@ -15,6 +15,7 @@ import {
   workerShedder,
 } from '@spillway/core';
 import type { Gauges } from '@spillway/core/adapter';
+import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { expect } from 'vitest';
 
@@ -69,7 +70,11 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
     throw new Error('no key');
   };
   const faulty = rateLimit({ name: 'faulty', limit: 9, window: '1h', key: broken });
-  const control = { settingsOf() {}, rulingOn() {}, settingsLost: true } as unknown as Control;
+  const control = liveControl({
+    settingsOf() {},
+    rulingOn() {},
+    settingsLost: true,
+  }) as unknown as Control;
   await createGuard(faulty, { observers, control }).admit(request());
   await playOutage(observers);
   await playFlood(observers);

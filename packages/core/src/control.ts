@@ -1,5 +1,12 @@
 /** @spillway/core/control: what a control is made of, for those who keep live settings elsewhere. */
 
+export type {
+  ControlLink,
+  ControlLinked,
+  ControlUser,
+  LinkedControl,
+  LiveLimit,
+} from './contract/control-link.js';
 export { ActiveOverrides } from './control/active-overrides.js';
 export {
   checkClear,
@@ -9,6 +16,7 @@ export {
   checkSet,
   checkSetting,
 } from './control/check.js';
+export { liveControl } from './control/control-link.js';
 export { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './control/most-overrides.js';
 export { type CheckedChange, fieldOf } from './control/override.js';
 export { liveNumbers } from './limits/live-numbers.js';

@@ -11,6 +11,7 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
+import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
@@ -93,7 +94,7 @@ describe('live settings', () => {
     const live = memoryControl({ clock: new ManualClock() });
     live.set('two', { limits: { limit: 5 } }, { by: 'ada', because: 'a test' });
     const asked: string[] = [];
-    const control: Control = {
+    const control: Control = liveControl({
       settingsOf: (limiter) => {
         asked.push(`settings ${limiter}`);
         return live.settingsOf(limiter);
@@ -102,7 +103,7 @@ describe('live settings', () => {
         asked.push(`ruling ${limiter}`);
         return live.rulingOn(limiter, key);
       },
-    };
+    });
     const { admit } = setUp([rateLimit({ ...two, share: 0.5 }), rateLimit({ ...two, name: 'b' })], {
       control,
     });
@@ -115,10 +116,10 @@ describe('live settings', () => {
     // Says the override once, and then that it has ended.
     const override: LimiterSettings = { mode: 'shadow', share: 1, limits: { limit: 1 } };
     let left = 0;
-    const control: Control = {
+    const control: Control = liveControl({
       settingsOf: () => (left-- > 0 ? override : undefined),
       rulingOn: () => undefined,
-    };
+    });
     const { admit } = setUp(rateLimit({ ...two, limit: 100, share: 0 }), { control });
     for (let i = 0; i < 2; i += 1) {
       left = 1;

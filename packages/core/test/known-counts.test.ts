@@ -9,6 +9,7 @@ import {
   rateLimit,
   type Step,
 } from '@spillway/core';
+import { liveControl } from '@spillway/core/control';
 import { KnownCounts, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
@@ -69,11 +70,11 @@ describe('a limiter', () => {
 
   it('is made known to the control by name, with its rule if it keeps counts', () => {
     const told: unknown[] = [];
-    const control = {
+    const control = liveControl({
       settingsOf: () => undefined,
       rulingOn: () => undefined,
       register: (...args: unknown[]) => void told.push(args),
-    };
+    });
     const api = rateLimit({ name: 'api', limit: 1, window: '1m' });
     const own = { kind: 'local', name: 'own', mode: 'off', decide: () => ({}) as never } as const;
     createGuard([api, own], { control });

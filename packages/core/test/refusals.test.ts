@@ -1,5 +1,6 @@
 import { concurrencyLimit, createLimiter, type LimitRequest, rateLimit } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
+import { liveControl } from '@spillway/core/control';
 import { describe, expect, it } from 'vitest';
 import { one, setUp, stepOf } from './refusals-set-up.js';
 
@@ -78,10 +79,10 @@ describe('a key that was refused', () => {
 
   it('is asked for again when the limit has changed', async () => {
     const limits = { one: { limits: { limit: 1 } } };
-    const control = {
+    const control = liveControl({
       settingsOf: () => limits.one,
       rulingOn: () => undefined,
-    };
+    });
     const { clock, ask } = setUp(one, { control });
     await ask();
     clock.advance(1);

@@ -7,6 +7,7 @@ import type { Field } from './field.js';
 import type { KeptAnswer, Recorder } from './recorder.js';
 import type { Step } from './store.js';
 import type { LimiterTurn, StepContext } from './turn.js';
+import type { LateValue } from './upkeep.js';
 import type { Values } from './values.js';
 
 /** The request and its response, as far as a limiter that keeps answers needs them. */
@@ -37,22 +38,6 @@ export interface KeepContext extends StepContext {
   writeLater(last: Step, value: LateValue): void;
   /** Ends the claim of a step by `last`, later than its request. */
   end(step: Step, last: Step): Promise<void> | undefined;
-}
-
-/** A value that could not be written. It waits for another try as long as the end of its claim may be sent again. */
-export interface LateValue {
-  /** Whether its claim was ended. */
-  readonly isMarked: boolean;
-  /** Its claim was ended just now. */
-  mark(): void;
-  /** Takes room for it, unless it has some; false if there is none. */
-  hold(): boolean;
-  /** Whether it need not be written any more. Never rejects. */
-  write(): Promise<boolean>;
-  /** Gives it up, and tells of that if it was not written. */
-  drop(): void;
-  /** Gives it up because it is not wanted any more. */
-  forget(): void;
 }
 
 /** What becomes of a request whose claim the store refused. */

@@ -2,9 +2,10 @@
 
 import { encodeText } from '../base/encode-name.js';
 import type { Answer, Receipt } from './answer.js';
-import type { Claim } from './ask.js';
+import type { Ask, Claim } from './ask.js';
 import type { Numbers, Policy } from './decision.js';
 import type { Shelf } from './shelf.js';
+import type { UpkeepOf } from './upkeep.js';
 
 interface RuleBase {
   /** The code of the rule's algorithm. Stores in other languages ignore it. */
@@ -173,6 +174,8 @@ export interface Machine {
   readonly failsClosed?: boolean;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
   readonly refusals?: RefusalMemory;
+  /** What keeps leases alive; left out where units are held by no request. */
+  readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
 
 /** The numbers that a limiter was declared with. */

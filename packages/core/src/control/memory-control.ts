@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../base/clock.js';
 import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { ActiveOverrides } from './active-overrides.js';
 import { checkClear, checkClearKey, checkKeyLimits, checkKeyRuling, checkSet } from './check.js';
+import { liveControl } from './control-link.js';
 import { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './most-overrides.js';
 import {
   type Change,
@@ -87,7 +88,7 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
   checkOptions(options, 'memoryControl()', { clock: 1 });
   const { clock } = options;
   checkClock(clock);
-  return new InMemory(clock ?? systemClock);
+  return liveControl(new InMemory(clock ?? systemClock));
 }
 
 class InMemory implements MemoryControl {

@@ -6,21 +6,21 @@ import { mustBe } from '../base/errors.js';
 import { type Eventually, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
+import type { ControlLink } from '../contract/control-link.js';
 import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { OnStoreError } from '../contract/mode.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 import type { Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { noticesOn } from '../limits/limiter-notices.js';
-import type { RuleOptions } from '../limits/rule-options.js';
+import { type RuleOptions, ruleFrom } from '../limits/rule-options.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { tellOfMissingStore } from '../observe/place-notices.js';
 import { voiceFor } from '../observe/voice.js';
-import { followed } from '../stores/followed-control.js';
+import { linkTo } from '../stores/control-users.js';
 import { StoreClient } from '../stores/store-client.js';
 import { Limit } from './limit.js';
-import { LiveLimit } from './live-limit.js';
 import type { KeyedLimiterOptions } from './options.js';
 
 type Answers = readonly Answer[];
@@ -28,7 +28,7 @@ type Answers = readonly Answer[];
 export class DirectClient {
   readonly store: StoreClient;
   /** What is set live: a mistake in it is told. */
-  readonly control: Control | undefined;
+  readonly control: ControlLink | undefined;
   private readonly localShare: number;
   private readonly ownControl: Control | undefined;
   private readonly onStoreError: OnStoreError;
@@ -49,7 +49,7 @@ export class DirectClient {
     this.notices = new Notices(settings);
     if (!settings.store) tellOfMissingStore(this.notices);
     this.ownControl = control;
-    this.control = control && followed(control, this.store, this);
+    this.control = control && linkTo(control, this.store, this);
   }
 
   /** Logs what may be a mistake in how limits were made; to be called once they are. */
@@ -68,7 +68,7 @@ export class DirectClient {
   limit(name: string, rule: Rule, declared?: RuleOptions): Limit {
     const { control, localShare } = this;
     this.ownControl?.register?.(name, rule);
-    const live = control && declared && new LiveLimit(name, declared, control, localShare, this);
+    const live = declared && control?.limit(name, declared, ruleFrom, localShare);
     return new Limit(name, rule, this.store, this.policyFor(rule), live);
   }
 

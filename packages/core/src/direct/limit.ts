@@ -6,12 +6,12 @@ import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/check
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
+import type { LiveLimit } from '../contract/control-link.js';
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
-import type { LiveLimit } from './live-limit.js';
 import type { CostOptions } from './options.js';
 
 const COST: NamesOf<CostOptions> = { cost: 1 };
@@ -101,7 +101,7 @@ export class Limit {
 
   private liveStep(step: Step, live: LiveLimit): Step {
     const binding = live.binds(step.key);
-    const variant = live.numbersFor(step.key);
+    const variant = live.rulesFor(step.key);
     if (!variant) return { ...step, binding };
     const { rule, local } = variant;
     this.client.note(this, rule);

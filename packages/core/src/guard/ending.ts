@@ -6,7 +6,7 @@ import type { Fault } from '../contract/fault.js';
 import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
-import type { Permits } from './permits/permits.js';
+import type { Permits } from './permits.js';
 import {
   type DecidedTurn,
   hearsEnd,

@@ -13,7 +13,7 @@ import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { tellOfMissingStore, tellOfShadow } from '../observe/place-notices.js';
 import { voiceFor } from '../observe/voice.js';
-import { followed } from '../stores/followed-control.js';
+import { linkTo } from '../stores/control-users.js';
 import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkKeepers, checkLimiters } from './check.js';
@@ -22,7 +22,7 @@ import { Keepers } from './keepers.js';
 import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
 import type { GuardOptions } from './options.js';
-import { Permits } from './permits/permits.js';
+import { Permits } from './permits.js';
 import { Presence } from './presence.js';
 import { Asker, Questions } from './questions.js';
 
@@ -74,7 +74,7 @@ export function partsOf<Raw>(
   tellOfLimiters(notices, limiters, client.withoutStore);
   tellOfShadow(notices, options.mode, limiters);
   if (!options.store && limiters.some(({ kind }) => kind === 'stored')) tellOfMissingStore(notices);
-  const control = options.control && followed(options.control, client, context);
+  const control = options.control && linkTo(options.control, client, context);
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);

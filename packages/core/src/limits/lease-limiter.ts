@@ -9,6 +9,7 @@ import { type HintOptions, hints } from '../base/hint.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { LiveLimits } from '../contract/control.js';
+import type { Numbers } from '../contract/control-link.js';
 import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
@@ -27,7 +28,7 @@ import {
   declaredLimit,
   type StoreErrorOptions,
 } from './limiter-options.js';
-import { liveNumbers, type Numbers } from './live-numbers.js';
+import { liveNumbers } from './live-numbers.js';
 import { type RuleVariant, RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {

@@ -1,16 +1,9 @@
 /** The numbers of a limit, with those that were set live. */
 
 import { isPlainObject, MAX_LIMIT } from '../base/checks.js';
-import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
-
-/** What can be set live; limits on requests in progress have no window. */
-export interface Numbers {
-  readonly limit: number;
-  readonly window?: Duration | undefined;
-  readonly burst?: number | undefined;
-}
+import type { Numbers } from '../contract/control-link.js';
 
 /**
  * The declared numbers, with what was set live in their place. Only the range of a factor is checked: `rateLimit` and

@@ -3,10 +3,11 @@
 import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
-import type { KeepContext, KeptExchange, LateValue } from '../contract/keeping.js';
+import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
+import type { LateValue } from '../contract/upkeep.js';
 import { keptFields } from './answers.js';
 import { Collected } from './collected.js';
 import { type Comparing, type PendingFingerprint, takeFingerprint } from './fingerprint.js';

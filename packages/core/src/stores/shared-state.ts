@@ -5,15 +5,11 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { Turns } from '../base/turns.js';
 import type { Store } from '../contract/store.js';
+import type { Room } from '../contract/upkeep.js';
 import { Names } from './names.js';
 
 /** Bytes that the lost releases of all users of a store may take: a million permits could end while it is away. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
-
-/** What is left of {@link RELEASE_BYTES}. */
-export interface Room {
-  bytes: number;
-}
 
 export class SharedState {
   readonly clock: Clock;

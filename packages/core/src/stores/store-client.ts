@@ -10,11 +10,12 @@ import type { Policies } from '../contract/resilience.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import type { Host, StoreLink } from '../contract/store-link.js';
+import type { Room, UpkeepClient } from '../contract/upkeep.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
 import { type ResilienceOptions, resilienceOf } from './resilience-options.js';
-import { type Room, type SharedState, sharedState } from './shared-state.js';
+import { type SharedState, sharedState } from './shared-state.js';
 
 export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object counts apart. */
@@ -42,7 +43,7 @@ type Answers = readonly Answer[];
 type Named = { readonly name: string };
 
 /** Its answers are never missing: it neither throws nor rejects, for a store that fails is answered for by policy. */
-export class StoreClient {
+export class StoreClient implements UpkeepClient<Step> {
   /** Whether every answer comes at once. */
   readonly sync: boolean;
   /** What permits, and all else that counts time beside the store, go by. */

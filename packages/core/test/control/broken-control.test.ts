@@ -1,6 +1,7 @@
 /** A control of somebody else's that is broken: requests are decided as declared, and it is told. */
 
 import { type Control, concurrencyLimit, memoryStore, rateLimit } from '@spillway/core';
+import { liveControl } from '@spillway/core/control';
 import { describe, expect, it } from 'vitest';
 import { setUp, two } from '../guard-set-up.js';
 
@@ -10,7 +11,7 @@ const throwing = () => {
 };
 
 function under(control: Partial<Record<keyof Control, unknown>>, limiter = rateLimit(two)) {
-  return setUp(limiter, { control: { ...nothing, ...control } as Control });
+  return setUp(limiter, { control: liveControl({ ...nothing, ...control } as Control) });
 }
 
 describe('a control that is broken', () => {
@@ -88,7 +89,10 @@ describe('a control that is broken', () => {
     const store = memoryStore();
     const { admit } = setUp(rateLimit(two), {
       store,
-      control: { ...nothing, settingsOf: async () => ({ mode: 'off' }) } as unknown as Control,
+      control: liveControl({
+        ...nothing,
+        settingsOf: async () => ({ mode: 'off' }),
+      } as unknown as Control),
     });
     expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
   });

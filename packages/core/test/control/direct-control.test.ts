@@ -2,6 +2,7 @@
 
 import {
   type Control,
+  createGuard,
   createLimiter,
   createLimiters,
   fixedWindow,
@@ -9,8 +10,10 @@ import {
   type MemoryControl,
   memoryControl,
   memoryStore,
+  rateLimit,
   type Store,
 } from '@spillway/core';
+import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
@@ -170,19 +173,34 @@ describe('createLimiter with a control', () => {
     const throwing = () => {
       throw new Error('bug');
     };
-    const control: Control = {
+    const control: Control = liveControl({
       settingsOf: () => undefined,
       rulingOn: throwing,
       limitsOf: throwing,
       register: (...args) => void told.push(args),
-    };
+    });
     const limiter = createLimiter(calls, { store: memoryStore(), control, logger });
     expect(told).toEqual([['calls', limiter.rule]]);
     expect([1, 2, 3].map(() => limiter.consume('ada').allowed)).toEqual([true, true, false]);
     expect(lines.length).toBeGreaterThan(0);
-    const junk = { ...control, rulingOn: () => undefined, limitsOf: () => 'much' as never };
+    const junk = liveControl({
+      ...control,
+      rulingOn: () => undefined,
+      limitsOf: () => 'much' as never,
+    });
     const other = createLimiter(calls, { store: memoryStore(), control: junk, logger: false });
     expect([1, 2, 3].map(() => other.consume('ada').allowed)).toEqual([true, true, false]);
+  });
+
+  it('refuses a control that has not passed through liveControl', () => {
+    const control: Control = { settingsOf: () => undefined, rulingOn: () => undefined };
+    for (const make of [
+      () => createLimiter(calls, { control }),
+      () => createGuard(rateLimit({ limit: 1, window: '1s' }), { control }),
+    ]) {
+      expect(make).toThrow('write liveControl(control) (SPW_OPTION_INVALID)');
+    }
+    expect(() => liveControl(Object.freeze(control))).toThrow('freeze it after');
   });
 
   it('refuses a control that is none', () => {

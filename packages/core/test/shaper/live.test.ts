@@ -1,6 +1,7 @@
 /** A shaper whose pace is changed live, and keys that are blocked. */
 
 import { type Logger, memoryControl, type ShaperOptions } from '@spillway/core';
+import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -177,11 +178,11 @@ describe('a live factor and a pace of one key', () => {
     const lines: string[] = [];
     const logger = { warn: (line: string) => void lines.push(line), info: () => undefined };
     const limits = { limit: 0 };
-    const control = {
+    const control = liveControl({
       settingsOf: () => undefined,
       rulingOn: () => undefined,
       limitsOf: () => limits,
-    };
+    });
     const { shaper, starts } = setUp({}, { control, logger });
     starts.many(shaper, 3);
     await pass(1_000);

@@ -20,6 +20,7 @@ import {
   checkKeyLimits,
   checkKeyRuling,
   checkSet,
+  liveControl,
   tooMany,
 } from '@spillway/core/control';
 import { durationBetween, MAX_LIMITERS, type Rule, toMicroseconds } from '@spillway/core/store';
@@ -63,7 +64,7 @@ export function redisControl(
   client: AnyRedisClient,
   options: RedisControlOptions = {},
 ): RedisControl {
-  return new InRedis(asRedisClient(client), options);
+  return liveControl(new InRedis(asRedisClient(client), options));
 }
 
 /** By the reply of control-write.lua. */

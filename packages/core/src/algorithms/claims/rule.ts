@@ -1,11 +1,13 @@
 /** The rule of claims, and its machine. */
 
 import type { ClaimsRule, Machine } from '../../contract/rule.js';
+import { claimUpkeep } from '../upkeep/lease-cycle.js';
 import { measureClaims } from './measure.js';
 import { receiptOfClaim } from './receipt.js';
 import { ClaimShelf } from './shelf.js';
 
 const claimsMachine: Machine = {
+  upkeep: claimUpkeep,
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
   capacity: () => 1,

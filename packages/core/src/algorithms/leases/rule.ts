@@ -1,11 +1,13 @@
 /** The rule of a limit on requests in progress, and its machine. */
 
 import type { LeasesRule, Machine } from '../../contract/rule.js';
+import { permitUpkeep } from '../upkeep/lease-cycle.js';
 import { measureLeases } from './measure.js';
 import { receiptOfPermit } from './receipt.js';
 import { LeaseShelf } from './shelf.js';
 
 const leasesMachine: Machine = {
+  upkeep: permitUpkeep,
   same: (rule: LeasesRule, other: LeasesRule) =>
     rule.open === other.open && rule.leaseUs === other.leaseUs,
   capacity: ({ limit }: LeasesRule) => limit,

@@ -5,9 +5,10 @@ import { checkLimit } from '../../base/checks.js';
 import { windowToMicroseconds } from '../../base/duration.js';
 import { mustBe } from '../../base/errors.js';
 import type { KeyRuling, LiveLimits } from '../../contract/control.js';
+import type { Numbers } from '../../contract/control-link.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { StoreErrorPolicy } from '../../contract/store.js';
-import { liveNumbers, type Numbers } from '../../limits/live-numbers.js';
+import { liveNumbers } from '../../limits/live-numbers.js';
 import type { DirectClient } from '../direct-client.js';
 
 interface Pace {

@@ -1,7 +1,7 @@
 /** Releases that did not reach the store: kept, within a bound, to be sent again while their leases may still last. */
 
 import type { Step } from '../../contract/store.js';
-import type { Room } from '../../stores/shared-state.js';
+import type { Room } from '../../contract/upkeep.js';
 
 /** What one takes beside its key. */
 const RELEASE_BYTES = 256;

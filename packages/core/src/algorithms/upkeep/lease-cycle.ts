@@ -3,14 +3,11 @@
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/answer.js';
-import type { LateValue } from '../../contract/keeping.js';
 import type { Step } from '../../contract/store.js';
-import type { StoreClient } from '../../stores/store-client.js';
+import type { LateValue, Upkeep, UpkeepClient, UpkeepOf } from '../../contract/upkeep.js';
 import { LostReleases } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
-
-/** Steps sent in one turn at most: some milliseconds of a store, so that requests hardly wait for them. */
-export const MOST_STEPS = 512;
+import { GIVE_BACK_US, hasFailed, MOST_STEPS, releaseOf } from './sending.js';
 
 /** Fewer after an outage, when requests have waited long enough. */
 const MOST_AFTER_OUTAGE = 256;
@@ -18,16 +15,21 @@ const MOST_AFTER_OUTAGE = 256;
 /** A claim that is done is told again for so many leases: nobody else may run it, as long as it is free. */
 const DONE_LEASES = 10;
 
-/** After so long without an answer a release is taken for lost. */
-export const GIVE_BACK_US = 1_000_000;
-
 /** The end of a claim that was lost is sent again no later than this: until it is told, repeats are refused. */
 const RESEND_CLAIMS_US = 5_000_000;
 
 /** So much later than it should have come, a timer is taken for dead. */
 const OVERDUE_US = 1_000_000;
 
-export class LeaseCycle {
+/** The upkeep of permits. */
+export const permitUpkeep: UpkeepOf<Step> = (client, leaseUs, track) =>
+  new LeaseCycle(client, leaseUs, Infinity, track);
+
+/** The upkeep of claims. */
+export const claimUpkeep: UpkeepOf<Step> = (client, leaseUs, track) =>
+  new LeaseCycle(client, leaseUs, RESEND_CLAIMS_US, track);
+
+class LeaseCycle implements Upkeep<Step> {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
   /** Of claims: what ends them, and whom to tell when they are lost. */
@@ -43,7 +45,7 @@ export class LeaseCycle {
   /** When those that were lost were last sent again. */
   private roundUs = 0;
   private catchingUp = false;
-  private readonly client: StoreClient;
+  private readonly client: UpkeepClient<Step>;
   private readonly clock: Clock;
   private readonly leaseUs: number;
   /** After so long what was lost is sent again. */
@@ -52,9 +54,9 @@ export class LeaseCycle {
   private readonly track: (call: Promise<unknown>) => void;
 
   constructor(
-    client: StoreClient,
-    { rule }: Step,
+    client: UpkeepClient<Step>,
     leaseUs: number,
+    latestResendUs: number,
     track: (call: Promise<unknown>) => void,
   ) {
     this.client = client;
@@ -62,8 +64,7 @@ export class LeaseCycle {
     this.leaseUs = leaseUs;
     this.track = track;
     this.roster = new Roster(leaseUs);
-    const { latestUs } = this.roster;
-    this.resendUs = rule.machine === 'claims' ? Math.min(latestUs, RESEND_CLAIMS_US) : latestUs;
+    this.resendUs = Math.min(this.roster.latestUs, latestResendUs);
     this.lost = new LostReleases(client.releaseRoom, (release) => this.lates.get(release)?.drop());
   }
 
@@ -269,13 +270,4 @@ export class LeaseCycle {
     this.roundUs = nowUs;
     this.lost.beginRound(nowUs);
   }
-}
-
-/** The step that gives a lease back. */
-export function releaseOf(step: Step): Step {
-  return { ...step, op: 'put' };
-}
-
-export function hasFailed(answer: Answer | undefined): boolean {
-  return answer === undefined || answer.failure !== undefined;
 }

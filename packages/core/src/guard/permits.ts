@@ -1,12 +1,12 @@
 /** The permits of requests in progress: held, renewed so that they do not expire, and given back once. */
 
-import { afterIdly, isLater } from '../../base/host.js';
-import type { Answer } from '../../contract/answer.js';
-import type { LateValue } from '../../contract/keeping.js';
-import type { BreakerEvent } from '../../contract/observer.js';
-import type { Step } from '../../contract/store.js';
-import type { StoreClient } from '../../stores/store-client.js';
-import { GIVE_BACK_US, hasFailed, LeaseCycle, MOST_STEPS, releaseOf } from './lease-cycle.js';
+import { GIVE_BACK_US, hasFailed, MOST_STEPS, releaseOf } from '../algorithms/upkeep/sending.js';
+import { afterIdly, isLater } from '../base/host.js';
+import type { Answer } from '../contract/answer.js';
+import type { BreakerEvent } from '../contract/observer.js';
+import type { Step } from '../contract/store.js';
+import type { LateValue, Upkeep, UpkeepOf } from '../contract/upkeep.js';
+import type { StoreClient } from '../stores/store-client.js';
 
 /** How long {@link Permits.close} waits for the store. */
 const CLOSE_US = 5_000_000;
@@ -14,8 +14,8 @@ const CLOSE_US = 5_000_000;
 /** A permit is named by the step that took it. So is a claim, which is held and renewed in the same way. */
 export class Permits {
   /** By the length of their leases: as many as limiters have. */
-  private readonly permits = new Map<number, LeaseCycle>();
-  private readonly claims = new Map<number, LeaseCycle>();
+  private readonly permits = new Map<number, Upkeep<Step>>();
+  private readonly claims = new Map<number, Upkeep<Step>>();
   private readonly underWay = new Set<Promise<unknown>>();
   private readonly client: StoreClient;
 
@@ -131,18 +131,20 @@ export class Permits {
     }
   }
 
-  private cycleOf(step: Step): LeaseCycle {
+  private cycleOf(step: Step): Upkeep<Step> {
     const cycles = this.cyclesOf(step);
     const leaseUs = lengthOf(step);
     let cycle = cycles.get(leaseUs);
     if (!cycle) {
-      cycle = new LeaseCycle(this.client, step, leaseUs, (call) => this.track(call));
+      // Only what has leases is held, and their rules bring it.
+      const upkeepOf = step.rule.logic.upkeep as UpkeepOf<Step>;
+      cycle = upkeepOf(this.client, leaseUs, (call) => this.track(call));
       cycles.set(leaseUs, cycle);
     }
     return cycle;
   }
 
-  private cyclesOf({ rule }: Step): Map<number, LeaseCycle> {
+  private cyclesOf({ rule }: Step): Map<number, Upkeep<Step>> {
     return rule.machine === 'claims' ? this.claims : this.permits;
   }
 }

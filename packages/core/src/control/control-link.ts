@@ -1,0 +1,211 @@
+/** What guards and limiters obey of a control: a mistake in it is a fault, and what it changes is forgotten. */
+
+import { mustBe, SpillwayError, show } from '../base/errors.js';
+import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
+import type {
+  ControlLink,
+  ControlLinked,
+  ControlUser,
+  LiveLimit,
+  Numbers,
+} from '../contract/control-link.js';
+import type { Decision, Policy } from '../contract/decision.js';
+import type { Mode } from '../contract/mode.js';
+import type { Rule } from '../contract/rule.js';
+import { skippedDecision } from '../contract/skipped.js';
+import { liveNumbers } from '../limits/live-numbers.js';
+import { type RuleVariant, RuleVariants } from '../limits/rule-variants.js';
+import { checkSetting } from './check.js';
+import type { Setting } from './override.js';
+import { isInShare, ruledDecision } from './ruled-decision.js';
+
+/**
+ * Makes of any object that answers `settingsOf` and `rulingOn` a control that guards and limiters take. Each control
+ * passes through it, once, where it is made; `memoryControl` and `redisControl` do so themselves.
+ *
+ * @returns the same object, which has one member more
+ * @throws SpillwayError `SPW_OPTION_INVALID` for an object that cannot be extended: freeze it afterwards
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ * import { liveControl } from '@spillway/core/control';
+ *
+ * const isOff = () => process.env['LIMITS'] === 'off';
+ * const off = { mode: 'off' } as const;
+ * const control = liveControl({
+ *   settingsOf: () => (isOff() ? off : undefined),
+ *   rulingOn: () => undefined,
+ * });
+ * export const guard = createGuard(rateLimit({ limit: 100, window: '1m' }), { control });
+ * ```
+ */
+export function liveControl<C extends Control>(control: C): C & ControlLinked {
+  if (!Object.isExtensible(control)) {
+    throw mustBe('control', 'extensible: freeze it after liveControl(control)', control);
+  }
+  return Object.assign(control, { link: linkOf });
+}
+
+function linkOf(this: Control, user: ControlUser): ControlLink {
+  return new Link(this, user);
+}
+
+class Link implements ControlLink {
+  /** By limiter: what the control returned last, and the valid part of it. */
+  private readonly last = new Map<
+    string,
+    { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
+  >();
+  /** By limiter, the resets that were passed on last: those of a minute. */
+  private readonly resets = new Map<string, ReadonlyMap<string, number>>();
+  private readonly control: Control;
+  private readonly user: ControlUser;
+
+  constructor(control: Control, user: ControlUser) {
+    this.control = control;
+    this.user = user;
+  }
+
+  limit<Declared extends Numbers>(
+    name: string,
+    declared: Declared,
+    ruleOf: (numbers: Declared) => Rule,
+    localShare: number,
+  ): LiveLimit {
+    const variants = new RuleVariants(name, localShare, (limit, live) =>
+      ruleOf(liveNumbers({ ...declared, limit }, live)),
+    );
+    return new Limit(name, declared.limit, this, variants, this.user);
+  }
+
+  settingsOf(limiter: string): LimiterSettings | undefined {
+    let said: unknown;
+    try {
+      said = this.control.settingsOf(limiter);
+    } catch (error) {
+      this.tell(limiter, error);
+      return undefined;
+    }
+    const last = this.last.get(limiter);
+    if (last ? last.said === said : said === undefined) return last?.obeyed;
+    const obeyed = this.checked(limiter, said);
+    this.last.set(limiter, { said, obeyed });
+    this.user.forgetAll();
+    this.passOnResets(limiter);
+    return obeyed;
+  }
+
+  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+    try {
+      const ruling: KeyRuling | undefined = this.control.rulingOn(limiter, key);
+      if (ruling === undefined || ruling === null) return undefined;
+      const { verdict, endsInMs } = ruling;
+      if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return ruling;
+      throw new SpillwayError(
+        'SPW_OPTION_INVALID',
+        `a ruling must be allow or block for a time, got ${show(verdict)} for ${show(endsInMs)} ms`,
+      );
+    } catch (error) {
+      this.tell(limiter, error);
+      return undefined;
+    }
+  }
+
+  /** Not checked here: whoever makes a rule of the numbers does so, once for each object. */
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    try {
+      return this.control.limitsOf?.(limiter, key) ?? undefined;
+    } catch (error) {
+      this.tell(limiter, error);
+      return undefined;
+    }
+  }
+
+  /** The valid part of the settings that the control returned. */
+  private checked(limiter: string, said: unknown): LimiterSettings | undefined {
+    if (said === undefined || said === null) return undefined;
+    if (typeof said !== 'object') {
+      this.tell(limiter, mustBe('settings', 'an object', said));
+      return undefined;
+    }
+    const obeyed: Record<string, unknown> = {};
+    for (const what of ['mode', 'share', 'limits'] as const) {
+      try {
+        const value = (said as LimiterSettings)[what];
+        if (value === undefined) continue;
+        checkSetting({ what, value } as Setting);
+        obeyed[what] = value;
+      } catch (error) {
+        this.tell(limiter, error);
+      }
+    }
+    return obeyed;
+  }
+
+  private passOnResets(limiter: string): void {
+    try {
+      const resets = this.control.resetsOf?.(limiter);
+      if (!resets) return;
+      const before = this.resets.get(limiter);
+      for (const [key, atMs] of resets) {
+        if (before?.get(key) !== atMs) this.user.forgetReset(limiter, key);
+      }
+      this.resets.set(limiter, new Map(resets));
+    } catch (error) {
+      this.tell(limiter, error);
+    }
+  }
+
+  private tell(limiter: string, error: unknown): void {
+    this.user.fault({ limiter, source: 'control', error });
+  }
+}
+
+class Limit implements LiveLimit {
+  private readonly name: string;
+  private readonly limit: number;
+  private readonly control: Control;
+  private readonly variants: RuleVariants;
+  private readonly user: ControlUser;
+
+  /** @param limit that is declared */
+  constructor(
+    name: string,
+    limit: number,
+    control: Control,
+    variants: RuleVariants,
+    user: ControlUser,
+  ) {
+    this.name = name;
+    this.limit = limit;
+    this.control = control;
+    this.variants = variants;
+    this.user = user;
+  }
+
+  ruled(key: string): Decision | undefined {
+    const mode = this.mode();
+    if (mode === 'off') return skippedDecision(this.name);
+    const ruling = this.control.rulingOn(this.name, key);
+    return ruling && ruledDecision(this.name, mode, ruling);
+  }
+
+  binds(key: string): boolean {
+    const share = this.control.settingsOf(this.name)?.share ?? 1;
+    return this.mode() === 'enforce' && isInShare(this.name, key, share);
+  }
+
+  rulesFor(key: string): RuleVariant | undefined {
+    const settings = this.control.settingsOf(this.name);
+    const limits = this.control.limitsOf?.(this.name, key) ?? settings?.limits;
+    return limits && this.variants.live(this.limit, limits, this.user);
+  }
+
+  policyOf(rule: Rule): Policy {
+    return this.variants.policyOf(rule);
+  }
+
+  private mode(): Mode {
+    return this.control.settingsOf(this.name)?.mode ?? 'enforce';
+  }
+}
