@@ -1,7 +1,7 @@
 /**
  * The memory store and another store are asked the same, and must answer the same, bit for bit: anything that a guard
- * could be told to ask. Rules that meet on a key, one count twice in a group, branches, groups that are not valid, some
- * units of a grant given back, looks and costs of 0 while the clock goes back.
+ * could be told to ask. Rules that meet on a key, one count twice in a group, groups that are not valid, some units of a
+ * grant given back, looks and costs of 0 while the clock goes back.
  */
 
 import { type Answer, isSpillwayError, memoryStore, type Step, type Store } from '@spillway/core';
@@ -30,11 +30,6 @@ const pick = fc.record({
   critical: fc.boolean(),
   grant: fc.nat(3),
   given: fc.constantFrom('whole', 'whole', 'cost'),
-  branch: fc.oneof(
-    { weight: 30, arbitrary: fc.constantFrom(1, 1, 2, 2, 7) },
-    { weight: 10, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.constantFrom(0, 1.5) },
-  ),
 });
 
 const moment = fc.record({
@@ -44,29 +39,15 @@ const moment = fc.record({
     { weight: 3, arbitrary: fc.integer({ min: -3 * SECOND, max: -1 }) },
     { weight: 2, arbitrary: fc.constantFrom(-20 * SECOND, 20 * SECOND, -YEAR, YEAR) },
   ),
-  branched: fc.constantFrom(false, false, true),
   picks: fc.array(pick, { minLength: 1, maxLength: 5 }),
 });
 type Pick = typeof pick extends fc.Arbitrary<infer T> ? T : never;
 type Moment = typeof moment extends fc.Arbitrary<infer T> ? T : never;
 
-const KEYS = new Map([
-  [1, 'ada'],
-  [2, 'bob'],
-  [7, 'eve'],
-]);
-
-/** A step of a group with branches: most are takes, and name one count if they stand in one branch. */
-function inBranch(one: Pick): Pick {
-  const { branch = 0, grant } = one;
-  const key = KEYS.get(branch);
-  return key === undefined || grant === 0 ? one : { ...one, op: 'take', rule: branch, key };
-}
-
 /** Of one of three ids for one of four owners; a third of what is no reset marks it as done, some of it wrongly. */
 function claimed(asked: Step, { lease, grant, critical, cost }: Pick): Step {
   const claim = { id: `id ${lease % 3}`, owner: `${grant}`.padStart(16, '_'), note: `${lease}: ~` };
-  const isDone = lease > 3 && asked.op !== 'reset' && (asked.branch === undefined || critical);
+  const isDone = lease > 3 && asked.op !== 'reset';
   const op = isDone ? 'done' : asked.op;
   return { ...asked, op, cost: lease === 0 && critical ? cost : 1, claim };
 }
@@ -92,8 +73,6 @@ interface Told {
   asked: number;
   refused: number;
   invalid: number;
-  /** Groups of which a branch other than the first was charged. */
-  otherBranch: number;
 }
 
 /** A memory store and another store, under one clock. */
@@ -114,7 +93,7 @@ class Pair {
     this.rules = rules;
   }
 
-  async meet({ moveUs, branched, picks }: Moment): Promise<void> {
+  async meet({ moveUs, picks }: Moment): Promise<void> {
     const nowUs = this.clock.nowUs();
     if (moveUs < 0) {
       // Stores may forget what has expired, or not have yet; only that may show when the clock goes back.
@@ -125,8 +104,7 @@ class Pair {
       await this.play(resets);
     }
     this.clock.setUs(nowUs + moveUs);
-    const asked = picks.map((one) => (branched ? inBranch(one) : { ...one, branch: undefined }));
-    await this.play(asked.map((one) => this.stepOf(one)));
+    await this.play(picks.map((one) => this.stepOf(one)));
   }
 
   private stepOf(one: Pick): Step {
@@ -137,11 +115,8 @@ class Pair {
     const op = one.op === 'hold' && !holds ? 'take' : one.op;
     const granted = op === 'put' && this.grants.at(-1 - one.grant);
     if (granted) return { ...granted, op, cost: one.given === 'whole' ? granted.cost : cost };
-    // Now and then also on what is no take: such a group is not valid.
-    const hasBranch = op === 'take' || (lease === 0 && critical);
-    const branch = one.branch !== undefined && hasBranch ? { branch: one.branch } : {};
     const held = op === 'hold' ? { holdUs } : {};
-    const asked = { ...this.step(of, key, op), cost, binding, ...branch, ...held };
+    const asked = { ...this.step(of, key, op), cost, binding, ...held };
     if (of.machine === 'claims') return claimed(asked, one);
     return of.machine === 'leases' ? { ...asked, lease: { id: `id ${lease}`, critical } } : asked;
   }
@@ -165,22 +140,15 @@ class Pair {
 
   /** Counts what became of the group, and keeps its grants. */
   private note(steps: readonly Step[], answers: readonly Answer[]): void {
-    const charged = answers[0]?.branch;
-    const isCharged = ({ branch }: Step): boolean => branch === undefined || branch === charged;
-    const refused =
-      charged === 0 ||
-      steps.some(
-        (step, i) => step.op === 'take' && step.binding && isCharged(step) && !answers[i]?.allowed,
-      );
+    const refused = steps.some(
+      (step, i) => step.op === 'take' && step.binding && !answers[i]?.allowed,
+    );
     if (refused) this.told.refused += 1;
-    if (steps.some(({ branch = charged ?? 0 }) => branch < (charged ?? 0)))
-      this.told.otherBranch += 1;
     for (const [i, step] of steps.entries()) {
       const answer = answers[i] as Answer;
-      const granted = step.op === 'take' && answer.allowed && !refused && isCharged(step);
+      const granted = step.op === 'take' && answer.allowed && !refused;
       if (!granted || !step.rule.logic.merges) continue;
-      const { branch: _, ...grant } = step;
-      this.grants.push({ ...grant, receipt: receiptFrom(step.rule, answer, step.cost) });
+      this.grants.push({ ...step, receipt: receiptFrom(step.rule, answer, step.cost) });
     }
   }
 }
@@ -194,7 +162,7 @@ class Pair {
 export async function expectSameAsMemory(
   open: (clock: ManualClock) => Store | Promise<Store>,
 ): Promise<void> {
-  const told: Told = { asked: 0, refused: 0, invalid: 0, otherBranch: 0 };
+  const told: Told = { asked: 0, refused: 0, invalid: 0 };
   const rulesThatMeet = fc.oneof(
     { weight: 3, arbitrary: kinRules },
     { weight: 1, arbitrary: changedQueueRules },
@@ -212,5 +180,4 @@ export async function expectSameAsMemory(
   expect(told.asked).toBeGreaterThan(10_000);
   expect(told.refused).toBeGreaterThan(1_000);
   expect(told.invalid).toBeGreaterThan(100);
-  expect(told.otherBranch).toBeGreaterThan(100);
 }

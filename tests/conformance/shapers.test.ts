@@ -43,7 +43,6 @@ const told = {
   pauses: 0,
   changes: 0,
   setBack: 0,
-  branches: 0,
 };
 
 /** A store in memory whose every answer is compared with the oracle's. All processes share it. */
@@ -94,7 +93,7 @@ class Judged implements Store {
     return answers;
   }
 
-  private note({ op, rule, cost, branch }: Step, answer: QueueAnswer): void {
+  private note({ op, rule, cost }: Step, answer: QueueAnswer): void {
     if (op === 'hold') told.pauses += 1;
     if (op === 'put' && answer.allowed) told.givenBack += 1;
     if (op === 'put' && !answer.allowed) told.kept += 1;
@@ -104,24 +103,22 @@ class Judged implements Store {
     this.limit = limit;
     this.windowUs = windowUs;
     if (cost > 1) told.costs += 1;
-    if ((branch ?? 1) > 1 && answer.branch === branch) told.branches += 1;
     if (!answer.allowed) told.refusals += 1;
     else if (delayOf(rule as QueueRule, answer) > 0) told.waits += 1;
   }
 }
 
-type Numbers = Pick<Verdict, (typeof FIELDS)[number] | 'branch'>;
+type Numbers = Pick<Verdict, (typeof FIELDS)[number]>;
 
 /** The numbers of an answer, as the oracle tells them. */
 function numbersOf({ rule, cost }: Step, answer: QueueAnswer): Numbers {
-  const { allowed, pausedUntilUs, branch } = answer;
+  const { allowed, pausedUntilUs } = answer;
   const delayMs = delayOf(rule as QueueRule, answer);
-  const numbers = { allowed, ...measure(rule, answer, cost), delayMs, pausedUntilUs, claim: '' };
-  return branch === undefined ? numbers : { ...numbers, branch };
+  return { allowed, ...measure(rule, answer, cost), delayMs, pausedUntilUs, claim: '' };
 }
 
 const picked = (numbers: Numbers): object =>
-  Object.fromEntries([...FIELDS, 'branch' as const].map((field) => [field, numbers[field]]));
+  Object.fromEntries(FIELDS.map((field) => [field, numbers[field]]));
 const stateOf = ({ tatUs, tatNum, nowUs }: QueueAnswer): object => ({ tatUs, tatNum, nowUs });
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 

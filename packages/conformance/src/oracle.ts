@@ -3,7 +3,7 @@
 import type { Answer, Numbers, Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { Counts, machineOf, type Subject } from './oracle/counts.js';
-import { type MergedStep, mergedSteps, type Outcome, outcomeOf, placesOf } from './oracle/group.js';
+import { type MergedStep, mergedSteps, placesOf } from './oracle/group.js';
 import { smaller } from './oracle/machine.js';
 
 export type { Subject };
@@ -14,8 +14,6 @@ export interface Verdict extends Numbers {
   readonly allowed: boolean;
   /** Whether units were charged. */
   readonly charged: boolean;
-  /** In a group with branches: the branch that was charged, or 0. The same in every verdict of the group. */
-  readonly branch?: number;
   /** How long who was charged last is to wait, in milliseconds; NaN under a rule that lets nobody wait. */
   readonly delayMs: number;
   /** The end of the pause, in microseconds since the epoch, 0 if there is none; NaN as above. */
@@ -28,10 +26,9 @@ export interface Verdict extends Numbers {
 
 /**
  * Calculates the answers to groups of steps. Steps of a group with the same operation on the same count become one step
- * with the summed cost. First all takes are judged, on the state before the group, and if some have branches, the first
- * branch that passes is chosen. Then every step acts, in order. If the clock went back and left a state that the rule
- * does not allow, a take cuts that state even if it charges nothing, unless it could never charge anything. Apart from
- * that, only steps that charge or give back change a state.
+ * with the summed cost. First all takes are judged, on the state before the group. Then every step acts, in order. If
+ * the clock went back and left a state that the rule does not allow, a take cuts that state even if it charges nothing,
+ * unless it could never charge anything. Apart from that, only steps that charge or give back change a state.
  *
  * @example
  * ```ts run
@@ -56,11 +53,10 @@ export class Oracle {
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
     const merged = mergedSteps(steps);
-    const refusing = merged.filter(
-      (one) => one.step.op === 'take' && one.binding && !this.passes(one, now),
-    );
-    const outcome = outcomeOf(merged, refusing);
-    const verdicts = merged.map((one) => withBranch(this.act(one, now, outcome), outcome.branch));
+    const refuses = (one: MergedStep): boolean =>
+      one.step.op === 'take' && one.binding && !this.passes(one, now);
+    const passes = !merged.some(refuses);
+    const verdicts = merged.map((one) => this.act(one, now, passes));
     return placesOf(steps, merged).map((place) => verdicts[place] as Verdict);
   }
 
@@ -82,14 +78,14 @@ export class Oracle {
     return machine.passes(rule, view, now, cost, step);
   }
 
-  private act(merged: MergedStep, now: bigint, outcome: Outcome): Verdict {
+  private act(merged: MergedStep, now: bigint, groupPasses: boolean): Verdict {
     const { step, cost } = merged;
     const { op, rule, receipt } = step;
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
     const passes = this.passes(merged, now);
-    const taken = op === 'take' && passes && isCharged(step, outcome);
+    const taken = op === 'take' && passes && groupPasses;
     const charges = cost > 0n && (op === 'record' || taken);
 
     let after: unknown;
@@ -121,16 +117,6 @@ export class Oracle {
     if (after !== undefined) this.counts.keep(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
-}
-
-/** Whether the takes are charged among which `step` stands: the common ones, or those of a branch. */
-function isCharged({ branch }: Step, outcome: Outcome): boolean {
-  return outcome.passes && (branch === undefined || branch === outcome.branch);
-}
-
-function withBranch(verdict: Verdict, branch: number | undefined): Verdict {
-  if (branch === undefined) return verdict;
-  return { ...verdict, branch, answer: { ...verdict.answer, branch } };
 }
 
 /** Whether the step is a take that could have charged something. */

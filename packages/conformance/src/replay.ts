@@ -53,9 +53,9 @@ class Replay {
   async run(): Promise<void> {
     const { rules, startUs, groups } = this.trace;
     await this.moveTo(startUs);
-    for (const { move, branched, steps } of groups) {
+    for (const { move, steps } of groups) {
       await this.moveTo(destination(move, rules, this.probe.nowUs, this.waitUs, this.resetUs));
-      await this.play(this.plan(branched ? steps : steps.map(withoutBranch)));
+      await this.play(this.plan(steps));
     }
   }
 
@@ -89,21 +89,20 @@ class Replay {
     }
     const op =
       picked.op === 'hold' || (picked.op === 'put' && !isNamed(subject.rule)) ? 'take' : picked.op;
-    const branch = op === 'take' && picked.branch > 0 ? { branch: picked.branch } : {};
     if (subject.rule.machine === 'claims') {
-      const extras = { binding, ...branch, ...claimOf(picked) };
+      const extras = { binding, ...claimOf(picked) };
       const done = picked.done && op !== 'reset';
       return done
         ? { step: step('done', subject, 1, claimOf(picked)) }
         : { step: step(op, subject, 1, extras) };
     }
     if (isLease) {
-      const extras = { binding, ...branch, ...lease(picked.lease, picked.critical) };
+      const extras = { binding, ...lease(picked.lease, picked.critical) };
       return { step: step(op, subject, pick === 'zero' ? 0 : 1, extras) };
     }
     const look = this.oracle.apply([step('look', subject)], this.probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
-    return { step: step(op, subject, cost, { binding, ...branch }) };
+    return { step: step(op, subject, cost, { binding }) };
   }
 
   private subject({ rule }: StepPick): Subject {
@@ -133,18 +132,14 @@ class Replay {
     this.steps += 1;
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
     const shadow = step.binding ? '' : ', shadow';
-    const branch = step.branch ? `, branch ${step.branch}` : '';
     const held = step.holdUs ? ` for ${step.holdUs} us` : '';
     const named = nameIn(step);
     this.lines.push(
-      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${branch}${shadow}`,
+      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
       if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
-    }
-    if (expected.branch !== got.answer.branch) {
-      this.fail('branch', expected.branch, got.answer.branch);
     }
     if (expected.charged && !isNamed(step.rule)) {
       this.grants.push({
@@ -189,10 +184,6 @@ function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
 function nameIn({ lease, claim }: Step): string {
   if (claim) return `, ${claim.id} for ${claim.owner}, note ${claim.note}`;
   return lease ? `, ${lease.id}${lease.critical ? ', critical' : ''}` : '';
-}
-
-function withoutBranch(pick: StepPick): StepPick {
-  return { ...pick, branch: 0 };
 }
 
 function hasMeaning(steps: readonly Step[]): boolean {

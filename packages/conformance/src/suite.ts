@@ -1,8 +1,6 @@
 /** The whole suite for stores. */
 
 import { anchoredChecks } from './checks/anchored.js';
-import { branchGroupChecks } from './checks/branch-groups.js';
-import { branchChecks } from './checks/branches.js';
 import { claimGroupChecks } from './checks/claim-groups.js';
 import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
@@ -45,8 +43,6 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...promiseChecks(harness, settings),
     ...groupChecks(harness, settings),
     ...countChecks(harness),
-    ...branchChecks(harness),
-    ...branchGroupChecks(harness, settings),
     ...operationChecks(harness, settings),
     ...partialPutChecks(harness),
     ...clockChecks(harness, settings),

@@ -23,8 +23,6 @@ export interface StepPick {
   readonly given: GivenPick;
   /** With `hold`: for how long, in eighths of the rule's period; 0 for one microsecond, 9 for more than a day. */
   readonly hold: number;
-  /** With `take`: its branch, if the group has branches; 0 for none. */
-  readonly branch: number;
   /** With leases: which of a few leases, often one that is held. With claims: which id, and which owner. */
   readonly lease: number;
   readonly critical: boolean;
@@ -34,7 +32,6 @@ export interface StepPick {
 
 interface Group {
   readonly move: Move;
-  readonly branched: boolean;
   readonly steps: readonly StepPick[];
 }
 
@@ -62,7 +59,7 @@ const costs: fc.Arbitrary<CostPick> = fc.oneof(
 const givens = weighted<GivenPick>([6, 'whole'], [3, 'one'], [3, 'half'], [1, 'more'], [1, 'huge']);
 
 const steps: fc.Arbitrary<StepPick> = fc.record({
-  op: weighted<Op>([20, 'take'], [3, 'look'], [3, 'record'], [4, 'put'], [1, 'hold'], [1, 'reset']),
+  op: weighted<Op>([20, 'take'], [6, 'look'], [3, 'record'], [4, 'put'], [1, 'hold'], [1, 'reset']),
   rule: fc.nat(7),
   key: fc.nat(2),
   cost: costs,
@@ -70,7 +67,6 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
   grant: fc.nat(3),
   given: givens,
   hold: weighted([1, 0], [3, 1], [2, 5], [1, 8], [1, 9]),
-  branch: weighted([2, 0], [3, 1], [3, 2], [2, 7]),
   lease: fc.nat(9),
   critical: weighted([3, false], [1, true]),
   done: weighted([5, false], [1, true]),
@@ -81,13 +77,11 @@ interface Shape {
   readonly width: number;
   /** Whether all rules have the same limiter name. */
   readonly meet?: boolean;
-  /** Whether a group has branches. Default: one in four has. */
-  readonly branched?: fc.Arbitrary<boolean>;
 }
 
 /** Traces of at most 30 groups. */
 export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.Arbitrary<Trace> {
-  const { width, meet = false, branched = weighted([3, false], [1, true]) } = shape;
+  const { width, meet = false } = shape;
   return fc.record({
     rules,
     meet: fc.constant(meet),
@@ -95,7 +89,6 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
     groups: fc.array(
       fc.record({
         move: moves,
-        branched,
         steps: fc.array(steps, { minLength: 1, maxLength: width }),
       }),
       { minLength: 1, maxLength: 30, size: 'max' },
@@ -123,14 +116,12 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
     grant: fc.nat(150),
     given: weighted([4, 'whole'], [4, 'half'], [2, 'one'], [1, 'more']),
     hold: fc.constant(0),
-    branch: fc.constant(0),
     lease: fc.constant(0),
     critical: fc.constant(false),
     done: fc.constant(false),
   });
   const group = fc.record({
     move: nearMoves,
-    branched: fc.constant(false),
     steps: pick.map((one) => [one]),
   });
   const groups = fc.array(group, {

@@ -83,8 +83,3 @@ export function clock(
 export function leaseSteps(name: string, caughtBy: string, change: (step: Step) => Step): Mutant {
   return steps(name, caughtBy, (step) => (step.rule.machine === 'leases' ? change(step) : step));
 }
-
-/** The step as one that is common to all branches. */
-export function withoutBranch({ branch: _, ...step }: Step): Step {
-  return step;
-}

@@ -80,14 +80,6 @@ const waits: readonly Mutant[] = [
     }
     return answers;
   }),
-  steps(
-    'charges a queue in the first branch whatever its wait',
-    'charges the first branch',
-    (step) =>
-      step.branch && step.rule.machine === 'queue'
-        ? { ...step, rule: makeShaperRule(4, 1_000_000, 1, 86_400_000_000) }
-        : step,
-  ),
 ];
 
 const tails: readonly Mutant[] = [

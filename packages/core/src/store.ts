@@ -32,9 +32,7 @@ export type {
 } from './contract/answer.js';
 export { isEnd } from './contract/ask.js';
 export {
-  chargedBranch,
-  isCharged,
-  REFUSED,
+  groupPasses,
   spread,
   type UniqueGroup,
   uniqueGroup,
@@ -86,5 +84,5 @@ export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';
 export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { branchesOf, type Part, partsOf } from './stores/parts.js';
+export { type Part, partsOf } from './stores/parts.js';
 export { remoteStore } from './stores/remote-store.js';

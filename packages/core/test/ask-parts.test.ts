@@ -6,9 +6,8 @@ import { expect, it } from 'vitest';
 
 const rule = makeRule('fixed-window', 5, 60_000_000);
 
-function take(key: string, branch?: number): Step {
-  const step = { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true } as const;
-  return branch === undefined ? step : { ...step, branch };
+function take(key: string): Step {
+  return { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true };
 }
 
 /** Asks a group, each key of which is a part of its own. Returns the calls, those that give back with a `!`. */
@@ -31,16 +30,4 @@ it('puts back without a deadline what other parts took', async () => {
     'take ada',
     'take bob',
   ]);
-});
-
-it('puts back without a deadline what a branch took that is not charged', async () => {
-  const group = [take('ada'), take('bob', 1), take('eve', 1), take('joe', 2)];
-  expect(await callsOf(group, ['eve'])).toEqual([
-    ...['look joe', 'put bob!', 'take ada', 'take bob', 'take eve', 'take joe'],
-  ]);
-});
-
-it('takes nothing of further branches once the common steps refuse', async () => {
-  const group = [take('ada'), take('bob', 1), take('joe', 2)];
-  expect(await callsOf(group, ['ada', 'bob'])).toEqual(['look joe', 'take ada', 'take bob']);
 });

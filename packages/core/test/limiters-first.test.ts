@@ -1,4 +1,4 @@
-/** The first alternative that passes, over limits that are common and limits of each alternative. */
+/** Alternatives that are tried one after another. */
 
 import {
   type AlternativeDecision,
@@ -44,7 +44,7 @@ describe('consumeFirst', () => {
     expect(used('x', 'y', 'z')).toEqual([1, 0, 0]);
   });
 
-  it('charges the next where one refuses, what is common once, and no other', () => {
+  it('charges the next where one refuses, what both name once, and no other', () => {
     const { limiters, fill, used } = setUp();
     fill('x');
     expect(limiters.consumeFirst(all)).toMatchObject({ alternative: 1, allowed: true });
@@ -56,12 +56,40 @@ describe('consumeFirst', () => {
     expect(used('x', 'y', 'z')).toEqual([2, 2, 1]);
   });
 
-  it('is one call of the store', () => {
+  it('asks the store once for each alternative until one passes', () => {
     const { store, limiters, fill } = setUp();
     fill('x');
     const apply = vi.spyOn(store, 'apply');
     limiters.refund(limiters.consumeFirst(all));
+    expect(apply.mock.calls.map(([steps]) => steps.map(({ op, key }) => `${op} ${key}`))).toEqual([
+      ['take c1', 'take x'],
+      ['take c1', 'take y'],
+      ['put c1', 'put y'],
+    ]);
+  });
+
+  it('does not ask for an alternative that is known to be rejected', async () => {
+    const store = remoteStore(new Remote());
+    const limiters = createLimiters(rules, { store });
+    for (const carrier of ['x', 'y'])
+      await limiters.consume(via(carrier), { cost: { carrier: 2 } });
+    expect(await limiters.consume(via('x'))).toMatchObject({ allowed: false });
+    const apply = vi.spyOn(store, 'apply');
+    expect(await limiters.consumeFirst(all)).toMatchObject({ alternative: 2 });
     expect(apply).toHaveBeenCalledTimes(2);
+    expect(await limiters.consumeFirst([via('x'), via('y')])).toMatchObject({
+      alternative: -1,
+      binding: { limiter: 'carrier', outcome: 'denied', reason: 'rate' },
+    });
+    expect(apply).toHaveBeenCalledTimes(2);
+  });
+
+  it('never charges more than it says, whoever else asks meanwhile', async () => {
+    const store = remoteStore(new Remote());
+    const limiters = createLimiters(rules, { store });
+    const sent = await Promise.all(Array.from({ length: 9 }, () => limiters.consumeFirst(all)));
+    expect(sent.map(({ alternative }) => alternative)).toEqual([0, 0, 1, 1, 2, 2, -1, -1, -1]);
+    expect((await limiters.peek({ customer: 'c1' })).decisions.customer.used).toBe(6);
   });
 
   it('tells of the first of those that pass soonest', () => {
@@ -226,11 +254,11 @@ describe('consumeFirst', () => {
     expect(() => setUp().limiters.consumeFirst(alternatives as never)).toThrow(code);
   });
 
-  it('throws where a key is the same in some alternatives only', () => {
-    const act = () => setUp().limiters.consumeFirst([via('x'), via('x'), via('y')]);
-    expect(act).toThrow(
-      'a key must be the same in all alternatives or another in each: carrier has "x" in some of them (SPW_ALTERNATIVES_INVALID)',
-    );
+  it('takes keys that are the same in some alternatives only', () => {
+    const { limiters, fill } = setUp();
+    fill('x');
+    const given = [via('x'), via('x', 'c2'), via('y', 'c2')];
+    expect(limiters.consumeFirst(given)).toMatchObject({ alternative: 2 });
   });
 
   it('throws where alternatives do not name the same limits', () => {
@@ -240,12 +268,13 @@ describe('consumeFirst', () => {
     );
   });
 
-  it('throws for more than 1,000 keys, and charges nothing', () => {
-    const { limiters, used } = setUp();
+  it('takes 1,000 alternatives', () => {
+    const { limiters, fill } = setUp();
     const carriers = Array.from({ length: 1_000 }, (_, at) => via(`carrier-${at}`));
-    expect(() => limiters.consumeFirst(carriers)).toThrow(/SPW_GROUP_TOO_LARGE/);
-    expect(limiters.consumeFirst(carriers.slice(1))).toMatchObject({ alternative: 0 });
-    expect(used('carrier-0', 'carrier-1')).toEqual([0, 1]);
+    for (const { carrier } of carriers.slice(0, -1)) fill(carrier);
+    expect(limiters.consumeFirst(carriers)).toMatchObject({ alternative: 999 });
+    for (const { carrier } of carriers.slice(-1)) fill(carrier);
+    expect(limiters.consumeFirst(carriers)).toMatchObject({ alternative: -1 });
   });
 
   it('reads none of more than 1,000 alternatives', () => {

@@ -167,7 +167,7 @@ export class Redis implements RedisStore {
     const answers = group.steps.some(resetsKey)
       ? this.askWithResets(group.steps, deadlineUs)
       : this.askSteps(group.steps, deadlineUs, isApart);
-    return group.places || group.hasBranches ? answers.then((all) => spread(group, all)) : answers;
+    return group.places ? answers.then((all) => spread(group, all)) : answers;
   }
 
   get label(): string {

@@ -128,18 +128,3 @@ it('sends once what groups have in common, and the ids of each', async () => {
     '2 2 w 1 1 3 60000000 0 p 1 0 9 8 60000000 ada bob 1 1 l 1 1 3 60000000',
   );
 });
-
-it('sends with its operation in which branch a step stands', async () => {
-  const [common, second, first, shadow] = [
-    take('common', { rule: bucket }),
-    take('second', { rule: fixed, branch: 70 }),
-    take('first', { rule: fixed, branch: 5 }),
-    take('shadow', { rule: log, branch: 70, binding: false }),
-  ] as const;
-  expect(await sent([common, second, first, shadow])).toBe(
-    '1 4 g 1 6000000 60000000 1 w 21 1 3 60000000 0 w 11 1 3 60000000 0 l 22 1 3 60000000',
-  );
-  // A branch without others is charged where the group passes, as common steps are.
-  expect(await sent([common, first])).toBe('1 2 g 1 6000000 60000000 1 w 1 1 3 60000000 0');
-  expect(await sent([take('ada', { rule: bucket, branch: 3 })])).toBe('6000000 60000000');
-});

@@ -152,12 +152,10 @@ async function holdsInGroups(probe: Probe): Promise<void> {
 async function refusesGroups(probe: Probe): Promise<void> {
   const subject = probe.fresh(PACED);
   const bucket = probe.fresh(makeRule('token-bucket', 4, SECOND_US));
-  const holds = (one: Subject, branch?: number) =>
-    step('hold', one, 0, { holdUs: SECOND_US, ...(branch ? { branch } : {}) });
+  const holds = (one: Subject) => step('hold', one, 0, { holdUs: SECOND_US });
   for (const group of [
     [holds(bucket)],
     [holds(bucket), step('take', subject)],
-    [holds(subject, 1)],
     [holds(subject), holds(subject)],
     [holds(subject), step('take', subject)],
   ]) {

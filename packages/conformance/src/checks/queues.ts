@@ -3,15 +3,7 @@
 import { makeShaperRule, type QueueRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
-import {
-  check,
-  expectEqual,
-  expectSame,
-  type Probe,
-  receiptOf,
-  type Seen,
-  step,
-} from '../probe.js';
+import { check, expectEqual, expectSame, type Probe, receiptOf, type Seen } from '../probe.js';
 
 export const SECOND_US = 1_000_000;
 
@@ -30,7 +22,6 @@ export function queueChecks(harness: Harness): Check[] {
     check('keeps a queue when pace, burst or longest wait are changed', harness, keepsTheQueue),
     check('reads a fraction of a queue over another one rounded up', harness, roundsUp),
     check('cuts a queue that the clock has left too far ahead', harness, cutsTheQueue),
-    check('charges the first branch whose wait is short enough', harness, takesTheShortQueue),
     check('forgets a queue at a reset', harness, forgets),
   ];
 }
@@ -161,20 +152,6 @@ async function cutsTheQueue(probe: Probe): Promise<void> {
   // The longest wait of all who charged counts: their units are not forgotten.
   const far = await probe.ask('look', subject);
   expectEqual('the clock went back, after a longer wait: until all are back', 30_250, far.resetMs);
-}
-
-async function takesTheShortQueue(probe: Probe): Promise<void> {
-  const [first, second, third] = [probe.fresh(HASTY), probe.fresh(HASTY), probe.fresh(HASTY)];
-  const all = [first, second, third];
-  await expectDelays(probe, 'the first, until it is full', first, [0, 250, 500]);
-  await expectDelays(probe, 'the second', second, [0]);
-  const takes = all.map((subject, at) => step('take', subject, 1, { branch: at + 1 }));
-  const answers = await probe.apply(takes);
-  expectEqual('branch that is charged', 2, answers[0]?.answer.branch ?? -1);
-  expectEqual('its wait', 250, answers[1]?.delayMs ?? -1);
-  expectEqual('used of the first', 3, (await probe.ask('look', first)).used);
-  expectEqual('used of the second', 2, (await probe.ask('look', second)).used);
-  expectEqual('used of the third', 0, (await probe.ask('look', third)).used);
 }
 
 async function forgets(probe: Probe): Promise<void> {

@@ -1,4 +1,4 @@
-/** The oracle's groups: which steps are merged into one, which groups are not valid, and which branch is charged. */
+/** The oracle's groups: which steps are merged into one, and which groups are not valid. */
 
 import { SpillwayError, type Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
@@ -30,29 +30,11 @@ function isSame(a: Step, b: Step): boolean {
   return a === b || (!isInOrder(a) && isOneCount(a, b));
 }
 
-/** What becomes of the takes of a group. */
-export interface Outcome {
-  readonly passes: boolean;
-  /** In a group with branches: the one that is charged, or 0. */
-  readonly branch?: number;
-}
-
-/** What becomes of a group whose binding takes `refusing` do not pass. */
-export function outcomeOf(merged: readonly MergedStep[], refusing: readonly MergedStep[]): Outcome {
-  const passes = (branch: number | undefined): boolean =>
-    refusing.every(({ step }) => step.branch !== branch);
-  const branches = merged.flatMap(({ step }) => step.branch ?? []).sort((a, b) => a - b);
-  if (branches.length === 0) return { passes: passes(undefined) };
-  const branch = passes(undefined) ? (branches.find(passes) ?? 0) : 0;
-  return { passes: branch > 0, branch };
-}
-
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, a branch is
- * no whole number from 1 on, or belongs to a step that is not a take, a hold is of a rule that lets nobody wait, or a
- * step asks for a claim wrongly
+ * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, a hold is of
+ * a rule that lets nobody wait, or a step asks for a claim wrongly
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkStep(step);
@@ -89,7 +71,7 @@ function faultOf({ op, rule, cost, claim, onStoreError }: Step): string | undefi
 }
 
 function checkStep(step: Step): void {
-  const { op, limiter, branch, rule } = step;
+  const { op, limiter, rule } = step;
   const fault = faultOf(step);
   if (fault) {
     throw new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} ${limiter}: ${fault}`);
@@ -97,17 +79,12 @@ function checkStep(step: Step): void {
   if (op === 'hold' && rule.machine !== 'queue') {
     throw new SpillwayError('SPW_GROUP_INVALID', `a group asks hold of ${limiter}: nobody waits`);
   }
-  if (branch === undefined || (op === 'take' && Number.isInteger(branch) && branch >= 1)) return;
-  throw new SpillwayError(
-    'SPW_GROUP_INVALID',
-    `a group asks ${op} of ${limiter} in branch ${branch}: only takes have one, from 1 on`,
-  );
 }
 
 function checkPair(a: Step, b: Step): void {
   if (isInOrder(a) && isInOrder(b)) return;
   const isOne = a.op === b.op && a.op !== 'put' && a.op !== 'hold' && !names(a.rule);
-  if (isOne && a.branch === b.branch && numbers(a.rule) === numbers(b.rule)) return;
+  if (isOne && numbers(a.rule) === numbers(b.rule)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',
     `a group asks ${a.op} and ${b.op} of one count of ${a.limiter}, which cannot be merged`,

@@ -25,8 +25,6 @@ interface AnswerBase {
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
-  /** In a group with branches: the branch that was charged; 0 if none was. The same in every answer of the group. */
-  readonly branch?: number;
   /** True if a refusal may become a grant at any moment. Such a refusal is not remembered. */
   readonly provisional?: boolean;
   /** Set if the store could not answer. The fallback has answered. */

@@ -64,7 +64,10 @@ export interface Shaper {
     key: string,
     options?: { readonly cost?: number | undefined },
   ): Promise<Reservation | Unreserved>;
-  /** Takes the next slot of the first key, in this order, whose wait is not too long. */
+  /**
+   * Asks key after key, in this order, and takes the next slot of the first whose wait is not too long. More than 1,000
+   * keys reject with `SPW_GROUP_TOO_LARGE`.
+   */
   reserveFirst(
     keys: readonly string[],
     options?: { readonly cost?: number | undefined },

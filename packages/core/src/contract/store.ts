@@ -17,11 +17,6 @@ export interface Step extends Ask<Rule> {
    * group.
    */
   readonly binding: boolean;
-  /**
-   * Of several branches of a group, only one is charged: 1, 2, ... in order of preference. For `take` only; steps
-   * without it are common to all branches. See {@link Store}.
-   */
-  readonly branch?: number;
   /** What to answer when the store cannot. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
 }
@@ -33,10 +28,6 @@ export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
  * Where counts live. `apply` is all or nothing over its steps: if one `take` with `binding` does not pass, no `take` is
  * charged. A `take` without `binding` is charged if it passes and every binding one does. Every step gets an answer
  * with exact numbers either way, in the order of the steps.
- *
- * If some steps have a `branch`, the group passes if every binding `take` without a branch passes, and every binding
- * `take` of at least one branch. The first such branch is charged, and no other. A branch without a binding `take`
- * passes.
  *
  * Steps of one count (the same limiter, key and `countOf`) are counted together, see `uniqueGroup`.
  *

@@ -12,7 +12,7 @@ import type { Limit } from './limit.js';
 export interface Asked {
   readonly limit: Limit;
   readonly step: Step;
-  /** What an operator has decided about the key. The step then changes nothing: it keeps its place in the group. */
+  /** What is decided without the store. The step then changes nothing: it keeps its place in the group. */
   readonly ruled: Decision | undefined;
 }
 
@@ -23,18 +23,18 @@ export function askedOf(limit: Limit, op: Op, key: string, cost: number | undefi
   return { limit, step: ruled ? { ...step, cost: 0, binding: false } : step, ruled };
 }
 
-/** Whether an operator refuses the key. */
-export function isRefused({ ruled }: Asked): boolean {
+/** Whether the key is rejected without the store. */
+function isRefused({ ruled }: Asked): boolean {
   return ruled?.allowed === false;
 }
 
 /** Whether it passes. */
-export function passes({ ruled, step }: Asked, answer: Answer): boolean {
+function passes({ ruled, step }: Asked, answer: Answer): boolean {
   return ruled ? ruled.allowed : answer.allowed || !step.binding;
 }
 
 /** The decision on each. `charged`: whether what passes was charged. */
-export function decisionsOn(
+function decisionsOn(
   asked: readonly Asked[],
   answers: readonly Answer[],
   charged: boolean,
@@ -44,16 +44,24 @@ export function decisionsOn(
   );
 }
 
-/** Where an operator refuses a key, nobody is charged and the store is not asked. */
-export function decisionsWithout(asked: readonly Asked[]): readonly Decision[] {
+/** The decisions where one of them is a rejection without the store: nobody is charged. */
+function decisionsWithout(asked: readonly Asked[]): readonly Decision[] {
   return asked.map(({ limit, ruled }) => ruled ?? skippedDecision(limit.name));
+}
+
+/** The same, of which the keys that are known to be rejected are decided. */
+export function withKnown(client: DirectClient, asked: readonly Asked[]): readonly Asked[] {
+  return asked.map((one) => {
+    const known = one.ruled ? undefined : client.store.known(one.step);
+    return known ? { ...one, ruled: one.limit.decide(one.step, known) } : one;
+  });
 }
 
 /** Asks for all, and tells the decisions and whether all pass. */
 export function askAll<Value>(
   client: DirectClient,
   asked: readonly Asked[],
-  then: (decisions: readonly Decision[], allowed: boolean) => Value,
+  then: (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>,
 ): Eventually<Value> {
   if (asked.some((one) => one.step.op === 'take' && isRefused(one))) {
     return client.known(then(decisionsWithout(asked), false));

@@ -3,7 +3,7 @@
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import { type Eventually, isThenable } from '../base/host.js';
+import { type Eventually, isLater, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
@@ -88,14 +88,17 @@ export class DirectClient {
    *
    * @throws SpillwayError `SPW_GROUP_TOO_LARGE`
    */
-  ask<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
+  ask<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+  ): Eventually<Value> {
     if (steps.length > MAX_STEPS) throw tooLarge();
     return this.store.ask(steps, (answers) => then(this.told(steps, answers)));
   }
 
   /** What is known without the store, as soon as its answers come. */
-  known<Value>(value: Value): Eventually<Value> {
-    return this.store.sync ? value : this.store.soon(value);
+  known<Value>(value: Eventually<Value>): Eventually<Value> {
+    return this.store.sync || isLater(value) ? value : this.store.soon(value);
   }
 
   /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */

@@ -63,8 +63,7 @@ export class GrantedDecision implements Decision {
     const granted = decision.#step;
     if (granted?.limiter !== limiter || decision.#store !== store) return undefined;
     decision.#step = undefined;
-    const { branch: _, ...step } = granted;
-    const receipt = receiptFrom(step.rule, decision.#answer, step.cost);
-    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, step.cost), receipt };
+    const receipt = receiptFrom(granted.rule, decision.#answer, granted.cost);
+    return { ...granted, op: 'put', cost: Math.min(cost ?? Infinity, granted.cost), receipt };
   }
 }

@@ -51,13 +51,10 @@ export interface Limiters<Name extends string, S extends Store> {
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
   /**
-   * Charges the first alternative that passes, in the order given, and no other: all its limits, or none. All name the
-   * same limits. A limit whose key is the same in all is charged once, whichever alternative passes; the others are
-   * about their alternative only.
-   *
-   * A limit whose key is the same in some alternatives but not in all throws `SPW_ALTERNATIVES_INVALID`, and so do
-   * alternatives that do not name the same limits. More than 1,000 alternatives or keys throw
-   * `SPW_GROUP_TOO_LARGE`.
+   * Tries the alternatives one after another, in the order given, and charges the first that passes: all its limits, or
+   * none. Each one that is tried is a call of the store, with a `storeTimeout` of its own; one with a key that is known
+   * to be rejected needs none. All must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more than 1,000
+   * alternatives throw `SPW_GROUP_TOO_LARGE`.
    */
   consumeFirst<Asked extends Name>(
     alternatives: readonly LimitKeys<Asked>[],

@@ -4,15 +4,13 @@ import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
 import { type RuleOptions, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { chargedOf, groupOf, type Placed } from './alternatives.js';
-import { askAll, decisionsOn, decisionsWithout } from './asked.js';
+import { type Asked, askAll, withKnown } from './asked.js';
 import { checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient } from './direct-client.js';
 import type {
@@ -102,21 +100,21 @@ class Several {
   }
 
   consumeFirst(given: unknown, options?: Costs): Eventually<AlternativeDecision<string>> {
-    const group = groupOf(this.limits, given, options);
-    const { alternatives, places, refused } = group;
-    if (alternatives.length === 0) {
-      const told = refused.map((asked) => groupDecision(decisionsWithout(asked), false));
-      return this.client.known({ ...soonest(told), alternative: -1 });
-    }
-    return this.client.ask(group.steps, (answers) => {
-      const charged = chargedOf(group, answers);
-      const decisionOn = (asked: readonly Placed[]): Group => {
-        const own = asked.map(({ place }) => answers[place] as Answer);
-        return groupDecision(decisionsOn(asked, own, charged >= 0), charged >= 0);
-      };
-      const taken = alternatives[charged];
-      const told = taken ? decisionOn(taken) : soonest(alternatives.map(decisionOn));
-      return { ...told, alternative: places[charged] ?? -1 };
+    return this.takeFirst(this.limits.alternatives(given, options), []);
+  }
+
+  /** @param refused what the alternatives before said */
+  private takeFirst(
+    alternatives: readonly (readonly Asked[])[],
+    refused: readonly Group[],
+  ): Eventually<AlternativeDecision<string>> {
+    const at = refused.length;
+    const asked = alternatives[at];
+    if (!asked) return { ...soonest(refused), alternative: -1 };
+    return askAll(this.client, withKnown(this.client, asked), (decisions, allowed) => {
+      const group = groupDecision(decisions, allowed);
+      if (allowed) return { ...group, alternative: at };
+      return this.takeFirst(alternatives, [...refused, group]);
     });
   }
 
@@ -138,7 +136,7 @@ class Several {
   }
 }
 
-/** The decisions of one group, or of one alternative. `allowed`: whether it passes. */
+/** `allowed`: whether the group passes. */
 function groupDecision(decisions: readonly Decision[], allowed: boolean): Group {
   const named = decisions.map((decision): [string, Decision] => [decision.limiter, decision]);
   return { allowed, binding: bindingOf(decisions), decisions: Object.fromEntries(named) };

@@ -2,6 +2,7 @@
 
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, show } from '../base/errors.js';
+import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { Op } from '../contract/store.js';
 import { type Asked, askedOf } from './asked.js';
 import { costIn, type Limit } from './limit.js';
@@ -29,6 +30,33 @@ export class NamedLimits {
       const limit = this.limits.get(name) as Limit;
       const key = (keys as Readonly<Record<string, string>>)[name] as string;
       return askedOf(limit, op, key, costOf(name));
+    });
+  }
+
+  /**
+   * Each alternative of a list. All name the same limits.
+   *
+   * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`
+   */
+  alternatives(
+    given: unknown,
+    options: LimitCosts<string> | undefined,
+  ): readonly (readonly Asked[])[] {
+    if (!Array.isArray(given) || given.length === 0) {
+      throw mustBe('alternatives', 'a list of at least one', given, 'SPW_ALTERNATIVES_INVALID');
+    }
+    if (given.length > MAX_STEPS) throw tooLarge();
+    const names = this.namesIn(given[0]);
+    const costOf = this.costs(options, names);
+    // Not `given.map`, which leaves out what a sparse list lacks.
+    return Array.from(given, (keys: unknown, at) => {
+      const asked = this.asked('take', keys, costOf);
+      const own = asked.map(({ limit }) => limit.name);
+      if (own.length === names.length && own.every((name) => names.includes(name))) return asked;
+      throw new SpillwayError(
+        'SPW_ALTERNATIVES_INVALID',
+        `all alternatives must name the same limits: the first names ${names.join(', ')}, number ${at + 1} ${own.join(', ')}`,
+      );
     });
   }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import type { Answer } from '../contract/answer.js';
 import type { Ask } from '../contract/ask.js';
 import { concernsClaims } from '../contract/claim.js';
-import { chargedBranch, isCharged, spread, uniqueGroup } from '../contract/group.js';
+import { groupPasses, spread, uniqueGroup } from '../contract/group.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
@@ -74,11 +74,12 @@ export class Memory implements OneStepStore {
     const nowUs = this.clock.nowUs();
     const group = uniqueGroup(steps);
     const { uses } = this.overflow;
-    const charged = chargedBranch(group, (step) => this.applyOne(step, nowUs, false).allowed);
+    const passes = groupPasses(group.steps, (step) => this.applyOne(step, nowUs, false).allowed);
     this.overflow.uses = uses; // asked in advance: that is no decision
-    const answers = group.steps.map((step) => this.applyOne(step, nowUs, isCharged(step, charged)));
-    // Told too, because keys of one branch may share a count that has room for some of them only.
-    return spread(group, answers, charged);
+    return spread(
+      group,
+      group.steps.map((step) => this.applyOne(step, nowUs, passes)),
+    );
   }
 
   /**
@@ -185,5 +186,5 @@ export class Memory implements OneStepStore {
 
 /** Whether a group of this step alone needs no look at the group. */
 function isPlain(step: Step): boolean {
-  return step.branch === undefined && step.op !== 'hold' && !concernsClaims(step);
+  return step.op !== 'hold' && !concernsClaims(step);
 }

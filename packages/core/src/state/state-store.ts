@@ -84,7 +84,7 @@ class StateStore implements Store {
     if (steps.length > MAX_STEPS) throw tooLarge();
     const group = uniqueGroup(steps);
     const named = group.steps.map((step) => this.named(step));
-    const texts = new TextGroup(group, named);
+    const texts = new TextGroup(named);
     // What only ends something is welcome at any time.
     const within = steps.every(isEnd) ? {} : options;
     const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {

@@ -3,7 +3,7 @@
 import type { StoredCount } from '../algorithms/stored-count.js';
 import { readCount, stateOf } from '../algorithms/texts.js';
 import type { Answer } from '../contract/answer.js';
-import { chargedBranch, isCharged, type UniqueGroup } from '../contract/group.js';
+import { groupPasses } from '../contract/group.js';
 import type { Step } from '../contract/store.js';
 import type { StateChanges } from './backend.js';
 
@@ -25,14 +25,12 @@ type Texts = ReadonlyMap<string, string | undefined>;
 export class TextGroup {
   /** Of all counts that the group reads or writes: each once, in ascending order. */
   readonly names: readonly string[];
-  private readonly group: UniqueGroup;
   private readonly steps: readonly NamedStep[];
 
-  /** @param steps those of `group` */
-  constructor(group: UniqueGroup, steps: readonly NamedStep[]) {
+  /** @param steps of one group, no count twice */
+  constructor(steps: readonly NamedStep[]) {
     const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
     this.names = [...new Set(names)].sort();
-    this.group = group;
     this.steps = steps;
   }
 
@@ -51,11 +49,13 @@ export class TextGroup {
       counts.set(name, count);
       return count.step(step, nowUs, charge);
     };
-    const at = (place: number) => this.steps[place] as NamedStep;
-    const charged = chargedBranch(this.group, (_, place) => perform(at(place), false).allowed);
-    const answers = this.steps.map((named) => {
+    const { steps } = this;
+    const at = (place: number) => steps[place] as NamedStep;
+    const group = steps.map(({ step }) => step);
+    const passes = groupPasses(group, (_, place) => perform(at(place), false).allowed);
+    const answers = steps.map((named) => {
       for (const other of named.others) perform(other, true);
-      return perform(named, isCharged(named.step, charged));
+      return perform(named, passes);
     });
     return { answers, changes: changesOf(counts, stored, nowUs) };
   }

@@ -3,7 +3,7 @@
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/answer.js';
 import type { Step } from '../contract/store.js';
-import { asLook, branchesOf, ofBranch, type Part, place, refuses } from './parts.js';
+import { type Part, place, refuses } from './parts.js';
 
 /** `always`: it gives back, so that no deadline may keep it from being done. */
 type Ask<Name> = (
@@ -20,9 +20,6 @@ type StandIn = (steps: readonly Step[], error: unknown) => readonly Answer[];
  * between, others may be refused for it: never too much is admitted, for a moment too little. The answers stand at the
  * places of their steps.
  *
- * Of a group with branches, the common steps and the first branch are asked at once. While only the branch refuses, the
- * common steps stay charged and the next branch is asked.
- *
  * @param standIn without it, a part that fails makes the group fail, unless another part refuses the group. What
  * failed, and does not make the group fail, is answered with `failure`.
  */
@@ -32,40 +29,11 @@ export async function askParts<Name>(
   standIn?: StandIn,
 ): Promise<readonly Answer[]> {
   const group = new GroupInParts(ask, standIn);
-  // A part alone decides by itself.
-  const branches = parts.length > 1 ? branchesOf(parts.flatMap(({ steps }) => steps)) : [];
-  if (branches.length > 0) {
-    const branch = await chargeFirst(group, parts, branches);
-    return group.answers.map((answer) => ({ ...asProvisional(answer), branch }));
-  }
   const taken = await group.take(parts);
   if (taken.passes) return group.answers;
   await group.undo(taken);
+  // A part alone decides by itself.
   return parts.length > 1 ? group.answers.map(asProvisional) : group.answers;
-}
-
-/** Charges the common steps and the first branch that passes. Returns its number; 0 if the group is refused. */
-async function chargeFirst<Name>(
-  group: GroupInParts<Name>,
-  parts: readonly Part<Name>[],
-  branches: readonly number[],
-): Promise<number> {
-  const [first = [], ...others] = branches.map((branch) => ofBranch(parts, branch));
-  const [common, ofFirst] = await Promise.all([
-    group.take(ofBranch(parts, undefined)),
-    group.take(first),
-    group.take(others.flat().map(asLook)),
-  ]);
-  let own = ofFirst;
-  let at = 0;
-  for (const other of others) {
-    if (!common.passes || !own.refused) break;
-    [own] = await Promise.all([group.take(other), group.putBack(own.granted)]);
-    at += 1;
-  }
-  if (common.passes && own.passes) return branches[at] as number;
-  await group.undo(common, own);
-  return 0;
 }
 
 /** As this group took for a moment and put back, others may have: what refused it may be gone. */
@@ -118,14 +86,11 @@ class GroupInParts<Name> {
   /**
    * Puts back what was taken.
    *
-   * @throws what a part failed with, unless one of `taken` before it, or its own, refuses the group
+   * @throws what a part failed with, unless another refuses the group
    */
-  async undo(...taken: readonly Taken<Name>[]): Promise<void> {
-    await this.putBack(taken.flatMap(({ granted }) => granted));
-    for (const { refused, failed } of taken) {
-      if (refused) return;
-      if (failed) throw failed.reason;
-    }
+  async undo({ refused, failed, granted }: Taken<Name>): Promise<void> {
+    await this.putBack(granted);
+    if (failed && !refused) throw failed.reason;
   }
 
   /** The state after that is in the answers. */
@@ -163,6 +128,5 @@ class GroupInParts<Name> {
 const NOTHING_KNOWN = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
 function putOf(step: Step, answer: Answer): Step {
-  const { branch: _, ...put } = step;
-  return { ...put, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
+  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }

@@ -10,7 +10,7 @@ import { askParts } from './ask-parts.js';
 import type { Breaker } from './breaker.js';
 import type { Calls } from './calls.js';
 import { domainOf } from './domain.js';
-import { asLook, branchesOf, type Part, partsOf, place, refuses } from './parts.js';
+import { asLook, type Part, partsOf, place, refuses } from './parts.js';
 import type { StandIn } from './stand-in.js';
 
 /**
@@ -97,8 +97,7 @@ export class Fallback {
 
   /**
    * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a
-   * policy refuses, the others are only looked at. In a group with branches it may refuse one branch only, so it is
-   * asked with that branch. The stand-in is charged last, if all pass.
+   * policy refuses, the others are only looked at. The stand-in is charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -106,7 +105,7 @@ export class Fallback {
     options: ApplyOptions | undefined,
     host: Host | undefined,
   ): Promise<readonly Answer[]> {
-    let inTime = options?.background ? options : this.inTime(steps, options);
+    const inTime = options?.background ? options : this.inTime(steps, options);
     const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
@@ -118,18 +117,6 @@ export class Fallback {
       if (error) throw error;
       return this.calls.apply(own, always ? undefined : inTime);
     };
-    if (branchesOf(steps).length > 0) {
-      const askInTurn: typeof ask = async (...asked) => {
-        try {
-          return await ask(...asked);
-        } catch (error) {
-          // Branches are asked one after another: one that took all the time must leave some for the next.
-          if (!options?.background) inTime = this.inTime(steps, options);
-          throw error;
-        }
-      };
-      return this.standIn.follow(steps, await askParts(parts, askInTurn, standInFor));
-    }
     const answersOfDown: Answer[] = [];
     let refused = false;
     for (const part of down) {

@@ -1,7 +1,7 @@
 /** The parts of a group whose steps lie in parts of a store that are asked apart, such as shards. */
 
 import type { Answer } from '../contract/answer.js';
-import { chargedBranch, REFUSED } from '../contract/group.js';
+import { groupPasses } from '../contract/group.js';
 import type { Step } from '../contract/store.js';
 
 /** The steps of a group that are asked together. */
@@ -29,35 +29,10 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** The branches of a group, each once, in order. Empty in a group without branches. */
-export function branchesOf(steps: readonly Step[]): readonly number[] {
-  const branches = new Set<number>();
-  for (const { branch } of steps) if (branch !== undefined) branches.add(branch);
-  return [...branches].sort((a, b) => a - b);
-}
-
-/** What of the parts stands in one branch, or in none. */
-export function ofBranch<Name>(
-  parts: readonly Part<Name>[],
-  branch: number | undefined,
-): readonly Part<Name>[] {
-  const own = parts.map(({ name, steps, places }) => ({
-    name,
-    steps: steps.filter((step) => step.branch === branch),
-    places: places.filter((_, i) => steps[i]?.branch === branch),
-  }));
-  return own.filter(({ steps }) => steps.length > 0);
-}
-
 /** The same part, in which no step takes anything. */
 export function asLook<Name>(part: Part<Name>): Part<Name> {
+  const lookFor = (step: Step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step);
   return { ...part, steps: part.steps.map(lookFor) };
-}
-
-function lookFor(step: Step): Step {
-  if (step.op !== 'take') return step;
-  const { branch: _, ...look } = step;
-  return { ...look, op: 'look' };
 }
 
 /** Puts the answers of a part where the whole group has its steps. */
@@ -67,6 +42,5 @@ export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: A
 
 /** Whether what was answered refuses the group. */
 export function refuses(steps: readonly Step[], answers: readonly Answer[]): boolean {
-  const group = { steps, hasBranches: steps.some(({ branch }) => branch !== undefined) };
-  return chargedBranch(group, (_, i) => answers[i]?.allowed === true) === REFUSED;
+  return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }

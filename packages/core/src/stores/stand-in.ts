@@ -4,12 +4,11 @@ import { receiptFrom } from '../algorithms/receipt.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Answer } from '../contract/answer.js';
-import { chargedBranch, isCharged, REFUSED } from '../contract/group.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
 import { unanswered } from '../contract/unanswered.js';
 import { forgivingMemory } from '../memory/memory-store.js';
-import { branchesOf, refuses } from './parts.js';
+import { refuses } from './parts.js';
 
 /** A step whose limit this process counts when the store fails. */
 type StandInStep = Step & { readonly onStoreError: Rule };
@@ -41,14 +40,10 @@ export class StandIn {
     const failure = asError(error);
     // Looked at first: only all steps together, counted here or not, say what is charged.
     const looked = this.tell(steps, failure, () => 'look');
-    const hasBranches = branchesOf(steps).length > 0;
-    const passes = (_: Step, place: number) => looked[place]?.allowed === true;
-    const charged = chargedBranch({ steps, hasBranches }, passes);
     // What is only asked about is charged later, by `follow`.
-    const answers = charges ? this.tell(steps, failure, (step) => opOf(step, charged)) : looked;
-    return hasBranches
-      ? answers.map((answer) => ({ ...answer, branch: Math.max(0, charged) }))
-      : answers;
+    if (!charges) return looked;
+    const isRefused = refuses(steps, looked);
+    return this.tell(steps, failure, ({ op }) => (op === 'take' && isRefused ? 'look' : op));
   }
 
   /** Does what `doing` says with each step that is counted here, and answers all. */
@@ -92,10 +87,10 @@ export class StandIn {
   /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(hasStandIn)) return answers;
-    const charged = chargedByStore(steps, answers);
+    const isRefused = refuses(steps, answers);
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
-      const op = hasStandIn(step) && opAfter(step, answer, isCharged(step, charged));
+      const op = hasStandIn(step) && opAfter(step, answer, !isRefused);
       if (!op) return answer;
       // Each by itself: that all pass was decided by the store.
       const [own] = this.apply([localStep(step, op)]);
@@ -128,11 +123,6 @@ export class StandIn {
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
-/** What the stand-in does in a group of which `charged` is charged: see {@link chargedBranch}. */
-function opOf(step: Step, charged: number): Op {
-  return step.op === 'take' && !isCharged(step, charged) ? 'look' : step.op;
-}
-
 /** What the stand-in does once the store has answered; undefined for nothing. */
 function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {
@@ -147,16 +137,9 @@ function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean
   }
 }
 
-/** The branch that the store has charged, as {@link chargedBranch} says it. */
-function chargedByStore(steps: readonly Step[], answers: readonly Answer[]): number {
-  const branch = answers[0]?.branch;
-  if (branch !== undefined) return branch || REFUSED;
-  return refuses(steps, answers) ? REFUSED : 0;
-}
-
 /**
- * The step under this process's rule. The store's receipt names nothing here, and which branch is charged is decided
- * before. Field by field: a copy of all costs more than the count.
+ * The step under this process's rule. The store's receipt names nothing here. Field by field: a copy of all costs more
+ * than the count.
  */
 function localStep(step: StandInStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease, holdUs, receipt } = step;

@@ -11,8 +11,7 @@ type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<re
 
 /**
  * Asks all slots at once. If one slot refuses or fails, gives back what the others took. If one fails, the group fails,
- * unless another slot refuses: then the group is refused, and the answers to the failed steps have `failure`. Branches
- * are asked one after the other.
+ * unless another slot refuses: then the group is refused, and the answers to the failed steps have `failure`.
  */
 export function askSlots(
   steps: readonly Step[],

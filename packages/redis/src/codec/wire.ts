@@ -1,7 +1,7 @@
 /** Writes groups of steps as arguments of the script. What many groups in a row have in common is sent once. */
 
 import type { Step } from '@spillway/core';
-import { branchesOf, sameRule } from '@spillway/core/store';
+import { sameRule } from '@spillway/core/store';
 import { OPS, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 
@@ -50,8 +50,7 @@ interface Shape {
 
 function makeShape(steps: readonly Step[]): Shape {
   const words = [`${steps.length}`];
-  const branches = branchesOf(steps);
-  for (const step of steps) encodeStep(step, placeOf(step, branches), words);
+  for (const step of steps) encodeStep(step, words);
   return { steps, words, alone: takeAlone(steps, words), isNamed: steps.some(isNamed) };
 }
 
@@ -78,7 +77,6 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.op !== other.op ||
       one.cost !== other.cost ||
       one.binding !== other.binding ||
-      one.branch !== other.branch ||
       one.receipt !== other.receipt ||
       one.holdUs !== other.holdUs ||
       one.lease?.critical !== other.lease?.critical ||
@@ -90,18 +88,10 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   return true;
 }
 
-/**
- * The place of a step's branch among those of the group, from 1 on; 0 if it is common. A branch without others is
- * common: the group passes if all its steps do.
- */
-function placeOf({ branch }: Step, branches: readonly number[]): number {
-  return branch === undefined || branches.length < 2 ? 0 : branches.indexOf(branch) + 1;
-}
-
-function encodeStep(step: Step, branch: number, args: string[]): void {
+function encodeStep(step: Step, args: string[]): void {
   const codec = codecOf(step.rule);
   const op = opOf(step);
-  args.push(codec.letter, `${op + 10 * branch}`);
+  args.push(codec.letter, `${op}`);
   codec.encode(step.rule, step, op, args);
 }
 

@@ -12,10 +12,8 @@
 -- KEYS: one for each step of each group.
 -- ARGV: the deadline, after which nothing is taken (0: none). Then runs of groups that differ only in keys and ids:
 -- how many groups, how many steps each has, and for each step the letter of its algorithm, its operation and its
--- numbers. Of a group with several branches, the operation also tells the branch of the step: ten times its place among
--- them, from 1 on, is added. Then for each group the ids that its steps name, of leases and claims; an empty text for
--- none. Of a call that is one run of takes of one bucket each, only the numbers follow the deadline: see
--- algorithms/bucket/takes.lua.
+-- numbers. Then for each group the ids that its steps name, of leases and claims; an empty text for none. Of a call
+-- that is one run of takes of one bucket each, only the numbers follow the deadline: see algorithms/bucket/takes.lua.
 -- Reply: now. Then for each group the words of its steps (see `apply` in each algorithm), or one text that begins
 -- with `!`: an error, or `!late` for a group that came after the deadline. A group that only ends something (PUT, DONE,
 -- NO_PUT) is never late.

@@ -1,7 +1,7 @@
 -- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `floor`, `max`, `TAKE`,
--- `PUT`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter.
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `TAKE`, `PUT`, `DONE`,
+-- `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter.
 -- Returns the reply.
 
 local readers = {}
@@ -16,30 +16,17 @@ local function reader_of(letter)
   return reader
 end
 
--- Of `branches` branches the first that no step refuses; nil if there is none.
-local function first_of(branches, refused)
-  for branch = 1, branches do
-    if not refused[branch] then
-      return branch
-    end
-  end
-end
-
--- First judges every step on the state before the group, then applies all of them. A take is charged if it passes, the
--- group passes, and it is common or in the branch that is charged. Several steps of one group can have the same key
--- only if they renew permits or claims, or end them. Those are judged again, after the steps before them.
-local function decide(steps, count, branches)
-  local go, refused, charged, seen = true, branches > 0 and {}, nil, nil
+-- First judges every step on the state before the group, then applies all of them: takes are charged if no step
+-- refuses. Several steps of one group can have the same key only if they renew permits or claims, or end them. Those
+-- are judged again, after the steps before them.
+local function decide(steps, count)
+  local go, seen = true, nil
   for i = 1, count do
     local step, key = steps[i], KEYS[keys_done + i]
     local passes = step.judge(step, key)
     step.passes = passes
     if not passes and step.op == TAKE then
-      if step.branch then
-        refused[step.branch] = true
-      else
-        go = false
-      end
+      go = false
     end
     if count > 1 and step.named then
       seen = seen or {}
@@ -47,31 +34,22 @@ local function decide(steps, count, branches)
       seen[key] = true
     end
   end
-  if branches > 0 then
-    charged = first_of(branches, refused)
-    go = go and charged ~= nil
-  end
   for i = 1, count do
     local step, key = steps[i], KEYS[keys_done + i]
     if step.again then
       step.passes = step.judge(step, key)
     end
-    step.apply(step, key, go and (not step.branch or step.branch == charged))
+    step.apply(step, key, go)
   end
 end
 
 while keys_done < #KEYS do
   local groups, count = number(), number()
-  local steps, named, ends, branches = {}, {}, true, 0
+  local steps, named, ends = {}, {}, true
   for i = 1, count do
     arg_index = arg_index + 1
     local read = reader_of(ARGV[arg_index])
-    local op = number()
-    local step = read(op % 10)
-    if op > 10 then
-      step.branch = floor(op / 10)
-      branches = max(branches, step.branch)
-    end
+    local step = read(number())
     steps[i] = step
     ends = ends and (step.op == PUT or step.op == DONE or step.op == NO_PUT)
     if step.named then
@@ -87,7 +65,7 @@ while keys_done < #KEYS do
     local start = reply_size
     local ok, fault = false, 'late'
     if ends or not is_late then
-      ok, fault = pcall(decide, steps, count, branches)
+      ok, fault = pcall(decide, steps, count)
     end
     if not ok then
       for i = start + 2, reply_size do

@@ -61,15 +61,14 @@ export class Hearing {
     this.phase = phase;
   }
 
-  /** @param isTaken false: another branch was charged */
-  of(step: Step, given: Answer, askedUs: number, heardUs: number, isTaken: boolean): Heard {
+  of(step: Step, given: Answer, askedUs: number, heardUs: number): Heard {
     const answer = given as QueueAnswer;
-    if (answer.failure) return this.ofFailure(step, answer, askedUs, heardUs, isTaken);
+    if (answer.failure) return this.ofFailure(step, answer, askedUs, heardUs);
     const { key, cost, rule } = step;
     const { nowUs, pausedUntilUs } = answer;
     const time = this.times?.of(step);
     time?.learn(nowUs, askedUs, heardUs);
-    const isGranted = step.op === 'take' && answer.allowed && isTaken;
+    const isGranted = step.op === 'take' && answer.allowed;
     // Of what was granted, the wait of the last unit; else that of so many more.
     const waitMs = delayOf(rule as QueueRule, answer, isGranted ? 0 : cost);
     const at = isGranted ? new Moment(nowUs + Math.round(waitMs * 1_000), time) : undefined;
@@ -87,13 +86,7 @@ export class Hearing {
   }
 
   /** The stand-in has answered, by our clock, or nobody. */
-  private ofFailure(
-    step: Step,
-    answer: QueueAnswer,
-    askedUs: number,
-    heardUs: number,
-    isTaken: boolean,
-  ): Heard {
+  private ofFailure(step: Step, answer: QueueAnswer, askedUs: number, heardUs: number): Heard {
     const { key, cost, onStoreError } = step;
     const { failure, nowUs, pausedUntilUs } = answer;
     const told = { key, askedUs, heardUs, failure };
@@ -102,7 +95,7 @@ export class Hearing {
       return { ...told, ...nothing, isUnknown: true, waitMs: Infinity };
     }
     const own = onStoreError as QueueRule;
-    const isGranted = step.op === 'take' && answer.allowed && isTaken;
+    const isGranted = step.op === 'take' && answer.allowed;
     const waitUs =
       delayOf(own, answer, isGranted ? 0 : cost) * 1_000 + this.phaseUs(step.rule, own);
     const at = new Moment(nowUs + Math.round(waitUs), undefined);
@@ -126,6 +119,6 @@ export class Hearing {
 }
 
 /** The step that gives a slot back. */
-export function putOf({ step: { branch: _, ...step }, answer }: Slot): Step {
+export function putOf({ step, answer }: Slot): Step {
   return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }

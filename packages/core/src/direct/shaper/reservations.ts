@@ -1,7 +1,7 @@
 /** Slots for work that a shaper does not start itself. */
 
 import { type Clock, WallTime } from '../../base/clock.js';
-import type { Eventually } from '../../base/host.js';
+import { type Eventually, isLater } from '../../base/host.js';
 import type { Reservation, Unreserved } from '../../contract/shaper.js';
 import type { KeyQueue } from './key-queue.js';
 import type { LivePace } from './live-pace.js';
@@ -53,17 +53,17 @@ export class Reservations {
     }) as Eventually<Reserved>;
   }
 
-  /** `keys` are different, and at least one. */
-  takeFirst(keys: readonly string[], cost: number): Eventually<Reserved> {
-    const [first] = keys as readonly [string];
-    if (this.isClosed) return unreserved(first, 'closed', Infinity);
-    const open = keys.filter((key) => this.pace.blockedMs(key) === 0);
-    if (open.length > 0) {
-      return this.slots.takeFirst(open, cost, this.answered) as Eventually<Reserved>;
-    }
-    const blocked = keys.map((key) => ({ key, ms: this.pace.blockedMs(key) }));
-    const { key, ms } = blocked.reduce((best, one) => (one.ms < best.ms ? one : best));
-    return unreserved(key, 'blocked', ms);
+  /** The first of `keys`, of which there is at least one; else the one with the shortest wait. */
+  takeFirst([key, ...others]: readonly string[], cost: number): Eventually<Reserved> {
+    const then = (own: Reserved): Eventually<Reserved> => {
+      if (own.allowed || others.length === 0) return own;
+      const shorter = (other: Reserved) =>
+        other.allowed || other.wouldWaitMs < own.wouldWaitMs ? other : own;
+      const other = this.takeFirst(others, cost);
+      return isLater(other) ? other.then(shorter) : shorter(other);
+    };
+    const own = this.take(key as string, cost);
+    return isLater(own) ? own.then(then) : then(own);
   }
 
   private answer(told: Heard): Reserved {

@@ -4,6 +4,7 @@ import { checkCallback, checkKey, durationBetween } from '../../base/checks.js';
 import type { Duration } from '../../base/duration.js';
 import { mustBe } from '../../base/errors.js';
 import { Turns } from '../../base/turns.js';
+import { MAX_STEPS, tooLarge } from '../../contract/group-size.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type {
   HostSignal,
@@ -124,7 +125,10 @@ class Paced implements Shaper, KeyQueueHost {
       if (!Array.isArray(keys) || keys.length === 0) {
         throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
       }
-      return this.reservations.takeFirst([...new Set<string>(keys)], cost);
+      const different = new Set<string>(keys);
+      if (different.size > MAX_STEPS) throw tooLarge();
+      for (const key of different) checkKey(key);
+      return this.reservations.takeFirst([...different], cost);
     });
   }
 

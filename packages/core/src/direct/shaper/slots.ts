@@ -44,31 +44,6 @@ export class Slots {
     return this.ask(this.step('take', key, cost), then);
   }
 
-  /**
-   * Takes a slot of the first key whose wait is not too long.
-   *
-   * @param then told of the key that was taken, or else of the one with the shortest wait
-   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_GROUP_TOO_LARGE`
-   */
-  takeFirst<Value>(
-    keys: readonly string[],
-    cost: number,
-    then: (heard: Heard) => Value,
-  ): Eventually<Value> {
-    const askedUs = this.nowUs();
-    const steps = keys.map((key, at) => ({ ...this.step('take', key, cost), branch: at + 1 }));
-    const told = this.client.ask(steps, (answers) => {
-      const heardUs = this.nowUs();
-      const charged = (answers[0]?.branch ?? 0) - 1;
-      const heard = answers.map((answer, at) =>
-        this.heard(steps[at] as Step, answer, askedUs, heardUs, at === charged),
-      );
-      const shortest = heard.reduce((best, one) => (one.waitMs < best.waitMs ? one : best));
-      return then(heard[charged] ?? shortest);
-    });
-    return this.underway.add(told);
-  }
-
   /** @throws SpillwayError `SPW_KEY_INVALID` */
   look<Value>(key: string, then: (heard: Heard) => Value): Eventually<Value> {
     return this.ask(this.step('look', key, 1), then);
@@ -104,23 +79,17 @@ export class Slots {
     if (answer) {
       // A store in our memory and by our clock has just read it.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
-      return then(this.heard(step, answer, nowUs, nowUs, true));
+      return then(this.heard(step, answer, nowUs, nowUs));
     }
     const askedUs = this.nowUs();
     const told = this.client.ask([step], ([later]) =>
-      then(this.heard(step, later as Answer, askedUs, this.nowUs(), true)),
+      then(this.heard(step, later as Answer, askedUs, this.nowUs())),
     );
     return this.underway.add(told);
   }
 
-  private heard(
-    step: Step,
-    answer: Answer,
-    askedUs: number,
-    heardUs: number,
-    isTaken: boolean,
-  ): Heard {
-    const heard = this.hearing.of(step, answer, askedUs, heardUs, isTaken);
+  private heard(step: Step, answer: Answer, askedUs: number, heardUs: number): Heard {
+    const heard = this.hearing.of(step, answer, askedUs, heardUs);
     if (!heard.isUnknown)
       this.ahead.hear(heardUs - askedUs, heard.pausedUntil?.localUs ?? -Infinity);
     if (heard.tooFar) void this.giveBack(heard.tooFar);

@@ -1,6 +1,6 @@
 -- The most common groups, decided without making a function: one take of one bucket each. It does what bucket.lua does;
 -- making the functions of bucket.lua takes as long as a decision. Stops at the first group of another kind: main.lua
--- decides that one and all after it. A group of one step has no branches in its call, so each operation is one digit.
+-- decides that one and all after it.
 --
 -- A call that is one run of such groups has as arguments only its deadline, `inc` and `tol`, and if its numbers are
 -- fractions `den`, `inc_num` and `tol_num`. Any other call has eight arguments and more.

@@ -1,4 +1,4 @@
-/** Groups with branches, and parts that are given back, as they are decided and stored in Redis. */
+/** Parts of grants that are given back, as they are decided and stored in Redis. */
 
 import type { Step } from '@spillway/core';
 import { makeRule, measure, receiptFrom } from '@spillway/core/store';
@@ -6,78 +6,22 @@ import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type RedisStore, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
-import { nameOf, take } from './steps.js';
+import { take } from './steps.js';
 
 describe.skipIf(redisProgram === null)('in Redis', () => {
   let server: RedisServer;
   let client: Redis;
-  let store: RedisStore;
 
   beforeAll(async () => {
     server = await startServer();
     client = new Redis(server.port);
-    store = redisStore(client);
   });
   afterAll(async () => {
     client.disconnect();
     await server.kill();
   });
   beforeEach(() => client.flushall());
-
-  it('a group with branches is one call, and writes what it charges only', async () => {
-    await store.apply([take('spent', { cost: 3 })]);
-    await client.config('RESETSTAT');
-    const answers = await store.apply([
-      take('common'),
-      take('first', { branch: 1 }),
-      take('spent', { branch: 1 }),
-      take('second', { branch: 2 }),
-      take('third', { branch: 3 }),
-    ]);
-    expect(answers.map(({ allowed, branch }) => [allowed, branch])).toEqual([
-      [true, 2],
-      [true, 2],
-      [false, 2],
-      [true, 2],
-      [true, 2],
-    ]);
-    expect((await client.keys('*')).sort()).toEqual(
-      ['common', 'second', 'spent'].map((key) => nameOf(key)),
-    );
-    expect(await client.info('commandstats')).toMatch(/cmdstat_evalsha:calls=1,/);
-  });
-
-  it('a group that is refused in all branches writes nothing', async () => {
-    const full = await store.apply([take('spent', { cost: 3 }), take('used', { cost: 3 })]);
-    expect(full.map(({ branch }) => branch)).toEqual([undefined, undefined]);
-    const before = await client.dbsize();
-    const groups = [
-      [take('common'), take('spent', { branch: 1 }), take('used', { branch: 2 })],
-      [take('spent'), take('first', { branch: 1 }), take('second', { branch: 2, binding: false })],
-    ];
-    for (const group of groups) {
-      const answers = await store.apply(group);
-      expect(answers.map(({ branch }) => branch)).toEqual([0, 0, 0]);
-    }
-    expect(await client.dbsize()).toBe(before);
-  });
-
-  it('many groups of one turn have their branches each for itself', async () => {
-    const rule = makeRule('token-bucket', 4, 3_600_000_000);
-    const group = [1, 2, 3].map((branch) => take(`of ${branch}`, { branch, rule }));
-    const answers = await Promise.all(
-      Array.from({ length: 14 }, () =>
-        store.apply([
-          take('common', { rule: makeRule('fixed-window', 20, 3_600_000_000) }),
-          ...group,
-        ]),
-      ),
-    );
-    const charged = answers.map(([answer]) => answer?.branch);
-    expect(charged).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 0, 0]);
-  });
 
   it('a part of a grant leaves the rest of its entry in a log, in each chunk', async () => {
     const clock = new ManualClock();
