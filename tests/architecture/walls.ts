@@ -48,6 +48,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       observe: { floor: 3 },
       stores: { floor: 3, beside: ['observe'] },
       once: { floor: 3 },
+      engine: { floor: 3, beside: ['observe', 'stores'] },
       state: { floor: 4 },
       guard: { floor: 4 },
       direct: { floor: 4 },

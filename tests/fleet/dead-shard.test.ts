@@ -42,7 +42,7 @@ const ROUNDS = 12;
 describe.skipIf(redisProgram === null).each(Object.entries(clients))(
   'with %s, one shard of three dead',
   (_, connect) => {
-    async function setUp(options: GuardOptions) {
+    async function setUp(options: Omit<GuardOptions, 'onDecision'>) {
       const shards = await startShards();
       const client = await connect(shards.ports);
       const warnings: string[] = [];

@@ -157,7 +157,7 @@ it('a registry and a meter are told by their methods', () => {
   expect(thrownBy(() => openTelemetryObserver({ meter: {} as never }))).toBe('SPW_OPTION_INVALID');
 });
 
-it('createLimiter has no onFault, so that none silences its logger', () => {
-  const settings = { onFault() {} } as core.KeyedLimiterOptions<core.SyncStore>;
+it('createLimiter has no onRejected, which nobody would call', () => {
+  const settings = { onRejected() {} } as core.KeyedLimiterOptions<core.SyncStore>;
   expect(thrownBy(() => createLimiter(limit, settings))).toBe('SPW_OPTION_UNKNOWN');
 });

@@ -64,6 +64,7 @@ export type {
   LimitCosts,
   Limiters,
   LimitersDecision,
+  LimitersOptions,
   LimitKeys,
 } from './direct/limiters-options.js';
 export type {
@@ -72,12 +73,14 @@ export type {
   KeyedLimiter,
   KeyedLimiterOptions,
   LimiterOptions,
+  LimitOptions,
   Timely,
 } from './direct/options.js';
 export type { ShaperOptions, ShaperSettings } from './direct/shaper/options.js';
 export { createShaper } from './direct/shaper/shaper.js';
 export { createGuard } from './guard/guard.js';
 export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
+export { type RateLimitHeaders, rateLimitHeaders } from './http/rate-limit-headers.js';
 export type { HeaderStyle } from './http/response-writer.js';
 export { type ConcurrencyLimitOptions, concurrencyLimit } from './limits/concurrency-limit.js';
 export type { LeaseOptions } from './limits/lease-limiter.js';

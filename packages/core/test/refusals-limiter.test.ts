@@ -37,12 +37,16 @@ describe('a limiter without a guard', () => {
     expect(await limiter.consume('ada')).toMatchObject({ allowed: true });
   });
 
-  it('asks always to peek, for several keys at once, and if told so', async () => {
+  it('asks always to peek and if told so, and not for keys beside one that is known to be rejected', async () => {
     const { store, limiter } = make();
     await limiter.consume('ada', { cost: 10 });
     await limiter.consume('ada');
     expect(await limiter.peek('ada')).toMatchObject({ allowed: false });
-    expect(await limiter.consumeAll(['ada', 'bob'])).toMatchObject({ allowed: false });
+    expect(store.asked).toBe(3);
+    const all = await limiter.consumeAll(['ada', 'bob']);
+    expect(all).toMatchObject({ allowed: false, binding: { outcome: 'denied' } });
+    expect(all.decisions.map(({ outcome }) => outcome)).toEqual(['denied', 'skipped']);
+    await limiter.peek(['ada', 'bob']);
     expect(store.asked).toBe(5);
     const stubborn = make({ denialCache: false });
     await stubborn.limiter.consume('ada', { cost: 10 });

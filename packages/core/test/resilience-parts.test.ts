@@ -44,7 +44,7 @@ class Sharded implements Store {
   }
 }
 
-function setUp(options: GuardOptions = {}) {
+function setUp(options: Omit<GuardOptions, 'onDecision'> = {}) {
   const store = remoteStore(new Sharded());
   const warnings: string[] = [];
   const events: BreakerEvent[] = [];

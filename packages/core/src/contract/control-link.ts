@@ -1,9 +1,10 @@
 /** How guards and limiters read live settings: each control brings the code for that. */
 
 import type { Duration } from '../base/duration.js';
-import type { Control } from './control.js';
+import type { Control, LiveLimits } from './control.js';
 import type { Decision, Policy } from './decision.js';
 import type { Fault } from './fault.js';
+import type { Mode } from './mode.js';
 import type { Rule } from './rule.js';
 
 /** What guards and limiters take: `memoryControl()`, `redisControl(client)`, or a control passed to `liveControl`. */
@@ -26,6 +27,8 @@ export interface ControlUser {
 
 /** The settings of a control, checked: reading them throws nothing, and what is not valid counts as not set. */
 export interface ControlLink extends Control {
+  /** What an operator has decided about a key, for a limiter in `mode`. */
+  ruled(limiter: string, mode: Mode, key: string): Decision | undefined;
   /**
    * What is set live for one limit without HTTP.
    *
@@ -47,13 +50,16 @@ export interface Numbers {
   readonly burst?: number | undefined;
 }
 
-/** What is set live for one limit without HTTP. */
+/** The live numbers of one limit without HTTP. */
 export interface LiveLimit {
-  /** The decision on a key of which the store need not be asked. */
-  ruled(key: string): Decision | undefined;
-  /** Whether the limit rejects the key: false in shadow. */
-  binds(key: string): boolean;
-  /** The rule for the key and the one for this process alone, if they are not the declared ones. */
-  rulesFor(key: string): { readonly rule: Rule; readonly local: Rule } | undefined;
+  /**
+   * The rule for the key and the one for this process alone, if they are not the declared ones.
+   *
+   * @param limits for all keys of the limit
+   */
+  rulesFor(
+    key: string,
+    limits: LiveLimits | undefined,
+  ): { readonly rule: Rule; readonly local: Rule } | undefined;
   policyOf(rule: Rule): Policy;
 }

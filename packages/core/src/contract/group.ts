@@ -2,7 +2,6 @@
 
 import { SpillwayError, show } from '../base/errors.js';
 import type { Answer } from './answer.js';
-import { checkClaim, concernsClaims } from './claim.js';
 import { countOf, sameRule } from './rule.js';
 import type { Step } from './store.js';
 
@@ -20,7 +19,7 @@ export interface UniqueGroup {
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` or a `hold`
  * names a count twice, a take of a permit or claim is not the only step of its count, a `hold` is of a rule that does
- * not wait, or a claim is not what `checkClaim` wants.
+ * not wait, or a step asks for a claim wrongly.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   for (const step of steps) checkStep(step);
@@ -84,12 +83,14 @@ function sameCount(a: Step, b: Step): boolean {
 }
 
 function checkStep(step: Step): void {
-  if (concernsClaims(step)) checkClaim(step);
-  if (step.op !== 'hold' || step.rule.machine === 'queue') return;
-  throw new SpillwayError(
-    'SPW_GROUP_INVALID',
-    `a group asks to hold limiter ${show(step.limiter)}, whose rule lets nobody wait`,
-  );
+  const { op, limiter, rule, claim } = step;
+  rule.logic?.checkStep?.(step);
+  const invalid = (why: string) =>
+    new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} limiter ${show(limiter)}${why}`);
+  if (op === 'hold' && rule.machine !== 'queue') throw invalid(', whose rule lets nobody wait');
+  if ((op === 'done' || claim !== undefined) && rule.machine !== 'claims') {
+    throw invalid(' with a claim, but its rule is about something else');
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What guards report to observers. */
+/** What guards, and limiters without HTTP, report to observers. */
 
 import type { Control } from './control.js';
 import type { Decision } from './decision.js';
@@ -49,10 +49,10 @@ export interface Overflowing {
 export interface Observer {
   /**
    * `key` is the key that was counted, for logs that hash it; undefined if nothing was counted. `request` is what was
-   * decided on. Never use either as a metric's label.
+   * decided on; undefined without HTTP. Never use either as a metric's label.
    */
   readonly onDecision?:
-    | ((event: DecisionEvent, key: string | undefined, request: LimitRequest) => void)
+    | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
   /** Something of yours or of the store failed; the request was answered all the same. */
   readonly onFault?: ((fault: Fault) => void) | undefined;

@@ -172,6 +172,12 @@ export interface Machine {
    * in the store's place. Left out: the step is answered by its `onStoreError`.
    */
   readonly failsClosed?: boolean;
+  /**
+   * Checks what types do not say of a step, before a store reads any key; left out where there is nothing to check.
+   *
+   * @throws SpillwayError `SPW_GROUP_INVALID`
+   */
+  readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
   readonly refusals?: RefusalMemory;
   /** What keeps leases alive; left out where units are held by no request. */

@@ -1,6 +1,7 @@
-/** The decision of a limiter that was skipped. */
+/** Decisions for which no store was asked. */
 
 import type { Decision } from './decision.js';
+import type { Mode } from './mode.js';
 
 export function skippedDecision(limiter: string): Decision {
   return {
@@ -14,4 +15,17 @@ export function skippedDecision(limiter: string): Decision {
     retryAfterMs: 0,
     resetMs: Number.NaN,
   };
+}
+
+/** What is rejected without asking the store. */
+export function refusedDecision(
+  limiter: string,
+  mode: Mode,
+  reason: 'blocked' | 'never',
+  retryAfterMs: number,
+): Decision {
+  const enforced = mode === 'enforce';
+  const outcome = enforced ? 'denied' : 'would-deny';
+  const nothing = skippedDecision(limiter);
+  return { ...nothing, allowed: !enforced, outcome, reason, remaining: 0, retryAfterMs };
 }

@@ -12,12 +12,11 @@ import type {
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Mode } from '../contract/mode.js';
 import type { Rule } from '../contract/rule.js';
-import { skippedDecision } from '../contract/skipped.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { type RuleVariant, RuleVariants } from '../limits/rule-variants.js';
 import { checkSetting } from './check.js';
 import type { Setting } from './override.js';
-import { isInShare, ruledDecision } from './ruled-decision.js';
+import { ruledDecision } from './ruled-decision.js';
 
 /**
  * Makes of any object that answers `settingsOf` and `rulingOn` a control that guards and limiters take. Each control
@@ -93,6 +92,11 @@ class Link implements ControlLink {
     this.user.forgetAll();
     this.passOnResets(limiter);
     return obeyed;
+  }
+
+  ruled(limiter: string, mode: Mode, key: string): Decision | undefined {
+    const ruling = this.rulingOn(limiter, key);
+    return ruling && ruledDecision(limiter, mode, ruling);
   }
 
   rulingOn(limiter: string, key: string): KeyRuling | undefined {
@@ -183,29 +187,12 @@ class Limit implements LiveLimit {
     this.user = user;
   }
 
-  ruled(key: string): Decision | undefined {
-    const mode = this.mode();
-    if (mode === 'off') return skippedDecision(this.name);
-    const ruling = this.control.rulingOn(this.name, key);
-    return ruling && ruledDecision(this.name, mode, ruling);
-  }
-
-  binds(key: string): boolean {
-    const share = this.control.settingsOf(this.name)?.share ?? 1;
-    return this.mode() === 'enforce' && isInShare(this.name, key, share);
-  }
-
-  rulesFor(key: string): RuleVariant | undefined {
-    const settings = this.control.settingsOf(this.name);
-    const limits = this.control.limitsOf?.(this.name, key) ?? settings?.limits;
-    return limits && this.variants.live(this.limit, limits, this.user);
+  rulesFor(key: string, limits: LiveLimits | undefined): RuleVariant | undefined {
+    const live = this.control.limitsOf?.(this.name, key) ?? limits;
+    return live && this.variants.live(this.limit, live, this.user);
   }
 
   policyOf(rule: Rule): Policy {
     return this.variants.policyOf(rule);
-  }
-
-  private mode(): Mode {
-    return this.control.settingsOf(this.name)?.mode ?? 'enforce';
   }
 }

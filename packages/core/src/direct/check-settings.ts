@@ -1,20 +1,34 @@
 /** What limits without HTTP are told of their store: the second argument of the functions that make them. */
 
 import { checkOptions } from '../base/check-shapes.js';
+import { oneOf } from '../base/checks.js';
+import type { NamesOf } from '../base/option-names.js';
+import { MODES } from '../contract/mode.js';
 import type { Store } from '../contract/store.js';
+import { checkShare } from '../limits/limiter-options.js';
+import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
-import { type KeyedLimiterOptions, SETTINGS } from './options.js';
+import type { KeyedLimiterOptions, LimitOptions } from './options.js';
 
 /**
  * @param of the function, as messages call it
+ * @param names of the options
  * @param first the names of the options in its first argument
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkSettings(
   settings: KeyedLimiterOptions<Store>,
   of: string,
+  names: NamesOf<KeyedLimiterOptions<Store>>,
   first: object,
 ): void {
-  checkOptions(settings, `the second argument of ${of}`, SETTINGS, ['its first argument', first]);
+  checkOptions(settings, `the second argument of ${of}`, names, ['its first argument', first]);
   checkClientOptions(settings);
+  checkObservers(settings);
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function checkModeAndShare({ mode, share }: LimitOptions): void {
+  oneOf('mode', mode, MODES);
+  checkShare(share);
 }

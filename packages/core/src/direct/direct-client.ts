@@ -1,4 +1,4 @@
-/** What limits without HTTP have in common: the client of their store, and the voice that tells of its failures. */
+/** What limits without HTTP have in common: their store, their control, and who watches them. */
 
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
@@ -7,69 +7,95 @@ import { type Eventually, isLater, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/answer.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
+import type { Decision } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
-import type { OnStoreError } from '../contract/mode.js';
+import type { Mode, OnStoreError } from '../contract/mode.js';
 import { type Rule, shareOf } from '../contract/rule.js';
-import type { Step, Store, StoreErrorPolicy } from '../contract/store.js';
+import { skippedDecision } from '../contract/skipped.js';
+import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
+import { Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';
-import { type RuleOptions, ruleFrom } from '../limits/rule-options.js';
+import { ruleFrom } from '../limits/rule-options.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
-import { tellOfMissingStore } from '../observe/place-notices.js';
+import { Observers } from '../observe/observers.js';
+import { tellOfMissingStore, tellOfShadow } from '../observe/place-notices.js';
 import { voiceFor } from '../observe/voice.js';
 import { linkTo } from '../stores/control-users.js';
 import { StoreClient } from '../stores/store-client.js';
-import { Limit } from './limit.js';
-import type { KeyedLimiterOptions } from './options.js';
+import { type KeyedPart, Limit } from './limit.js';
+import type { KeyedLimiterOptions, LimitOptions } from './options.js';
 
 type Answers = readonly Answer[];
+type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
+type DirectOptions = KeyedLimiterOptions<Store>;
+
+/** A limit as it was declared. */
+interface Made {
+  readonly name: string;
+  readonly window: Duration;
+  readonly mode: Mode;
+}
 
 export class DirectClient {
   readonly store: StoreClient;
   /** What is set live: a mistake in it is told. */
   readonly control: ControlLink | undefined;
+  private readonly pipeline: Pipeline<KeyedPart>;
+  private readonly observers: Observers;
   private readonly localShare: number;
   private readonly ownControl: Control | undefined;
   private readonly onStoreError: OnStoreError;
-  private readonly voice: ((fault: Fault) => void) | undefined;
   private readonly notices: Notices;
 
   /**
    * @param names of all limits that will be made
    * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
    */
-  constructor(names: readonly string[], settings: KeyedLimiterOptions<Store>) {
-    const { onStoreError = 'local', localShare = 1, logger, breaker, control } = settings;
+  constructor(names: readonly string[], settings: DirectOptions) {
+    const { onStoreError = 'local', localShare = 1, control, observers = [] } = settings;
     this.onStoreError = onStoreError;
     this.localShare = shareAboveZero('localShare', localShare);
     const policies = names.map((name) => [name, onStoreError] as const);
-    this.store = new StoreClient(settings, undefined, policies);
-    this.voice = voiceFor({ logger, breaker }, settings.store);
+    this.observers = new Observers([settings, ...observers], voiceFor(settings, settings.store));
+    this.store = new StoreClient(settings, this.observers, policies);
     this.notices = new Notices(settings);
     if (!settings.store) tellOfMissingStore(this.notices);
     this.ownControl = control;
     this.control = control && linkTo(control, this.store, this);
+    if (control) this.observers.control(control);
+    const context = { onStoreError, fault: (fault: Fault) => this.fault(fault) };
+    this.pipeline = new Pipeline(this.store, this.control, this.observers, context);
+  }
+
+  /** Whether anybody is told of decisions. */
+  get isObserved(): boolean {
+    return this.observers.hearsDecisions;
   }
 
   /** Logs what may be a mistake in how limits were made; to be called once they are. */
-  tellOf(limits: readonly (readonly [name: string, window: Duration])[]): void {
-    const told = limits.map(([name, window]) => ({
+  tellOf(limits: readonly Made[]): void {
+    const told = limits.map(({ name, window, mode }) => ({
       name,
+      mode,
       notices: noticesOn(name, window),
     }));
     tellOfLimiters(this.notices, told, this.store.withoutStore);
+    tellOfShadow(this.notices, 'enforce', told);
   }
 
   /**
    * @param declared the numbers that live settings may replace; of a shaper its own pace does
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
-  limit(name: string, rule: Rule, declared?: RuleOptions): Limit {
+  limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
     const { control, localShare } = this;
     this.ownControl?.register?.(name, rule);
-    const live = declared && control?.limit(name, declared, ruleFrom, localShare);
-    return new Limit(name, rule, this.store, this.policyFor(rule), live);
+    const live = control &&
+      declared && { control, numbers: control.limit(name, declared, ruleFrom, localShare) };
+    const { mode, share } = declared ?? {};
+    return new Limit({ name, rule, mode, share }, this.store, this.policyFor(rule), live);
   }
 
   /** What answers for a rule when the store cannot. */
@@ -80,25 +106,43 @@ export class DirectClient {
 
   /** Tells of what failed. */
   fault(fault: Fault): void {
-    this.voice?.(fault);
+    this.observers.fault(fault);
   }
 
   /**
-   * What `then` makes of the answers to the steps.
+   * What `then` makes of the decisions, and of whether all pass. Takes that do not all pass charge nothing.
    *
    * @throws SpillwayError `SPW_GROUP_TOO_LARGE`
    */
-  ask<Value>(
-    steps: readonly Step[],
-    then: (answers: Answers) => Eventually<Value>,
-  ): Eventually<Value> {
-    if (steps.length > MAX_STEPS) throw tooLarge();
-    return this.store.ask(steps, (answers) => then(this.told(steps, answers)));
+  decide<Value>(parts: readonly KeyedPart[], op: Op, then: Then<Value>): Eventually<Value> {
+    if (parts.length > MAX_STEPS) throw tooLarge();
+    const { pipeline } = this;
+    const conclude = (): Eventually<Value> => {
+      const decisions = parts.map((part) =>
+        op === 'look'
+          ? (part.decision ?? skippedDecision(part.limiter.name))
+          : pipeline.conclude(part),
+      );
+      const allowed = decisions.every((decision) => decision.allowed);
+      // Where the group does not pass, nobody was charged, and nothing can be given back.
+      return then(allowed ? decisions : decisions.map((decision) => ({ ...decision })), allowed);
+    };
+    const open = pipeline.open(parts, op === 'take');
+    if (!open) return this.known(conclude());
+    return pipeline.decideNow(open) ? conclude() : pipeline.ask(open, conclude);
   }
 
   /** What is known without the store, as soon as its answers come. */
   known<Value>(value: Eventually<Value>): Eventually<Value> {
     return this.store.sync || isLater(value) ? value : this.store.soon(value);
+  }
+
+  /** What `then` makes of the answers to steps of which nothing is decided here. */
+  ask<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+  ): Eventually<Value> {
+    return this.store.ask(steps, (answers) => then(this.told(steps, answers)));
   }
 
   /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */

@@ -1,4 +1,4 @@
-/** One limit without HTTP: from a key to a step, and from the store's answer to a decision. */
+/** One limit without HTTP: from a key to its part in a decision, and from the store's answer to the decision. */
 
 import { decide, policyOf } from '../algorithms/decide.js';
 import { measure } from '../algorithms/measure.js';
@@ -6,111 +6,143 @@ import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/check
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
-import type { LiveLimit } from '../contract/control-link.js';
+import type { LimiterSettings } from '../contract/control.js';
+import type { ControlLink, LiveLimit } from '../contract/control-link.js';
 import type { Decision, Policy } from '../contract/decision.js';
+import type { Mode } from '../contract/mode.js';
 import type { Rule } from '../contract/rule.js';
-import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
+import type { Op, Step, StoreErrorPolicy } from '../contract/store.js';
+import type { Decider, Part } from '../engine/pipeline.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
 import type { CostOptions } from './options.js';
 
 const COST: NamesOf<CostOptions> = { cost: 1 };
 
-export class Limit {
+/** What is set live for a limit, as far as its numbers go, and where that is read. */
+interface Live {
+  readonly control: ControlLink;
+  readonly numbers: LiveLimit;
+}
+
+interface LimitNumbers {
   readonly name: string;
   readonly rule: Rule;
+  readonly mode?: Mode | undefined;
+  readonly share?: number | undefined;
+}
+
+/** The part of one key in a decision. */
+export interface KeyedPart extends Part {
+  readonly limiter: Limit;
+}
+
+export class Limit implements Decider {
+  readonly name: string;
+  readonly rule: Rule;
+  readonly mode: Mode;
+  readonly share: number;
   /** What stands for this limit in the store. */
   private readonly countedAs: string;
-  private readonly store: Store;
   private readonly policy: Policy;
-  private readonly onStoreError: StoreErrorPolicy;
+  private readonly policyOnError: StoreErrorPolicy;
   private readonly client: StoreClient;
-  private readonly live: LiveLimit | undefined;
+  private readonly live: Live | undefined;
 
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   constructor(
-    name: string,
-    rule: Rule,
+    { name, rule, mode = 'enforce', share = 1 }: LimitNumbers,
     client: StoreClient,
     onStoreError: StoreErrorPolicy,
-    live?: LiveLimit,
+    live?: Live,
   ) {
     this.name = name;
     this.rule = rule;
-    this.onStoreError = onStoreError;
+    this.mode = mode;
+    this.share = share;
+    this.policyOnError = onStoreError;
     this.policy = policyOf(name, rule);
     this.countedAs = client.nameOf(this);
     this.client = client;
-    this.store = client.store;
     this.live = live;
     client.claim(this, rule);
   }
 
+  /** Whether its numbers alone decide: no mode, no share, nothing set live. */
+  get isPlain(): boolean {
+    return this.mode === 'enforce' && this.share === 1 && !this.live;
+  }
+
+  /** What is set live, to be read once for each decision. */
+  settings(): LimiterSettings | undefined {
+    return this.live?.control.settingsOf(this.name);
+  }
+
   /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
+  part(
+    op: Op,
+    key: string,
+    cost: number | undefined,
+    settings: LimiterSettings | undefined,
+  ): KeyedPart {
+    const step = this.step(op, key, cost);
+    const mode = settings?.mode ?? this.mode;
+    return {
+      limiter: this,
+      mode,
+      settings,
+      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings),
+      answer: undefined,
+      decision: undefined,
+    };
+  }
+
+  /**
+   * A step under the declared numbers.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
+   */
   step(op: Op, key: string, cost = 1): Step {
     // Only what fails is checked again: `isKey` and `isCost` are short enough to be inlined.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
-    const { countedAs, rule, onStoreError, live } = this;
-    const step: Step = { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
-    return live ? this.liveStep(step, live) : step;
+    const { countedAs, rule, policyOnError: onStoreError } = this;
+    return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
 
-  /** The decision that an operator has made about a key. */
-  ruled(key: string): Decision | undefined {
-    return this.live?.ruled(key);
-  }
-
+  /** The decision on a step. Of a take that passes it can be given back. */
   decide(step: Step, answer: Answer): Decision {
-    return decide(this.name, step, answer, this.policyOf(step.rule));
-  }
-
-  /** The decision on a step that was to be charged. */
-  charged(step: Step, answer: Answer): Decision {
-    if (!answer.allowed || answer.failure) return this.chargedElsewhere(step, answer);
-    const numbers = measure(step.rule, answer, step.cost);
+    const { allowed, failure, standIn } = answer;
     const policy = this.policyOf(step.rule);
-    return new GrantedDecision('allowed', numbers, policy, step, answer, this.store);
-  }
-
-  /** The decision on a step of a group that passes, or not. */
-  decideIn(passes: boolean, step: Step, answer: Answer): Decision {
-    return passes && step.op === 'take' ? this.charged(step, answer) : this.decide(step, answer);
+    const { store } = this.client;
+    if (allowed && !failure && step.op === 'take') {
+      const numbers = measure(step.rule, answer, step.cost);
+      return new GrantedDecision('allowed', numbers, policy, step, answer, store);
+    }
+    const decision = decide(this.name, step, answer, policy);
+    if (!allowed || !standIn || step.op !== 'take') return decision;
+    return new GrantedDecision(decision.outcome, decision, policy, step, answer, store);
   }
 
   /** The step that gives back what a decision charged, or `cost` units of it; undefined if there is nothing. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.giveBack(decision, this.store, this.countedAs, cost);
+    return GrantedDecision.giveBack(decision, this.client.store, this.countedAs, cost);
   }
 
-  /** {@link charged} for a refusal, and for what the stand-in has charged. */
-  private chargedElsewhere(step: Step, answer: Answer): Decision {
-    const decision = this.decide(step, answer);
-    return answer.allowed && answer.standIn
-      ? new GrantedDecision(
-          decision.outcome,
-          decision,
-          this.policyOf(step.rule),
-          step,
-          answer,
-          this.store,
-        )
-      : decision;
-  }
-
-  private liveStep(step: Step, live: LiveLimit): Step {
-    const binding = live.binds(step.key);
-    const variant = live.rulesFor(step.key);
-    if (!variant) return { ...step, binding };
+  /** A step as its mode and what is set live have it. */
+  private stepIn(mode: Mode, step: Step, settings: LimiterSettings | undefined): Step {
+    const binding = mode === 'enforce';
+    const variant = this.live?.numbers.rulesFor(step.key, settings?.limits);
+    if (!variant) return binding ? step : { ...step, binding };
     const { rule, local } = variant;
     this.client.note(this, rule);
-    const onStoreError = typeof this.onStoreError === 'object' ? local : this.onStoreError;
+    const onStoreError = typeof this.policyOnError === 'object' ? local : this.policyOnError;
     return { ...step, binding, rule, onStoreError };
   }
 
   private policyOf(rule: Rule): Policy {
-    return rule === this.rule || !this.live ? this.policy : this.live.policyOf(rule);
+    return rule === this.rule || !this.live ? this.policy : this.live.numbers.policyOf(rule);
   }
 }
 

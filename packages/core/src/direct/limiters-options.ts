@@ -1,9 +1,12 @@
 /** What can be asked of several limits at once, without HTTP. */
 
+import type { NamesOf } from '../base/option-names.js';
 import type { Decision } from '../contract/decision.js';
+import type { Field } from '../contract/field.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
-import type { Timely } from './options.js';
+import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
+import type { KeyedLimiterOptions, Timely } from './options.js';
 
 /** A key for each limit that is asked, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
@@ -14,6 +17,32 @@ export interface LimitCosts<Name extends string> {
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
 }
 
+/** The second argument of `createLimiters`. */
+export interface LimitersOptions<S extends Store> extends KeyedLimiterOptions<S> {
+  /**
+   * Writes the headers of each decision, as in `headers: rateLimitHeaders()`: see {@link LimitersDecision.headers}.
+   * Default: none are written.
+   */
+  readonly headers?: RateLimitHeaders | undefined;
+}
+
+export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = {
+  store: 1,
+  storeTimeout: 1,
+  onStoreError: 1,
+  localShare: 1,
+  control: 1,
+  breaker: 1,
+  denialCache: 1,
+  clock: 1,
+  logger: 1,
+  validate: 1,
+  onDecision: 1,
+  onFault: 1,
+  observers: 1,
+  headers: 1,
+};
+
 /** The answer of several limits, which is one decision. */
 export interface LimitersDecision<Name extends string> {
   /** Whether every limit passes; if not, none was charged by `consume`. */
@@ -22,8 +51,13 @@ export interface LimitersDecision<Name extends string> {
    * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
    */
   readonly binding: Decision;
-  /** One for each limit that was asked, by its name. */
+  /**
+   * One for each limit that was asked, by its name. Where one is rejected without the store, because its key is blocked
+   * or in the denial cache, the others are `skipped`.
+   */
   readonly decisions: { readonly [Of in Name]: Decision };
+  /** What a server sends with its response, if the option `headers` is set; else nothing. */
+  readonly headers: readonly Field[];
 }
 
 /** The answer of `consumeFirst`. */

@@ -2,25 +2,29 @@
 
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
+import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
-import { type RuleOptions, ruleFrom } from '../limits/rule-options.js';
+import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
+import { ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { type Asked, askAll, withKnown } from './asked.js';
-import { checkSettings } from './check-settings.js';
+import { checkModeAndShare, checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient } from './direct-client.js';
-import type {
-  AlternativeDecision,
-  LimitCosts,
-  Limiters,
-  LimitersDecision,
+import type { KeyedPart } from './limit.js';
+import {
+  type AlternativeDecision,
+  LIMITERS_OPTIONS,
+  type LimitCosts,
+  type Limiters,
+  type LimitersDecision,
+  type LimitersOptions,
 } from './limiters-options.js';
 import { NamedLimits } from './named-limits.js';
-import { type KeyedLimiterOptions, RULE_OPTIONS, SETTINGS } from './options.js';
+import { LIMIT_OPTIONS, type LimitOptions } from './options.js';
 
 /**
  * Makes several limits that are asked together, without HTTP: one decision over limits with different numbers and keys,
@@ -53,13 +57,13 @@ import { type KeyedLimiterOptions, RULE_OPTIONS, SETTINGS } from './options.js';
  * ```
  */
 export function createLimiters<Name extends string, S extends Store = MemoryStore>(
-  limits: { readonly [Of in Name]: RuleOptions },
-  settings: KeyedLimiterOptions<S> = {},
+  limits: { readonly [Of in Name]: LimitOptions },
+  settings: LimitersOptions<S> = {},
 ): Limiters<Name, S> {
   return new Several(limits, settings) as unknown as Limiters<Name, S>;
 }
 
-const SECOND = ['its second argument', SETTINGS] as const;
+const SECOND = ['its second argument', LIMITERS_OPTIONS] as const;
 
 type Costs = LimitCosts<string>;
 type Group = LimitersDecision<string>;
@@ -68,12 +72,18 @@ class Several {
   readonly rules: Readonly<Record<string, Rule>>;
   private readonly client: DirectClient;
   private readonly limits: NamedLimits;
+  private readonly headers: RateLimitHeaders | undefined;
 
-  constructor(limits: Readonly<Record<string, RuleOptions>>, settings: KeyedLimiterOptions<Store>) {
+  constructor(limits: Readonly<Record<string, LimitOptions>>, settings: LimitersOptions<Store>) {
     checkObject('limits', limits);
-    checkSettings(settings, 'createLimiters()', RULE_OPTIONS);
+    checkSettings(settings, 'createLimiters()', LIMITERS_OPTIONS, LIMIT_OPTIONS);
+    if (settings.headers !== undefined && typeof settings.headers !== 'function') {
+      throw mustBe('headers', 'made by rateLimitHeaders()', settings.headers);
+    }
+    this.headers = settings.headers;
     const declared = Object.entries(limits).map(([name, options]) => {
-      checkOptions(options, `limit "${name}" of createLimiters()`, RULE_OPTIONS, SECOND);
+      checkOptions(options, `limit "${name}" of createLimiters()`, LIMIT_OPTIONS, SECOND);
+      checkModeAndShare(options);
       return [checkName(name), ruleFrom(options), options] as const;
     });
     if (declared.length === 0) throw mustBe('limits', 'an object of at least one limit', limits);
@@ -84,19 +94,21 @@ class Several {
     );
     const made = declared.map((one) => this.client.limit(...one));
     this.limits = new NamedLimits(made);
-    this.client.tellOf(Object.entries(limits).map(([name, { window }]) => [name, window]));
+    this.client.tellOf(
+      made.map(({ name, mode }) => ({ name, mode, window: limits[name]?.window as Duration })),
+    );
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {
-    return this.askAll('take', keys, options);
+    return this.decideAll('take', keys, options);
   }
 
   record(keys: unknown, options?: Costs): Eventually<Group> {
-    return this.askAll('record', keys, options);
+    return this.decideAll('record', keys, options);
   }
 
   peek(keys: unknown, options?: Costs): Eventually<Group> {
-    return this.askAll('look', keys, options);
+    return this.decideAll('look', keys, options);
   }
 
   consumeFirst(given: unknown, options?: Costs): Eventually<AlternativeDecision<string>> {
@@ -105,14 +117,14 @@ class Several {
 
   /** @param refused what the alternatives before said */
   private takeFirst(
-    alternatives: readonly (readonly Asked[])[],
+    alternatives: readonly (readonly KeyedPart[])[],
     refused: readonly Group[],
   ): Eventually<AlternativeDecision<string>> {
     const at = refused.length;
-    const asked = alternatives[at];
-    if (!asked) return { ...soonest(refused), alternative: -1 };
-    return askAll(this.client, withKnown(this.client, asked), (decisions, allowed) => {
-      const group = groupDecision(decisions, allowed);
+    const parts = alternatives[at];
+    if (!parts) return { ...soonest(refused), alternative: -1 };
+    return this.client.decide(parts, 'take', (decisions, allowed) => {
+      const group = this.groupOf(parts, decisions, allowed);
       if (allowed) return { ...group, alternative: at };
       return this.takeFirst(alternatives, [...refused, group]);
     });
@@ -131,15 +143,26 @@ class Several {
     );
   }
 
-  private askAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {
-    return askAll(this.client, this.limits.ask(op, keys, options), groupDecision);
+  private decideAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {
+    const parts = this.limits.parts(op, keys, options);
+    return this.client.decide(parts, op, (decisions, allowed) =>
+      this.groupOf(parts, decisions, allowed),
+    );
   }
-}
 
-/** `allowed`: whether the group passes. */
-function groupDecision(decisions: readonly Decision[], allowed: boolean): Group {
-  const named = decisions.map((decision): [string, Decision] => [decision.limiter, decision]);
-  return { allowed, binding: bindingOf(decisions), decisions: Object.fromEntries(named) };
+  /** `allowed`: whether the group passes. */
+  private groupOf(
+    parts: readonly KeyedPart[],
+    decisions: readonly Decision[],
+    allowed: boolean,
+  ): Group {
+    const binding = bindingOf(decisions);
+    const named = decisions.map((decision): [string, Decision] => [decision.limiter, decision]);
+    const group = { allowed, binding, decisions: Object.fromEntries(named) };
+    if (!this.headers) return { ...group, headers: [] };
+    const decided = parts.map(({ mode }, at) => ({ mode, decision: decisions[at] as Decision }));
+    return { ...group, headers: this.headers(decided, allowed ? undefined : binding) };
+  }
 }
 
 /** Of alternatives that are refused, the one that passes first if nobody else comes. */

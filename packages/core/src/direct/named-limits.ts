@@ -2,14 +2,15 @@
 
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, show } from '../base/errors.js';
+import type { LimiterSettings } from '../contract/control.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
 import type { Op } from '../contract/store.js';
-import { type Asked, askedOf } from './asked.js';
-import { costIn, type Limit } from './limit.js';
+import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
 
 /** The cost of a limit by its name; undefined if none is given. */
 type CostOf = (name: string) => number | undefined;
+type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
 export class NamedLimits {
   private readonly limits: ReadonlyMap<string, Limit>;
@@ -18,19 +19,14 @@ export class NamedLimits {
     this.limits = new Map(limits.map((limit) => [limit.name, limit]));
   }
 
-  /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
-  ask(op: Op, keys: unknown, options: LimitCosts<string> | undefined): readonly Asked[] {
-    const costOf = this.costs(options, this.namesIn(keys));
-    return this.asked(op, keys, costOf);
-  }
-
-  /** {@link ask} with costs that were read before. */
-  asked(op: Op, keys: unknown, costOf: CostOf): readonly Asked[] {
-    return this.namesIn(keys).map((name) => {
-      const limit = this.limits.get(name) as Limit;
-      const key = (keys as Readonly<Record<string, string>>)[name] as string;
-      return askedOf(limit, op, key, costOf(name));
-    });
+  /**
+   * The part of each limit that `keys` names.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
+   */
+  parts(op: Op, keys: unknown, options: LimitCosts<string> | undefined): readonly KeyedPart[] {
+    const names = this.namesIn(keys);
+    return this.partsWith(op, keys, this.costs(options, names), this.settings(names));
   }
 
   /**
@@ -41,18 +37,20 @@ export class NamedLimits {
   alternatives(
     given: unknown,
     options: LimitCosts<string> | undefined,
-  ): readonly (readonly Asked[])[] {
+  ): readonly (readonly KeyedPart[])[] {
     if (!Array.isArray(given) || given.length === 0) {
       throw mustBe('alternatives', 'a list of at least one', given, 'SPW_ALTERNATIVES_INVALID');
     }
     if (given.length > MAX_STEPS) throw tooLarge();
     const names = this.namesIn(given[0]);
     const costOf = this.costs(options, names);
+    const settings = this.settings(names);
     // Not `given.map`, which leaves out what a sparse list lacks.
     return Array.from(given, (keys: unknown, at) => {
-      const asked = this.asked('take', keys, costOf);
-      const own = asked.map(({ limit }) => limit.name);
-      if (own.length === names.length && own.every((name) => names.includes(name))) return asked;
+      const own = this.namesIn(keys);
+      if (own.length === names.length && own.every((name) => names.includes(name))) {
+        return this.partsWith('take', keys, costOf, settings);
+      }
       throw new SpillwayError(
         'SPW_ALTERNATIVES_INVALID',
         `all alternatives must name the same limits: the first names ${names.join(', ')}, number ${at + 1} ${own.join(', ')}`,
@@ -104,6 +102,17 @@ export class NamedLimits {
   /** The limit of that name. */
   get(name: string): Limit | undefined {
     return this.limits.get(name);
+  }
+
+  private partsWith(op: Op, keys: unknown, costOf: CostOf, settings: Settings): KeyedPart[] {
+    return Object.entries(keys as Readonly<Record<string, string>>).map(([name, key]) =>
+      (this.limits.get(name) as Limit).part(op, key, costOf(name), settings.get(name)),
+    );
+  }
+
+  /** What is set live for the limits of these names. */
+  private settings(names: readonly string[]): Settings {
+    return new Map(names.map((name) => [name, this.limits.get(name)?.settings()]));
   }
 
   private unknown(name: string): SpillwayError {

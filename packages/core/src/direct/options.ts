@@ -3,24 +3,40 @@
 import type { NamesOf } from '../base/option-names.js';
 import type { Control } from '../contract/control.js';
 import type { Decision } from '../contract/decision.js';
+import type { Fault } from '../contract/fault.js';
+import type { Mode } from '../contract/mode.js';
+import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
 
-export interface LimiterOptions extends RuleOptions {
+/** A limit without HTTP. */
+export interface LimitOptions extends RuleOptions {
+  /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
+  readonly mode?: Mode | undefined;
+  /**
+   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
+   * shadow. Default 1.
+   */
+  readonly share?: number | undefined;
+}
+
+export interface LimiterOptions extends LimitOptions {
   /**
    * With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
 }
 
-export const RULE_OPTIONS: NamesOf<RuleOptions> = {
+export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   limit: 1,
   window: 1,
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  mode: 1,
+  share: 1,
 };
 
 export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
@@ -30,10 +46,12 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  mode: 1,
+  share: 1,
 };
 
-/** The second argument of `createLimiter` and `createLimiters`: where counts live, and what if that fails. */
-export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
+/** Where limits without HTTP are counted, what if that fails, and what changes them live. */
+export interface LimitSettings<S extends Store> extends StoreClientOptions {
   /** Where counts live. Default: this process's memory, where each limiter counts apart. */
   readonly store?: S | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
@@ -43,6 +61,16 @@ export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions
    * have numbers of their own. Default: nothing.
    */
   readonly control?: Control | undefined;
+}
+
+/** The second argument of `createLimiter` and `createLimiters`. */
+export interface KeyedLimiterOptions<S extends Store> extends LimitSettings<S> {
+  /** Told of every decision but those of `peek`. The key is for logs that hash it: see {@link Observer}. */
+  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
+  /** Told when the store, the control or an observer fails; without it, `logger` is, once a minute for each. */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[] | undefined;
 }
 
 export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
@@ -56,6 +84,9 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
   clock: 1,
   logger: 1,
   validate: 1,
+  onDecision: 1,
+  onFault: 1,
+  observers: 1,
 };
 
 /** What a call of a limiter takes. */
@@ -72,7 +103,10 @@ export interface GroupDecision {
    * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
    */
   readonly binding: Decision;
-  /** One for each key, in the order asked; a key asked twice is answered for the sum. */
+  /**
+   * One for each key, in the order asked; a key asked twice is answered for the sum. Where one is rejected without the
+   * store, because it is blocked or in the denial cache, the others are `skipped`.
+   */
   readonly decisions: readonly Decision[];
 }
 

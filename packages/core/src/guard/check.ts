@@ -5,11 +5,11 @@ import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from 
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { checkNames } from '../base/option-names.js';
 import type { Limiter } from '../contract/limiter.js';
-import type { Observer } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 import { STYLE_NAMES } from '../http/response-writer.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
+import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
 import { GUARD_OPTIONS, type GuardOptions } from './options.js';
 
@@ -86,24 +86,13 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
   checkObject('options', options);
   checkNames('the guard', options, { ...GUARD_OPTIONS, ...own });
   checkClientOptions(options);
-  const { preflights, headers, observers } = options;
+  const { preflights, headers } = options;
   oneOf('preflights', preflights, ['pass', 'count']);
   checkMode(options.mode);
   checkList('headers', headers, STYLE_NAMES);
-  checkList('observers', observers, 'observers');
-  for (const observer of observers ?? []) checkObserver(observer);
-  for (const name of ['skip', 'onDecision', 'onFault'] as const) checkCallback(name, options[name]);
+  checkObservers(options);
+  checkCallback('skip', options.skip);
 }
-
-/** An observer that watches nothing is most often something else. */
-function checkObserver(observer: Observer): void {
-  const heard = isPlainObject(observer) ? HEARD.filter((name) => observer[name] !== undefined) : [];
-  for (const name of heard) checkCallback(`${name} of an observer`, observer[name]);
-  if (heard.length > 0) return;
-  throw mustBe('each of observers', `an object with one of ${HEARD.join(', ')}`, observer);
-}
-
-const HEARD = ['onDecision', 'onFault', 'onStoreCall', 'onBreaker', 'onStore'] as const;
 
 /**
  * How long callbacks are waited for, in milliseconds.

@@ -3,15 +3,16 @@
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/answer.js';
 import type { Decision } from '../contract/decision.js';
-import type { Limiter, LocalLimiter, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { LocalLimiter, StepContext } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import { skippedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
+import type { Decider } from '../engine/pipeline.js';
 
 /** What a stored limiter makes of an answer. */
-export function decideStored<Raw>(
-  limiter: StoredLimiter<Raw>,
+export function decideStored(
+  limiter: Decider,
   mode: Mode,
   step: Step,
   answer: Answer,
@@ -28,13 +29,12 @@ export function decideStored<Raw>(
 }
 
 /** What a limiter that is itself broken decides: as if its store could not answer. */
-export function brokenDecision<Raw>(
-  limiter: Limiter<Raw>,
+export function brokenDecision(
+  limiter: Pick<Decider, 'name' | 'onStoreError'>,
   mode: Mode,
   context: StepContext,
 ): Decision {
-  const own = limiter.kind === 'stored' ? limiter.onStoreError : undefined;
-  const denies = (own ?? context.onStoreError) === 'deny';
+  const denies = (limiter.onStoreError ?? context.onStoreError) === 'deny';
   return {
     ...skippedDecision(limiter.name),
     allowed: mode !== 'enforce' || !denies,

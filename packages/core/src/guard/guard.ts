@@ -2,14 +2,10 @@
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
 import type { KeptExchange, Settlement } from '../contract/keeping.js';
-import type { Limiter, StoredLimiter } from '../contract/limiter.js';
+import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
-import { skippedDecision } from '../contract/skipped.js';
-import type { Step } from '../contract/store.js';
 import type { Notices } from '../observe/notices.js';
-import { decideStored } from './deciding.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';
 import { type Guard, type GuardLimiter, type GuardOptions, listed } from './options.js';
@@ -116,49 +112,15 @@ export class ListGuard<Raw> implements Guard<Raw> {
     startUs: number,
     exchange: KeptExchange | undefined,
   ): Admitted<Raw> {
-    const { known, permits, client } = this.parts;
-    let asks: Turn<Raw> | undefined;
-    let steps: Step[] | undefined;
-    let refused = false;
+    const { pipeline, permits } = this.parts;
     // 2. Local limiters answer, and whatever else this process knows.
-    for (let i = 0; i < turns.length; i += 1) {
-      const turn = turns[i] as Turn<Raw>;
-      known.decide(turn);
-      if (turn.decision) refused ||= !turn.decision.allowed;
-      else if (turn.step) {
-        if (!asks) asks = turn;
-        else if (steps) steps.push(turn.step);
-        else steps = [asks.step as Step, turn.step];
-      }
-    }
-    // What this process refuses by itself costs the store nothing.
-    if (refused || !asks) return this.conclude(turns, startUs);
+    const open = pipeline.open(turns);
+    if (!open) return this.conclude(turns, startUs);
     permits.keepUp();
-    // 3. All steps go to the store in one call. A memory store takes one without a list.
-    const step = asks.step as Step;
-    const now = steps ? undefined : client.askNow(step);
-    if (now) {
-      this.judge(asks, now);
-      return this.settle(request, turns, startUs, exchange);
-    }
-    return client.ask(
-      steps ?? [step],
-      (answers) => this.judgeAll(request, turns, answers, startUs, exchange),
-      request,
-    );
-  }
-
-  /** `answers`: one for each step. */
-  private judgeAll(
-    request: LimitRequest<Raw>,
-    turns: Turn<Raw>[],
-    answers: readonly Answer[],
-    startUs: number,
-    exchange: KeptExchange | undefined,
-  ): Admitted<Raw> {
-    let next = 0;
-    for (const turn of turns) if (turn.step && !turn.decision) this.judge(turn, answers[next++]);
-    return this.settle(request, turns, startUs, exchange);
+    // 3. All steps go to the store in one call.
+    return pipeline.decideNow(open)
+      ? this.settle(request, turns, startUs, exchange)
+      : pipeline.ask(open, () => this.settle(request, turns, startUs, exchange), request);
   }
 
   /** If only a claim refuses, its limiter says what to answer, or that the others are to be asked again. */
@@ -185,28 +147,13 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /**
-   * 4. From the answers to the decisions, and to what is said and done.
-   */
+  /** 4. From the decisions to what is said and done. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
-    const { observers } = this.parts;
+    const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {
       const turn = turns[i] as Turn<Raw>;
-      turn.decision ??= skippedDecision(turn.limiter.name);
-      if (observers.hearsDecisions) {
-        observers.decision(turn.decision, turn.mode, turn.step?.key, turn.request);
-      }
+      pipeline.conclude(turn, turn.request);
     }
     return new GuardAdmission(turns as DecidedTurn<Raw>[], this, this.parts, startUs);
-  }
-
-  /** A limiter of anybody's may ask what gets no answer. */
-  private judge(turn: Turn<Raw>, answer: Answer | undefined): void {
-    const { context } = this.parts;
-    const limiter = turn.limiter as StoredLimiter<Raw>;
-    turn.answer = answer;
-    turn.decision = decideStored(limiter, turn.mode, turn.step as Step, answer as Answer, context);
-    const error = answer?.failure;
-    if (error) context.fault({ limiter: limiter.name, source: 'store', error });
   }
 }

@@ -18,8 +18,8 @@ import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkKeepers, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
+import { GuardPipeline } from './guard-pipeline.js';
 import { Keepers } from './keepers.js';
-import { KnownDecisions } from './known-decisions.js';
 import { Modes } from './modes.js';
 import type { GuardOptions } from './options.js';
 import { Permits } from './permits.js';
@@ -28,12 +28,11 @@ import { Asker, Questions } from './questions.js';
 
 export interface Parts<Raw> {
   readonly notices: Notices;
-  readonly observers: Observers;
   readonly context: StepContext;
   readonly client: StoreClient;
   readonly permits: Permits;
   readonly questions: Questions<Raw>;
-  readonly known: KnownDecisions<Raw>;
+  readonly pipeline: GuardPipeline<Raw>;
   readonly ending: Ending<Raw>;
   readonly presence: Presence;
   readonly writer: ResponseWriter;
@@ -85,12 +84,11 @@ export function partsOf<Raw>(
   });
   return {
     notices,
-    observers,
     context,
     client,
     permits,
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
-    known: new KnownDecisions(control, client, context, notices),
+    pipeline: new GuardPipeline(client, control, observers, context, notices),
     ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,

@@ -24,7 +24,7 @@ const FULL: Problem = {
 };
 /** An operator has decided so. */
 const BLOCKED: Problem = {
-  type: helpFor('blocked'),
+  type: /* @__PURE__ */ helpFor('blocked'),
   title: 'Blocked',
 };
 
@@ -36,10 +36,16 @@ const PROBLEMS: Readonly<Record<Reason, Problem>> = {
   blocked: BLOCKED,
   capacity: FULL,
   overload: FULL,
-  running: { type: helpFor('running'), title: 'Request in progress' },
-  mismatch: { type: helpFor('mismatch'), title: 'Idempotency key of another request' },
-  'key-invalid': { type: helpFor('key-invalid'), title: 'Idempotency key missing or invalid' },
-  'not-kept': { type: helpFor('not-kept'), title: 'Answer not kept' },
+  running: { type: /* @__PURE__ */ helpFor('running'), title: 'Request in progress' },
+  mismatch: {
+    type: /* @__PURE__ */ helpFor('mismatch'),
+    title: 'Idempotency key of another request',
+  },
+  'key-invalid': {
+    type: /* @__PURE__ */ helpFor('key-invalid'),
+    title: 'Idempotency key missing or invalid',
+  },
+  'not-kept': { type: /* @__PURE__ */ helpFor('not-kept'), title: 'Answer not kept' },
   'store-error': FULL,
 };
 

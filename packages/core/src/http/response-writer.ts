@@ -43,6 +43,9 @@ interface PolicyTexts {
   quota: string | undefined;
 }
 
+/** What is shown of a decision, if its limiter is not in shadow. */
+export type Decided = Pick<LimiterTurn, 'mode' | 'decision'>;
+
 export class ResponseWriter {
   // A policy's texts are made once; a weak map, so that limits that were asked for once do not stay.
   private readonly texts = new WeakMap<Policy, PolicyTexts>();
@@ -81,20 +84,25 @@ export class ResponseWriter {
   }
 
   /** `binding`: of the refusals the one that counts, if the request is refused. */
-  fields<Raw>(
-    turns: readonly LimiterTurn<Raw>[],
+  fields(
+    turns: readonly Decided[],
     binding: Decision | undefined,
     nowMs: number,
   ): readonly Field[] {
-    const fields = this.limits(turns, nowMs);
+    const fields = this.limitFields(turns, binding, nowMs);
     if (!binding) return fields;
-    const { retryAfterMs } = binding;
-    // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
-    if (retryAfterMs !== Infinity) {
-      fields.push(['Retry-After', String(retryAfterSeconds(retryAfterMs || 0))]);
-    }
     // New pairs each time: V8 reads shared ones, which would have to be frozen, at a fifth of a decision more.
     fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
+    return fields;
+  }
+
+  /** {@link fields} but for those that are about the body of a refusal. */
+  limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Field[] {
+    const fields = this.limits(turns, nowMs);
+    // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
+    if (binding && binding.retryAfterMs !== Infinity) {
+      fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
+    }
     return fields;
   }
 
@@ -118,12 +126,12 @@ export class ResponseWriter {
     return problemHead(binding, this.jsonNameOf(binding), this.statusOf(binding));
   }
 
-  private limits<Raw>(turns: readonly LimiterTurn<Raw>[], nowMs: number): Field[] {
+  private limits(turns: readonly Decided[], nowMs: number): Field[] {
     let policies = '';
     let limits = '';
     let tightest: Decision | undefined;
     for (let i = 0; i < turns.length; i += 1) {
-      const { mode, decision } = turns[i] as LimiterTurn<Raw>;
+      const { mode, decision } = turns[i] as Decided;
       // What is in shadow is not shown; and where the store failed there are no numbers to tell.
       if (mode !== 'enforce' || !decision.policy || Number.isNaN(decision.remaining)) continue;
       if (this.standard) {

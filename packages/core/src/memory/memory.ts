@@ -3,7 +3,6 @@
 import type { Clock } from '../base/clock.js';
 import type { Answer } from '../contract/answer.js';
 import type { Ask } from '../contract/ask.js';
-import { concernsClaims } from '../contract/claim.js';
 import { groupPasses, spread, uniqueGroup } from '../contract/group.js';
 import { KnownCounts } from '../contract/known-counts.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
@@ -186,5 +185,6 @@ export class Memory implements OneStepStore {
 
 /** Whether a group of this step alone needs no look at the group. */
 function isPlain(step: Step): boolean {
-  return step.op !== 'hold' && !concernsClaims(step);
+  const { op, rule, claim } = step;
+  return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';
 }

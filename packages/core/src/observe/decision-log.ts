@@ -70,7 +70,9 @@ export interface DecisionLog extends Observer {
   hashOf(key: string): string;
 }
 
-const WRITTEN: readonly Outcome[] = OUTCOMES.filter((outcome) => outcome !== 'skipped');
+const WRITTEN: readonly Outcome[] = /* @__PURE__ */ OUTCOMES.filter(
+  (outcome) => outcome !== 'skipped',
+);
 const SHORTEST_SECRET = 16;
 /** Makes the same text another secret here than elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };

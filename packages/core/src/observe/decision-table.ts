@@ -113,7 +113,7 @@ class Table {
     this.clock = clock;
   }
 
-  tell(event: DecisionEvent, key: string | undefined, request: LimitRequest): unknown {
+  tell(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): unknown {
     const nowMs = this.clock ? this.clock.nowUs() / 1000 : wallClockMs();
     if (!this.hasRoom(nowMs)) return undefined;
     const head = this.hasHead ? [] : [inColumns(COLUMNS.map(([title]) => title))];
@@ -122,7 +122,7 @@ class Table {
     this.missing = 0;
     const cells = [
       timeOf(nowMs),
-      `${request.method} ${request.path}`,
+      request ? `${request.method} ${request.path}` : '-',
       event.limiter,
       this.shown(key),
       `${event.outcome}${reasonOf(event)}`,

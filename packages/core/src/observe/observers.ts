@@ -1,4 +1,4 @@
-/** Calls the observers of one guard. What they throw, or reject later, is a fault and fails no request. */
+/** Calls the observers of one guard or limiter. What they throw, or reject later, is a fault and fails no request. */
 
 import { disregard, isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
@@ -29,7 +29,12 @@ export class Observers {
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
 
-  decision(decision: Decision, mode: Mode, key: string | undefined, request: LimitRequest): void {
+  decision(
+    decision: Decision,
+    mode: Mode,
+    key: string | undefined,
+    request: LimitRequest | undefined,
+  ): void {
     const event = eventOf(decision, mode);
     this.each(event.limiter, (observer) => observer.onDecision?.(event, key, request));
   }

@@ -2,6 +2,7 @@
 
 import type { ClaimsRule, Machine } from '../../contract/rule.js';
 import { claimUpkeep } from '../upkeep/lease-cycle.js';
+import { checkClaim } from './check.js';
 import { measureClaims } from './measure.js';
 import { receiptOfClaim } from './receipt.js';
 import { ClaimShelf } from './shelf.js';
@@ -32,6 +33,7 @@ const claimsMachine: Machine = {
   receipt: receiptOfClaim,
   merges: false,
   failsClosed: true,
+  checkStep: checkClaim,
   shelf: () => new ClaimShelf(),
   // No refusal is remembered: whoever gives up a claim may end one at any moment.
 };

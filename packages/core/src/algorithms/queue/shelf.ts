@@ -9,7 +9,7 @@ import { noQueue, type QueueState, restOf, stepQueue } from './step.js';
 
 type StoredQueue = QueueState & Expiring;
 
-const UNUSED: Readonly<QueueState> = noQueue();
+const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
 export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   readonly grows = false;

@@ -22,7 +22,7 @@ import { nameOf } from '../../limits/rule-options.js';
 import { tellOfLimiters } from '../../observe/limiter-notices.js';
 import { Notices } from '../../observe/notices.js';
 import { checkClientOptions } from '../../stores/check-store.js';
-import type { KeyedLimiterOptions } from '../options.js';
+import type { LimitSettings } from '../options.js';
 
 /** The pace of a shaper, and how much may wait for it. */
 export interface ShaperOptions {
@@ -48,7 +48,7 @@ export interface ShaperOptions {
 
 /** Where a shaper keeps its pace, and what it does when the store does not answer. */
 export interface ShaperSettings
-  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'>,
+  extends Omit<LimitSettings<Store>, 'onStoreError' | 'denialCache'>,
     Pick<HintOptions, 'random'> {
   /**
    * What to do when the store cannot answer: `local` (default) keeps `localShare` of the pace in this process, `deny`
