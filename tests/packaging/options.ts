@@ -16,7 +16,9 @@ export function programOfOptions(): string {
     );
   const checks = types.flatMap(({ door, name }, i) => {
     if (!name) return [];
-    const type = name === 'KeyedLimiterOptions' ? `T${i}<Store>` : `T${i}`;
+    const type = ['KeyedLimiterOptions', 'LimitersOptions'].includes(name)
+      ? `T${i}<Store>`
+      : `T${i}`;
     return `import type { ${name} as T${i} } from '${door}';
       export type ${name}${i} = None<Strict<${type}>>;`;
   });

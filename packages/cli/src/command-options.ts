@@ -54,9 +54,10 @@ export function keyed(command: Command, description: string): Command {
   return addressed(command.option('--key <key>', description));
 }
 
-/** A client address in place of a key. */
+/** A client address in place of a key, or a key of several parts. */
 export function addressed(command: Command): Command {
   return command
+    .option('--parts', `the key is a list, written as JSON: '["acme","ada"]'`)
     .option('--address <address>', 'a client address instead of a key')
     .option('--ipv6-prefix <bits>', 'as in the service', '64');
 }

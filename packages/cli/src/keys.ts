@@ -18,6 +18,8 @@ import { print, printJson } from './output.js';
 import { UsageError } from './usage-error.js';
 
 export interface KeyOptions {
+  /** The key is a list of parts, written as JSON. */
+  readonly parts?: true | undefined;
   readonly address?: string | undefined;
   readonly ipv6Prefix?: string | undefined;
 }
@@ -44,7 +46,7 @@ const RATES: readonly Algorithm[] = [
   'sliding-window-counter',
 ];
 
-/** The mark by which limiters tell addresses from other keys. */
+/** The mark by which limiters tell addresses, and lists of parts, from keys that are texts. */
 const ADDRESS_MARK = '@';
 
 /** Whether a command that may be about all keys is about one. */
@@ -57,17 +59,33 @@ export function namesKey({ key, address }: KeyOptions & { readonly key?: string 
  *
  * @throws UsageError unless there is either a key or an address, not both
  */
-export function keyFrom(key: string | undefined, { address, ipv6Prefix }: KeyOptions): string {
+export function keyFrom(
+  key: string | undefined,
+  { address, ipv6Prefix, parts }: KeyOptions,
+): string {
   if ((key === undefined) === (address === undefined)) {
     throw new UsageError('which key? Give either <key> or --address <address>');
   }
   if (key !== undefined) {
+    if (parts) return ADDRESS_MARK + JSON.stringify(partsIn(key));
     if (ipv6Prefix !== undefined) warnOfAddress(key); // the command takes addresses
     return key.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + key : key;
   }
   const canonical = canonicalAddress(address, Number(ipv6Prefix));
   if (canonical === undefined) throw new UsageError(`${JSON.stringify(address)} is no address`);
   return ADDRESS_MARK + canonical;
+}
+
+/** @throws UsageError for what is no list of texts */
+function partsIn(key: string): readonly string[] {
+  try {
+    const parts: unknown = JSON.parse(key);
+    const isPart = (part: unknown) => typeof part === 'string' && part !== '';
+    if (Array.isArray(parts) && parts.length > 0 && parts.every(isPart)) return parts;
+  } catch {
+    // It is told as what is no list.
+  }
+  throw new UsageError(`with --parts the key must be like '["acme","ada"]', got ${key}`);
 }
 
 /** A key that looks like an address is one only if a `key` function returns addresses, which seldom is so. */

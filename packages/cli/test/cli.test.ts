@@ -23,7 +23,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       name: 'api',
       limit: 1,
       window: '1h',
-      key: (of) => of.header('x-key'),
+      key: (of) =>
+        of.header('x-user') ? [of.header('x-key'), of.header('x-user')] : of.header('x-key'),
     });
     const guard = createGuard(limiter, { store: redisStore(redis()), storeTimeout: '5s', control });
     const admit = async (headers: Record<string, string> = {}, clientIp = '203.0.113.7') =>
@@ -139,6 +140,20 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await spillway(['unblock', 'api', '--address', '203.0.113.9', ...because]);
     await control.refresh();
     expect(await admit({}, '203.0.113.9')).toBe(true);
+  });
+
+  it('names a key of several parts, which no text is', async () => {
+    const { control, admit } = service();
+    const list = '["acme","ada"]';
+    const { code } = await spillway(['block', 'api', list, '--parts', ...because]);
+    expect(code).toBe(0);
+    await control.refresh();
+    expect(await admit({ 'x-key': 'acme', 'x-user': 'ada' })).toBe(false);
+    expect(await admit({ 'x-key': 'acme', 'x-user': 'bob' })).toBe(true);
+    for (const text of [list, `@${list}`]) expect(await admit({ 'x-key': text })).toBe(true);
+    await spillway(['unblock', 'api', list, '--parts', ...because]);
+    await control.refresh();
+    expect(await admit({ 'x-key': 'acme', 'x-user': 'ada' })).toBe(true);
   });
 
   it('resets the count of a key, also where processes remember that it was refused', async () => {

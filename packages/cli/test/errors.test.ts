@@ -94,6 +94,12 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       ['a share is above 1', ['share', 'api', '150%', ...because], /from 0 to 1/],
       ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
       ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
+      [
+        'parts are no list',
+        ['reset', 'api', 'ada', '--parts'],
+        /with --parts the key must be like/,
+      ],
+      ['a part is no text', ['reset', 'api', '["a",1]', '--parts'], /with --parts the key must be/],
       ['a command is unknown', ['stats'], /Did you mean status/],
       ['a share is no number', ['share', 'api', 'half', ...because], /like 0.1 or 10%, got half/],
       ['sentinels have no name', ['status', '--redis', 'redis://a,b'], /--sentinel-master/],

@@ -34,7 +34,7 @@ export type {
   StoreCallEvent,
 } from './contract/observer.js';
 export type { KeptAnswer } from './contract/recorder.js';
-export type { LimitRequest, Per, PerLater } from './contract/request.js';
+export type { KeyOption, KeyParts, LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
 export type {
   Reservation,
@@ -82,6 +82,7 @@ export { createGuard } from './guard/guard.js';
 export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
 export { type RateLimitHeaders, rateLimitHeaders } from './http/rate-limit-headers.js';
 export type { HeaderStyle } from './http/response-writer.js';
+export { type Cached, type CachedOptions, cached } from './limits/cached.js';
 export { type ConcurrencyLimitOptions, concurrencyLimit } from './limits/concurrency-limit.js';
 export type { LeaseOptions } from './limits/lease-limiter.js';
 export type { StoreErrorOptions } from './limits/limiter-options.js';

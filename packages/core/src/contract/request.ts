@@ -43,3 +43,14 @@ export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);
 export type PerLater<Raw, Value> =
   | Value
   | ((request: LimitRequest<Raw>) => Value | PromiseLike<Value>);
+
+/**
+ * A key: one text, or several that only together tell callers apart, such as a tenant and a user. No two lists are the
+ * same key, and none is that of a text. A list of which a part is missing is no key.
+ */
+export type KeyParts = string | readonly (string | undefined)[] | undefined;
+
+/** What is counted apart: one text for all requests, or a function of the request, as in {@link PerLater}. */
+export type KeyOption<Raw> =
+  | string
+  | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);

@@ -6,7 +6,7 @@ import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
 import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
-import type { LimitRequest, PerLater } from '../contract/request.js';
+import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
 /** Counts of keys that users choose never meet those of client addresses. */
@@ -93,12 +93,26 @@ export function asKey(own: unknown): string | undefined {
 }
 
 /** What a request is counted under: what `key` said, or else the client's address. */
-export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: string | undefined): string {
-  const named = asKey(own);
+export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): string {
+  const named = Array.isArray(own) ? keyOfParts(own) : asKey(own);
   if (named !== undefined) return named;
-  if (own !== undefined && own !== null && own !== '') junk(asking, 'key', own);
+  if (!isMissing(own) && !(Array.isArray(own) && own.some(isMissing))) junk(asking, 'key', own);
   const { clientIp } = asking.request;
   return isKey(clientIp) ? ADDRESS_MARK + clientIp : UNKNOWN_ADDRESS;
+}
+
+/**
+ * Parts as one key, `@["acme","ada"]`: JSON, in which no two lists are the same, behind the mark that no text of an app
+ * has. Undefined if a part is no key.
+ */
+function keyOfParts(parts: readonly unknown[]): string | undefined {
+  if (parts.length === 0 || !parts.every(isKey)) return undefined;
+  const key = ADDRESS_MARK + JSON.stringify(parts);
+  return isKey(key) ? key : undefined;
+}
+
+function isMissing(own: unknown): boolean {
+  return own === undefined || own === null || own === '';
 }
 
 /** A limit, 0 where nobody is to pass; undefined where the option gave none. */

@@ -3,7 +3,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
-import type { PerLater } from '../contract/request.js';
+import type { KeyOption, PerLater } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
 import { checkKeyOption } from './limiter-options.js';
 
@@ -22,10 +22,10 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
   readonly defaultLimit?: number | undefined;
   /**
-   * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
-   * longer than 8,192 units or fails: the client's address.
+   * What is counted apart: a user, a tenant, an API key, or a list of such as in `[tenant, user]`; the function may be
+   * async. Default, and where it or a part is empty, it is longer than 8,192 units or fails: the client's address.
    */
-  readonly key?: PerLater<Raw, string | undefined> | undefined;
+  readonly key?: KeyOption<Raw> | undefined;
 }
 
 const NAMES: NamesOf<ConcurrencyLimitOptions> = {

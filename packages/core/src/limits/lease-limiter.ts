@@ -14,7 +14,7 @@ import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { Notice } from '../contract/notice.js';
-import type { LimitRequest, Per, PerLater } from '../contract/request.js';
+import type { KeyOption, KeyParts, LimitRequest, Per, PerLater } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, keyFrom, limitFrom, read } from './callbacks.js';
@@ -59,7 +59,7 @@ interface LeaseKind<Raw> {
   readonly reserve: number;
   /** What the class of critical requests is called. */
   readonly criticalClass?: string | undefined;
-  readonly key: PerLater<Raw, string | undefined> | undefined;
+  readonly key: KeyOption<Raw> | undefined;
   isCritical(asking: CallbackContext<Raw>): boolean;
 }
 
@@ -112,7 +112,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const { limitOption, limit, key, isCritical } = this.of;
     const asking = { limiter: this.name, request, context };
     const critical = isCritical(asking);
-    const make = (ownLimit: number | undefined, ownKey: string | undefined): Step => {
+    const make = (ownLimit: number | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
       const ofKey = context.liveLimitsOf?.(counted);
       const { rule, local } = this.variant(asking, ownLimit, critical, ofKey ?? live);

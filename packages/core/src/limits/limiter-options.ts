@@ -3,7 +3,7 @@
 import { checkKey, checkLimit, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
-import type { Per, PerLater } from '../contract/request.js';
+import type { KeyOption, Per, PerLater } from '../contract/request.js';
 
 /**
  * The limit that counts where no function says otherwise.
@@ -26,7 +26,7 @@ export function declaredLimit<Raw>(
 }
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */
-export function checkKeyOption<Raw>(key: PerLater<Raw, string | undefined> | undefined): void {
+export function checkKeyOption<Raw>(key: KeyOption<Raw> | undefined): void {
   if (key !== undefined && typeof key !== 'function') checkKey(key, ', or a function');
 }
 

@@ -7,7 +7,7 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
-import type { LimitRequest, Per, PerLater } from '../contract/request.js';
+import type { KeyOption, LimitRequest, Per, PerLater } from '../contract/request.js';
 import { type Anchor, capacityOf, type RateAlgorithm, type Rule } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
@@ -34,10 +34,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** Where windows of `fixedWindow` begin: at the epoch, or with the first request of a key. Default `epoch`. */
   readonly anchor?: Anchor | undefined;
   /**
-   * What is counted apart: a user, a tenant, an API key; the function may be async. Default, and where it is empty,
-   * longer than 8,192 units or fails: the client's address.
+   * What is counted apart: a user, a tenant, an API key, or a list of such as in `[tenant, user]`; the function may be
+   * async. Default, and where it or a part is empty, it is longer than 8,192 units or fails: the client's address.
    */
-  readonly key?: PerLater<Raw, string | undefined> | undefined;
+  readonly key?: KeyOption<Raw> | undefined;
   /** Units one request takes, an integer from 0, or a function of the request, which may be async. Default 1. */
   readonly cost?: PerLater<Raw, number> | undefined;
   /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */

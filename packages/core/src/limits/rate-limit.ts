@@ -16,7 +16,7 @@ import type {
 } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { Notice } from '../contract/notice.js';
-import type { LimitRequest, Per } from '../contract/request.js';
+import type { KeyParts, LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
@@ -121,7 +121,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     binding: boolean,
     live: LiveLimits | undefined,
     limit: number | undefined,
-    key: string | undefined,
+    key: KeyParts,
     cost: number | undefined,
   ): Step {
     const { context } = asking;

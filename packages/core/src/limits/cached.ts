@@ -1,0 +1,265 @@
+/** Values that a callback loads, such as plans: kept for a while, and longer while they cannot be loaded. */
+
+import { checkOptions } from '../base/check-shapes.js';
+import {
+  checkCallback,
+  checkClock,
+  checkKey,
+  durationBetween,
+  integerBetween,
+} from '../base/checks.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import type { Duration } from '../base/duration.js';
+import { disregard, type Eventually, isThenable, outside } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
+import { within } from '../base/within.js';
+
+/** Options of {@link cached}. */
+export interface CachedOptions {
+  /** How long a value is used without being loaded again: 1 ms to 24 h. Default `'30s'`. */
+  readonly ttl?: Duration | undefined;
+  /**
+   * How much longer a value is used while a newer one is being loaded, or cannot be: 0 ms to 7 d. After that callers
+   * wait for the load, and get its error. Default `'5m'`.
+   */
+  readonly staleFor?: Duration | undefined;
+  /**
+   * How many keys are kept: an integer from 2 to 1,000,000. Those that nobody has asked for lately make room. Default
+   * 10,000.
+   */
+  readonly max?: number | undefined;
+  /** How many loads run at a time: an integer from 1 to 1,000. Default 8. */
+  readonly concurrent?: number | undefined;
+  /** Source of time, for tests. Default the process's monotonic clock. */
+  readonly clock?: Clock | undefined;
+}
+
+/** A function that loads through a cache; what {@link cached} returns. */
+export interface Cached<Value> {
+  /**
+   * The value of a key: at once where one is kept, else a promise, which rejects as the load did. A key is a text of
+   * 1 to 8,192 UTF-16 units; another throws `SPW_KEY_INVALID`.
+   */
+  (key: string): Eventually<Value>;
+  /** The next call loads the key again; what is being loaded for it is not kept. Other processes follow within `ttl`. */
+  invalidate(key: string): void;
+  /** {@link invalidate} for all keys. */
+  invalidateAll(): void;
+  /** The age of the oldest value that was given in the last one to two minutes, in milliseconds: a gauge. */
+  readonly oldestMs: number;
+}
+
+const NAMES: NamesOf<CachedOptions> = { ttl: 1, staleFor: 1, max: 1, concurrent: 1, clock: 1 };
+
+/** A load that takes longer has failed, and another may run in its place. */
+const LOAD_MS = 5_000;
+/** After a load has failed its key is not loaded again for so long. */
+const PAUSE_US = 1_000_000;
+const GAUGE_US = 60_000_000;
+
+/**
+ * Makes a function that loads values through a cache, for callbacks that ask a database, such as the plan of a tenant.
+ * A value is loaded in the background when it is older than `ttl`; while that fails, the last one is used for
+ * `staleFor`. Each key is loaded once at a time, by at most `concurrent` loads. A load that takes longer than 5 s has
+ * failed, and a key whose load failed is loaded again after a second. `undefined` is a value too: it is kept for its
+ * key alone. Loads run outside of any request's async context.
+ *
+ * The method is that of RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts run
+ * import { cached } from '@spillway/core';
+ *
+ * const plans = new Map([['acme', 500]]); // a table of your database
+ * const limitOf = cached(async (tenant) => plans.get(tenant), { ttl: '1m' });
+ *
+ * await limitOf('acme'); // 500
+ * limitOf('acme'); // 500
+ * plans.set('acme', 900);
+ * limitOf.invalidate('acme');
+ * await limitOf('acme'); // 900
+ * ```
+ */
+export function cached<Value>(
+  load: (key: string) => Value | PromiseLike<Value>,
+  options: CachedOptions = {},
+): Cached<Value> {
+  const cache = new Cache(load, options);
+  const get = (key: string): Eventually<Value> => cache.get(key);
+  Object.defineProperty(get, 'oldestMs', { get: () => cache.oldestMs, enumerable: true });
+  return Object.assign(get as Cached<Value>, {
+    invalidate: (key: string) => cache.invalidate(key),
+    invalidateAll: () => cache.invalidateAll(),
+  });
+}
+
+interface Entry<Value> {
+  /** Undefined until a load has succeeded. */
+  kept: { readonly value: Value; readonly atUs: number } | undefined;
+  load: Load<Value> | undefined;
+  failed: { readonly error: unknown; readonly atUs: number } | undefined;
+}
+
+interface Load<Value> {
+  readonly value: Promise<Value>;
+  /** Infinity while it waits for others to end. */
+  startUs: number;
+}
+
+type Entries<Value> = Map<string, Entry<Value>>;
+
+class Cache<Value> {
+  private readonly load: (key: string) => Value | PromiseLike<Value>;
+  private readonly clock: Clock;
+  private readonly ttlUs: number;
+  private readonly staleUs: number;
+  private readonly half: number;
+  private readonly concurrent: number;
+  // Keys that are asked for move to `recent`; when that is half of all, those of `before` are dropped.
+  private recent: Entries<Value> = new Map();
+  private before: Entries<Value> = new Map();
+  private readonly running = new Set<Load<Value>>();
+  private readonly waiting: (() => void)[] = [];
+  private readonly ages: [us: number, us: number] = [0, 0];
+  private agesUs = -Infinity;
+
+  constructor(load: (key: string) => Value | PromiseLike<Value>, options: CachedOptions) {
+    checkOptions(options, 'cached()', NAMES);
+    checkCallback('load', load ?? null);
+    checkClock(options.clock);
+    const { ttl = '30s', staleFor = '5m', max = 10_000, concurrent = 8 } = options;
+    this.load = load;
+    this.clock = options.clock ?? systemClock;
+    this.ttlUs = durationBetween('ttl', ttl, '1ms', '24h');
+    this.staleUs = this.ttlUs + durationBetween('staleFor', staleFor, '0ms', '7d');
+    this.half = Math.floor(integerBetween('max', max, 2, 1_000_000) / 2);
+    this.concurrent = integerBetween('concurrent', concurrent, 1, 1_000);
+  }
+
+  get(key: string): Eventually<Value> {
+    checkKey(key);
+    const nowUs = this.clock.nowUs();
+    const entry = this.entryOf(key);
+    const { kept } = entry;
+    const ageUs = kept ? nowUs - kept.atUs : Infinity;
+    if (!kept || ageUs >= this.staleUs) return this.loaded(key, entry, nowUs);
+    if (ageUs >= this.ttlUs && this.mayLoad(entry, nowUs) && this.hasRoom(nowUs)) {
+      disregard(this.begin(key, entry));
+    }
+    this.noteAge(nowUs, ageUs);
+    return (entry.kept ?? kept).value;
+  }
+
+  invalidate(key: string): void {
+    // What is being loaded has the entry, and nobody else has.
+    this.recent.delete(key);
+    this.before.delete(key);
+  }
+
+  invalidateAll(): void {
+    this.recent.clear();
+    this.before.clear();
+  }
+
+  get oldestMs(): number {
+    this.noteAge(this.clock.nowUs(), 0);
+    return Math.max(...this.ages) / 1_000;
+  }
+
+  private entryOf(key: string): Entry<Value> {
+    const known = this.recent.get(key);
+    if (known) return known;
+    const entry = this.before.get(key) ?? { kept: undefined, load: undefined, failed: undefined };
+    if (this.recent.size >= this.half) {
+      this.before = this.recent;
+      this.recent = new Map();
+    }
+    this.recent.set(key, entry);
+    return entry;
+  }
+
+  private loaded(key: string, entry: Entry<Value>, nowUs: number): Eventually<Value> {
+    if (this.mayLoad(entry, nowUs)) return this.begin(key, entry);
+    return entry.load?.value ?? Promise.reject(entry.failed?.error);
+  }
+
+  private mayLoad({ load, failed }: Entry<Value>, nowUs: number): boolean {
+    if (load) return this.isLost(load, nowUs);
+    return !failed || nowUs - failed.atUs >= PAUSE_US;
+  }
+
+  /** On Workers a load ends unheard with the request that began it. */
+  private isLost({ startUs }: Load<Value>, nowUs: number): boolean {
+    return nowUs - startUs > 2_000 * LOAD_MS;
+  }
+
+  private hasRoom(nowUs: number): boolean {
+    if (this.running.size < this.concurrent) return true;
+    for (const load of this.running) if (this.isLost(load, nowUs)) this.running.delete(load);
+    return this.running.size < this.concurrent;
+  }
+
+  private begin(key: string, entry: Entry<Value>): Eventually<Value> {
+    const startUs = this.clock.nowUs();
+    if (!this.hasRoom(startUs)) return this.queued(key, entry);
+    let own: Value | PromiseLike<Value>;
+    try {
+      own = outside(() => this.load(key));
+    } catch (error) {
+      return this.fail(entry, error);
+    }
+    if (!isThenable(own)) return this.keep(entry, own as Value, startUs);
+    return this.follow(entry, own as PromiseLike<Value>, startUs);
+  }
+
+  private follow(entry: Entry<Value>, own: PromiseLike<Value>, startUs: number): Promise<Value> {
+    const value = within(LOAD_MS, own).then((result) => {
+      if (entry.load === load) entry.load = undefined;
+      this.running.delete(load);
+      this.waiting.shift()?.();
+      return 'value' in result
+        ? this.keep(entry, result.value, startUs)
+        : this.fail(entry, result.error);
+    });
+    const load: Load<Value> = { value, startUs };
+    entry.load = load;
+    this.running.add(load);
+    return value;
+  }
+
+  /** Begins when another load has ended. */
+  private queued(key: string, entry: Entry<Value>): Promise<Value> {
+    if (this.waiting.length >= 2 * this.half) {
+      return this.fail(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
+    }
+    const value = new Promise<void>((resolve) => this.waiting.push(resolve)).then(() => {
+      entry.load = undefined;
+      return this.begin(key, entry);
+    });
+    entry.load = { value, startUs: Infinity };
+    return value;
+  }
+
+  private keep(entry: Entry<Value>, value: Value, atUs: number): Value {
+    entry.kept = { value, atUs };
+    entry.failed = undefined;
+    return value;
+  }
+
+  private fail(entry: Entry<Value>, error: unknown): Promise<never> {
+    entry.failed = { error, atUs: this.clock.nowUs() };
+    return Promise.reject(error);
+  }
+
+  /** Of this minute and of the one before. */
+  private noteAge(nowUs: number, ageUs: number): void {
+    const minutes = Math.floor((nowUs - this.agesUs) / GAUGE_US);
+    if (minutes >= 1) {
+      this.ages[1] = minutes === 1 ? this.ages[0] : 0;
+      this.ages[0] = 0;
+      this.agesUs = Number.isFinite(this.agesUs) ? this.agesUs + minutes * GAUGE_US : nowUs;
+    }
+    this.ages[0] = Math.max(this.ages[0], ageUs);
+  }
+}
