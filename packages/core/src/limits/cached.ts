@@ -41,7 +41,7 @@ export interface Cached<Value> {
    * 1 to 8,192 UTF-16 units; another throws `SPW_KEY_INVALID`.
    */
   (key: string): Eventually<Value>;
-  /** The next call loads the key again; what is being loaded for it is not kept. Other processes follow within `ttl`. */
+  /** The next call loads the key again; a load that runs is not kept. Other processes follow within `ttl`. */
   invalidate(key: string): void;
   /** {@link invalidate} for all keys. */
   invalidateAll(): void;
