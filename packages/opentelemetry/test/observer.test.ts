@@ -2,7 +2,7 @@
 
 import { metrics } from '@opentelemetry/api';
 import { MeterProvider, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
-import { createGuard, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { createGuard, createLimiters, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { openTelemetryObserver } from '@spillway/opentelemetry';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -47,6 +47,26 @@ describe('the observer for OpenTelemetry', () => {
     metrics.setGlobalMeterProvider(provider);
     await createGuard(hourly(), { observers: [openTelemetryObserver()] }).admit(request);
     expect(await points('spillway.decisions')).toMatchObject([{ value: 1 }]);
+  });
+
+  it('counts limits without HTTP', async () => {
+    const { provider, points } = setUp();
+    const observer = openTelemetryObserver({ meter: provider.getMeter('test') });
+    const limits = {
+      user: { limit: 1, window: '1h' },
+      tenant: { limit: 9, window: '1h' },
+    } as const;
+    const limiters = createLimiters(limits, { store: asyncStore(), observers: [observer] });
+    for (let i = 0; i < 2; i += 1) await limiters.consume({ user: 'ada', tenant: 'acme' });
+    const counted = (await points('spillway.decisions')) as readonly {
+      readonly value: unknown;
+      readonly attributes: Readonly<Record<string, unknown>>;
+    }[];
+    expect(counted.map(({ attributes, value }) => [...Object.values(attributes), value])).toEqual([
+      ['user', 'allowed', 1],
+      ['tenant', 'allowed', 2],
+      ['user', 'denied', 'rate', 1],
+    ]);
   });
 
   it('costs nothing but counts where no provider is registered', async () => {

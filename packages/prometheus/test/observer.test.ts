@@ -1,6 +1,6 @@
 /** The observer for prom-client: where it registers, and what a scrape reads. */
 
-import { createGuard, memoryStore, rateLimit, type Store } from '@spillway/core';
+import { createGuard, createLimiter, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { prometheusObserver } from '@spillway/prometheus';
 import { AggregatorRegistry, register as defaultRegister, Registry } from 'prom-client';
@@ -42,6 +42,30 @@ describe('the observer for prom-client', () => {
     await createGuard(hourly(), { observers: [observer] }).admit(request);
     expect(await defaultRegister.metrics()).toContain(
       'spillway_decisions_total{limiter="hourly",outcome="allowed",reason="",priority=""} 1',
+    );
+  });
+
+  it('counts limits without HTTP: their decisions, the calls of their store and its failures', async () => {
+    const { register, observer, scraped } = setUp();
+    const store = remoteStore(new FlakyStore());
+    const settings = { store, observers: [observer], logger: false } as const;
+    const limiter = createLimiter({ name: 'jobs', limit: 1, window: '1h' }, settings);
+    for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
+    await limiter.peek('ada');
+    store.away = true;
+    await limiter.consume('bob');
+    const of = (rest: string) => `spillway_decisions_total{limiter="jobs",${rest}`;
+    for (const line of [
+      of('outcome="allowed",reason="",priority=""} 1'),
+      of('outcome="denied",reason="rate",priority=""} 2'),
+      of('outcome="error",reason="",priority=""} 1'),
+      'spillway_faults_total{limiter="jobs",source="store"} 1',
+    ]) {
+      expect(await scraped(line), line).toBe(true);
+    }
+    // The third was answered by the denial cache.
+    expect(await register.metrics()).toMatch(
+      /spillway_store_call_duration_seconds_count\{outcome="ok"\} 3/,
     );
   });
 
