@@ -1,6 +1,6 @@
 /**
- * Refusals in a flat table: what is known of one lies together in memory, so that looking it up costs the same among
- * many.
+ * Refusals in a flat table: what is known of one lies together in memory. Among 40,000 keys a refusal takes 0.76 µs;
+ * with an object for each in a map it took 1.65 (section "refused again" of the benchmarks).
  */
 
 import type { Answer } from '../contract/answer.js';
