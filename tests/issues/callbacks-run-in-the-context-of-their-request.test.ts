@@ -46,7 +46,7 @@ describe.each(Object.entries(STORES))('with a store in %s', (_, make) => {
     const store = await make();
     const shaper = createShaper(
       { name: 'calls', limit: 10_000, window: '1s', maxWait: '1m' },
-      { store, localShare: 1 },
+      { store, localShare: 1, storeTimeout: '10s' },
     );
     const app = Express();
     app.use((req, _res, next) => users.run(String(req.query['user']), next));
@@ -86,6 +86,7 @@ describe.each(Object.entries(STORES))('with a store in %s', (_, make) => {
         ],
         {
           store,
+          storeTimeout: '10s', // on a busy machine too, each is answered by the store
           logger: false,
           skip: (request: LimitRequest<Request>) => {
             note('skip', request);
