@@ -13,6 +13,9 @@ const RESILIENCE =
 /** What is for live settings. */
 const LIVE = /\/core\/src\/(control\/(check|control-link|override)|limits\/live-numbers)\.ts/;
 
+/** What sees bodies and answers, for idempotency(). */
+const CAPTURE = /\/core\/src\/(once|node\/(recorder|answer|body)|fetch\/(recorder|answer|body))\b/;
+
 const having = async (source: string, part: RegExp): Promise<readonly string[]> =>
   (await modulesOf(source)).filter((module) => part.test(module));
 
@@ -25,6 +28,16 @@ it.each([
     expect(await having(source, part)).toEqual([]);
   }
 });
+
+it.each(['express', 'koa', 'fastify', 'hono'])(
+  '@spillway/%s: nothing that sees bodies and answers, which comes with idempotency()',
+  async (adapter) => {
+    const source = (...names: string[]) =>
+      `export { ${names.join(', ')} } from '@spillway/${adapter}'`;
+    expect(await having(source('rateLimit', 'spillway'), CAPTURE)).toEqual([]);
+    expect(await having(source('idempotency', 'spillway'), CAPTURE)).not.toEqual([]);
+  },
+);
 
 it('createLimiter: nothing for live settings, which come with a control', async () => {
   const source = (name: string) => `export { ${name} } from '@spillway/core'`;

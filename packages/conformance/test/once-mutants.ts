@@ -40,8 +40,8 @@ function records(
 ): AdapterMutant {
   return exchanging(name, caughtBy, (exchange, _req, res) => {
     const { recorder } = exchange;
-    exchange.recorder = () => {
-      const made = recorder.call(exchange);
+    exchange.recorder = (recorders) => {
+      const made = recorder.call(exchange, recorders);
       return Object.assign(made, change(made, res));
     };
   });

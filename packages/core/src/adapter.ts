@@ -16,6 +16,8 @@ export type {
   BodyWatcher,
   KeptAnswer,
   Recorder,
+  Recorders,
+  ShownAnswer,
 } from './contract/recorder.js';
 export { sameRule } from './contract/rule.js';
 export { mergeFields } from './http/fields.js';

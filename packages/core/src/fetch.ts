@@ -7,7 +7,6 @@ export type {
   Unreserved,
 } from './contract/shaper.js';
 export { AddressedRequest, AddressFinder, type PeerOptions } from './fetch/address.js';
-export { watchAnswer as watchResponse } from './fetch/answer.js';
 export { FetchExchange } from './fetch/exchange.js';
 export {
   type FetchCheck,

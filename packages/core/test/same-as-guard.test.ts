@@ -1,7 +1,6 @@
 /** A guard and createLimiters are one engine: told the same, they decide the same, ask the same and tell the same. */
 
 import {
-  type ChangeNote,
   createGuard,
   createLimiters,
   type DecisionEvent,
@@ -9,6 +8,7 @@ import {
   type MemoryControl,
   memoryControl,
   memoryStore,
+  type OverrideNote,
   rateLimit,
   rateLimitHeaders,
   type Step,
@@ -22,7 +22,7 @@ import { expect, it } from 'vitest';
 import { pick, type Random, seeded } from './net/random.js';
 
 const START_US = 1_767_225_600_000_000;
-const note = { by: 'ada', because: 'a test', for: 'forever' } as const satisfies ChangeNote;
+const note = { by: 'ada', because: 'a test', for: 'forever' } as const satisfies OverrideNote;
 
 const users = { limit: 5, window: '10s', burst: 3, algorithm: tokenBucket } as const;
 const tenants = { limit: 8, window: '1m', algorithm: fixedWindow } as const;

@@ -1,7 +1,7 @@
 /** The exchange over fetch: fields are added to the response that Hono has, and its body is followed to its end. */
 
 import type { Admission } from '@spillway/core';
-import type { Recorder } from '@spillway/core/adapter';
+import type { Recorder, Recorders } from '@spillway/core/adapter';
 import {
   FetchExchange,
   type ResponsePermits,
@@ -38,8 +38,8 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     this.refusal = admission;
   }
 
-  override recorder(): Recorder {
-    return withCachedBody(super.recorder(), this.c);
+  override recorder(recorders: Recorders): Recorder {
+    return withCachedBody(super.recorder(recorders), this.c);
   }
 
   async pass(next: Next): Promise<void> {

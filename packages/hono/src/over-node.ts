@@ -5,12 +5,13 @@
 
 import type { Admission } from '@spillway/core';
 import {
-  type AnswerWatcher,
   type KeptAnswer,
   PROBLEM_TYPE,
   type Recorder,
+  type Recorders,
+  type ShownAnswer,
 } from '@spillway/core/adapter';
-import { keptResponse, watchResponse } from '@spillway/core/fetch';
+import { keptResponse } from '@spillway/core/fetch';
 import { NodeExchange, type NodeRequest, type NodeResponse } from '@spillway/core/node';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -25,13 +26,13 @@ import { withCachedBody } from './recorder.js';
 
 export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   private readonly c: Context;
-  private watcher: AnswerWatcher | undefined;
+  private shown: ShownAnswer | undefined;
   private repeated: Response | undefined;
 
   private constructor(c: Context, req: NodeRequest, res: NodeResponse) {
     super(req, res, true);
     this.c = c;
-    this.watcher = undefined;
+    this.shown = undefined;
     this.repeated = undefined;
   }
 
@@ -50,11 +51,12 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     showDecisions(this.c);
   }
 
-  override recorder(): Recorder {
-    const recorder = withCachedBody(super.recorder(), this.c);
-    recorder.watchAnswer = (watcher) => {
-      this.watcher = watcher;
-    };
+  override recorder(recorders: Recorders): Recorder {
+    const recorder = withCachedBody(super.recorder(recorders), this.c);
+    const ofResponse = recorders.fetch(this.c.req.raw, (answer) => {
+      this.shown = answer;
+    });
+    recorder.watchAnswer = (watcher) => ofResponse.watchAnswer(watcher);
     return recorder;
   }
 
@@ -63,7 +65,7 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   }
 
   pass(next: Next): Promise<void> {
-    return this.watcher ? this.watched(next, this.watcher) : next();
+    return this.shown ? this.watched(next, this.shown) : next();
   }
 
   async answer(
@@ -80,17 +82,12 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   }
 
   /** Shows the response as Hono has it: before middleware in front of the guard changes it, as compression does. */
-  private async watched(next: Next, watcher: AnswerWatcher): Promise<void> {
+  private async watched(next: Next, shown: ShownAnswer): Promise<void> {
     const { c } = this;
     await next();
     // What a handler has written to Node's response by itself cannot be seen here.
     if (!c.finalized || c.res.headers.has('x-hono-already-sent')) return;
-    const { response, kept } = watchResponse(
-      c.res,
-      watcher,
-      c.req.raw.signal,
-      c.req.method !== 'HEAD',
-    );
+    const { response, kept } = shown.see(c.res, c.req.method !== 'HEAD');
     replaceResponse(c, response);
     await kept;
   }

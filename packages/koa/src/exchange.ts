@@ -1,7 +1,7 @@
 /** The exchange of Koa: what a guard answers goes through the context, so that middleware before this sees it. */
 
 import type { Admission } from '@spillway/core';
-import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
+import type { AnswerWatcher, KeptAnswer, Recorder, Recorders } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
 import { targetOf } from './request.js';
@@ -20,8 +20,8 @@ export class KoaExchange extends NodeExchange {
     this.before = undefined;
   }
 
-  override recorder(): Recorder {
-    const recorder = super.recorder();
+  override recorder(recorders: Recorders): Recorder {
+    const recorder = super.recorder(recorders);
     const watch = recorder.watchAnswer.bind(recorder);
     recorder.watchAnswer = (watcher) => {
       this.watcher = watcher;

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import type { Answer } from './answer.js';
 import type { Decision } from './decision.js';
 import type { Field } from './field.js';
-import type { KeptAnswer, Recorder } from './recorder.js';
+import type { KeptAnswer, Recorder, Recorders } from './recorder.js';
 import type { Step } from './store.js';
 import type { LimiterTurn, StepContext } from './turn.js';
 import type { LateValue } from './upkeep.js';
@@ -57,6 +57,8 @@ export type Settlement = Settled | 'again' | 'own';
 
 /** The part of such a limiter that other limiters have not. */
 export interface Keeping<Raw> {
+  /** Exchanges make their recorders by these. */
+  readonly recorders: Recorders;
   /** What to answer, where the store refused a request for the claim alone. A promise must not reject. */
   settle(
     turn: LimiterTurn<Raw>,

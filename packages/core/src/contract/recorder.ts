@@ -68,3 +68,28 @@ export interface Recorder {
   /** Shows the answer of the handler, before compression where that is possible. */
   watchAnswer(watcher: AnswerWatcher): void;
 }
+
+/**
+ * Makes the recorders of node:http and fetch. `idempotency()` brings them: a guard without it has no code that sees
+ * bodies and answers.
+ */
+export interface Recorders {
+  /**
+   * @param target the request's target as it was sent
+   * @param parsed what a parser has made of the body, wherever the framework keeps it
+   */
+  node(req: object, res: object, target: string, parsed: () => unknown): Recorder;
+  /** @param show told how to have the answer seen, once the handler has made it */
+  fetch(request: object, show: (answer: ShownAnswer) => void): Recorder;
+}
+
+/** How the answer of a fetch handler is seen. */
+export interface ShownAnswer {
+  /** The response to send in place of `response`. With `kept`, of one without a body: not before that settles. */
+  see<Res>(
+    response: Res,
+    sendsBody: boolean,
+  ): { readonly response: Res; readonly kept: Promise<void> | undefined };
+  /** The handler gave none. */
+  fail(): void;
+}

@@ -2,11 +2,9 @@
 
 import type { Admission } from '../contract/admission.js';
 import type { Field } from '../contract/field.js';
-import type { AnswerWatcher, KeptAnswer, Recorder } from '../contract/recorder.js';
+import type { KeptAnswer, Recorder, Recorders, ShownAnswer } from '../contract/recorder.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
-import { watchAnswer } from './answer.js';
 import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
-import { FetchRecorder } from './recorder.js';
 import { keptResponse, refusalResponse, withFields } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
@@ -20,7 +18,7 @@ export class FetchExchange implements Exchange {
   private readonly permits: ResponsePermits;
   private readonly fields: Field[] = [];
   private permit: Permit | undefined;
-  private watcher: AnswerWatcher | undefined;
+  private shown: ShownAnswer | undefined;
 
   constructor(request: WebRequest, permits: ResponsePermits) {
     this.request = request;
@@ -28,7 +26,7 @@ export class FetchExchange implements Exchange {
     this.response = undefined;
     this.permit = undefined;
     this.kept = undefined;
-    this.watcher = undefined;
+    this.shown = undefined;
   }
 
   isGone(): boolean {
@@ -52,9 +50,9 @@ export class FetchExchange implements Exchange {
     this.response = refusalResponse(admission, this.request.method);
   }
 
-  recorder(): Recorder {
-    return new FetchRecorder(this.request, (watcher) => {
-      this.watcher = watcher;
+  recorder(recorders: Recorders): Recorder {
+    return recorders.fetch(this.request, (answer) => {
+      this.shown = answer;
     });
   }
 
@@ -70,15 +68,15 @@ export class FetchExchange implements Exchange {
   }
 
   private watched<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
-    if (!this.watcher) return response;
-    const watched = watchAnswer(response, this.watcher, this.request.signal, sendsBody);
+    if (!this.shown) return response;
+    const watched = this.shown.see(response, sendsBody);
     this.kept = watched.kept;
     return watched.response;
   }
 
   /** For a handler that gave no response: gives back what is held. */
   fail(): void {
-    this.watcher?.fail();
+    this.shown?.fail();
     this.permit?.release({ aborted: false });
   }
 

@@ -6,17 +6,19 @@ import type {
   BodyLimits,
   BodyWatcher,
   Recorder,
+  ShownAnswer,
 } from '../contract/recorder.js';
 import { hostOf, queryOf } from '../net/target.js';
+import { watchAnswer } from './answer.js';
 import { readBody, watchBody } from './body.js';
-import type { WebRequest } from './web.js';
+import type { WebRequest, WebResponse } from './web.js';
 
 export class FetchRecorder implements Recorder {
   private readonly request: WebRequest;
-  private readonly show: (watcher: AnswerWatcher) => void;
+  private readonly show: (answer: ShownAnswer) => void;
 
-  /** @param show has the answer shown, when there is one */
-  constructor(request: WebRequest, show: (watcher: AnswerWatcher) => void) {
+  /** @param show told how to have the answer seen, once the handler has made it */
+  constructor(request: WebRequest, show: (answer: ShownAnswer) => void) {
     this.request = request;
     this.show = show;
   }
@@ -44,6 +46,10 @@ export class FetchRecorder implements Recorder {
   }
 
   watchAnswer(watcher: AnswerWatcher): void {
-    this.show(watcher);
+    this.show({
+      see: <Res>(response: Res, sendsBody: boolean) =>
+        watchAnswer(response as Res & WebResponse, watcher, this.request.signal, sendsBody),
+      fail: () => watcher.fail(),
+    });
   }
 }

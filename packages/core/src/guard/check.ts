@@ -4,6 +4,7 @@ import { checkList, checkObject } from '../base/check-shapes.js';
 import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { checkNames } from '../base/option-names.js';
+import type { Keeping } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { Store } from '../contract/store.js';
 import { STYLE_NAMES } from '../http/response-writer.js';
@@ -54,22 +55,27 @@ function noLimiter(given: unknown): SpillwayError {
 }
 
 /**
- * Whether a limiter keeps answers.
+ * What keeps answers, if a limiter does.
  *
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
  */
-export function checkKeepers<Raw>(limiters: readonly Limiter<Raw>[], store: Store): boolean {
-  const keepers = limiters.filter((limiter) => limiter.kind === 'stored' && limiter.keeping);
-  if (keepers.length > 1) {
+export function keepingIn<Raw>(
+  limiters: readonly Limiter<Raw>[],
+  store: Store,
+): Keeping<Raw> | undefined {
+  const [keeping, ...others] = limiters.flatMap((limiter) =>
+    limiter.kind === 'stored' && limiter.keeping ? [limiter.keeping] : [],
+  );
+  if (others.length > 0) {
     throw new SpillwayError(
       'SPW_LIMITER_INVALID',
       'a guard has two limiters that keep answers: leave it one idempotency()',
     );
   }
-  if (keepers.length === 1 && !store.values) {
+  if (keeping && !store.values) {
     throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
   }
-  return keepers.length === 1;
+  return keeping;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Control } from '../contract/control.js';
 import type { KeepContext } from '../contract/keeping.js';
 import type { Limiter, StepContext } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
+import type { Recorders } from '../contract/recorder.js';
 import type { Policies } from '../contract/resilience.js';
 import type { Values } from '../contract/values.js';
 import { ResponseWriter } from '../http/response-writer.js';
@@ -16,7 +17,7 @@ import { voiceFor } from '../observe/voice.js';
 import { linkTo } from '../stores/control-users.js';
 import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { StoreClient } from '../stores/store-client.js';
-import { callbackTimeoutOf, checkGuardOptions, checkKeepers, checkLimiters } from './check.js';
+import { callbackTimeoutOf, checkGuardOptions, checkLimiters, keepingIn } from './check.js';
 import { Ending } from './ending.js';
 import { GuardPipeline } from './guard-pipeline.js';
 import { Keepers } from './keepers.js';
@@ -38,6 +39,8 @@ export interface Parts<Raw> {
   readonly writer: ResponseWriter;
   /** Undefined if no limiter keeps answers. */
   readonly keepers: Keepers<Raw> | undefined;
+  /** Of the limiter that keeps answers. */
+  readonly recorders: Recorders | undefined;
 }
 
 /**
@@ -66,7 +69,7 @@ export function partsOf<Raw>(
   };
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
   const permits = new Permits(client);
-  const keeps = checkKeepers(limiters, client.store);
+  const keeping = keepingIn(limiters, client.store);
   const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) announce(limiter, client, options.control);
   const notices = new Notices(options);
@@ -92,7 +95,8 @@ export function partsOf<Raw>(
     ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
-    keepers: keeps ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,
+    recorders: keeping?.recorders,
+    keepers: keeping ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,
   };
 }
 

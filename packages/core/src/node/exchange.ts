@@ -1,13 +1,12 @@
 /** The exchange of node:http, and of the frameworks above it. */
 
 import type { Admission } from '../contract/admission.js';
-import type { KeptAnswer, Recorder } from '../contract/recorder.js';
+import type { KeptAnswer, Recorder, Recorders } from '../contract/recorder.js';
 import { PROBLEM_TYPE } from '../http/problem.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
 import { OwnAnswer, type RejectedResponse } from '../passage/own-answer.js';
 import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
 import { ignoreLateAnswer } from './late-answer.js';
-import { NodeRecorder } from './recorder.js';
 import { targetOf } from './target.js';
 
 /** A request of node:http and its response. Adapters refine `end`, by which a refusal is sent. */
@@ -48,8 +47,8 @@ export class NodeExchange implements Exchange, RejectedResponse {
     else this.sendProblem(admission);
   }
 
-  recorder(): Recorder {
-    return new NodeRecorder(this.req, this.res, this.target, () => this.parsedBody());
+  recorder(recorders: Recorders): Recorder {
+    return recorders.node(this.req, this.res, this.target, () => this.parsedBody());
   }
 
   repeat({ status, fields, body }: KeptAnswer): void {

@@ -32,6 +32,7 @@ import { keyIn } from './key.js';
 import { LateAnswers } from './late-answers.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
 import { newOwner } from './owner.js';
+import { RECORDERS } from './recorders.js';
 import { repeat } from './repeat.js';
 import { Run } from './run.js';
 import { Waiting } from './waiting.js';
@@ -98,6 +99,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.hint = hints(options);
     this.waiting = new Waiting(settings.waitUs);
     this.keeping = {
+      recorders: RECORDERS,
       settle: (turn, exchange, context) => this.settle(turn, exchange, context),
       begin: (turn, exchange, context) => this.begin(turn, exchange, context),
     };

@@ -2,7 +2,7 @@
 
 import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter.js';
-import type { KeptAnswer, Recorder } from '../contract/recorder.js';
+import type { KeptAnswer, Recorder, Recorders } from '../contract/recorder.js';
 
 /** Called once when a response has closed. A promise says that the store answers later; it never rejects. */
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
@@ -46,8 +46,10 @@ export interface Exchange {
    * For guards with `idempotency()`: sees the body of the request and the answer of its handler. Called once for each
    * request that has an idempotency key, when its client is about to be let in or answered. Leave it out where that is
    * not possible; then a guard with `idempotency()` throws.
+   *
+   * @param recorders make those of node:http and fetch
    */
-  recorder?(): Recorder;
+  recorder?(recorders: Recorders): Recorder;
   /**
    * For guards with `idempotency()`: answers with what was kept of another response to the same request. The fields of
    * the admission are set already.

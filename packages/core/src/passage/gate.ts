@@ -5,6 +5,7 @@ import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
+import type { Recorders } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
 import { ListGuard } from '../guard/guard.js';
 import type { GuardAdmission } from '../guard/guard-admission.js';
@@ -98,7 +99,8 @@ export class Gate<Raw> {
     exchange: Exchange,
     holder: object,
   ): Passage | Promise<Passage> {
-    const seen = this.guard.keeps ? this.see(exchange, holder) : undefined;
+    const { recorders } = this.guard;
+    const seen = recorders && this.see(exchange, holder, recorders);
     let asked: ReturnType<ListGuard<Raw>['admit']>;
     try {
       asked = this.guard.admit(request, seen);
@@ -192,8 +194,8 @@ export class Gate<Raw> {
     }
   }
 
-  private see(exchange: Exchange, holder: object): SeenExchange {
-    if (exchange.recorder && exchange.repeat) return new SeenExchange(exchange, holder);
+  private see(exchange: Exchange, holder: object, recorders: Recorders): SeenExchange {
+    if (exchange.recorder && exchange.repeat) return new SeenExchange(exchange, holder, recorders);
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
       'this adapter does not show responses, so that it cannot keep the answers of idempotency()',

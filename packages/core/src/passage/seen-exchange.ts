@@ -1,7 +1,7 @@
 /** An exchange as a limiter sees it that keeps answers. */
 
 import type { KeptExchange } from '../contract/keeping.js';
-import type { Recorder } from '../contract/recorder.js';
+import type { Recorder, Recorders } from '../contract/recorder.js';
 import { admissionsOf } from './admissions.js';
 import type { Exchange } from './exchange.js';
 
@@ -9,16 +9,18 @@ import type { Exchange } from './exchange.js';
 export class SeenExchange implements KeptExchange {
   readonly holder: object;
   private readonly exchange: Exchange;
+  private readonly recorders: Recorders;
   private made: Recorder | undefined;
 
-  constructor(exchange: Exchange, holder: object) {
+  constructor(exchange: Exchange, holder: object, recorders: Recorders) {
     this.exchange = exchange;
+    this.recorders = recorders;
     this.holder = holder;
     this.made = undefined;
   }
 
   get recorder(): Recorder {
-    this.made ??= this.exchange.recorder?.() as Recorder;
+    this.made ??= this.exchange.recorder?.(this.recorders) as Recorder;
     return this.made;
   }
 
