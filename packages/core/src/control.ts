@@ -5,7 +5,7 @@ export type {
   ControlLinked,
   ControlUser,
   LinkedControl,
-  LiveLimit,
+  LiveLink,
 } from './contract/control-link.js';
 export { ActiveOverrides } from './control/active-overrides.js';
 export {

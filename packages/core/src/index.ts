@@ -33,6 +33,7 @@ export type {
   Overflowing,
   StoreCallEvent,
 } from './contract/observer.js';
+export type { Plan, PlanOption } from './contract/plan.js';
 export type { KeptAnswer } from './contract/recorder.js';
 export type { KeyOption, KeyParts, LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';

@@ -11,7 +11,7 @@ export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
 /** Where options belong that are easily given elsewhere. */
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
-    'limit defaultLimit window burst algorithm anchor key cost refundIf name share',
+    'limit plan window burst algorithm anchor key cost refundIf name share',
   'the guard':
     'skip headers onRejected onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
   'shedders, and of schedule()': 'priority',

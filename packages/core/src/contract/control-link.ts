@@ -2,10 +2,9 @@
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
-import type { Decision, Policy } from './decision.js';
+import type { Decision } from './decision.js';
 import type { Fault } from './fault.js';
 import type { Mode } from './mode.js';
-import type { Rule } from './rule.js';
 
 /** What guards and limiters take: `memoryControl()`, `redisControl(client)`, or a control passed to `liveControl`. */
 export type LinkedControl = Control & ControlLinked;
@@ -26,21 +25,21 @@ export interface ControlUser {
 }
 
 /** The settings of a control, checked: reading them throws nothing, and what is not valid counts as not set. */
-export interface ControlLink extends Control {
+export interface ControlLink extends Control, LiveLink {
   /** What an operator has decided about a key, for a limiter in `mode`. */
   ruled(limiter: string, mode: Mode, key: string): Decision | undefined;
+}
+
+/** How live numbers of limiters are read. */
+export interface LiveLink {
+  /** The override of one key of a limiter. */
+  limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
-   * What is set live for one limit without HTTP.
+   * The declared numbers, or those of a plan, with what was set live in their place.
    *
-   * @param ruleOf the rule for its numbers, declared or live
-   * @param localShare this process's share of the limit when the store does not answer
+   * @throws SpillwayError `SPW_OPTION_INVALID`
    */
-  limit<Declared extends Numbers>(
-    name: string,
-    declared: Declared,
-    ruleOf: (numbers: Declared) => Rule,
-    localShare: number,
-  ): LiveLimit;
+  liveNumbers<Declared extends Numbers>(declared: Declared, live: LiveLimits): Declared;
 }
 
 /** What can be set live; limits on requests in progress have no window. */
@@ -48,18 +47,4 @@ export interface Numbers {
   readonly limit: number;
   readonly window?: Duration | undefined;
   readonly burst?: number | undefined;
-}
-
-/** The live numbers of one limit without HTTP. */
-export interface LiveLimit {
-  /**
-   * The rule for the key and the one for this process alone, if they are not the declared ones.
-   *
-   * @param limits for all keys of the limit
-   */
-  rulesFor(
-    key: string,
-    limits: LiveLimits | undefined,
-  ): { readonly rule: Rule; readonly local: Rule } | undefined;
-  policyOf(rule: Rule): Policy;
 }

@@ -16,10 +16,12 @@ export interface LiveLimits {
   /** Token buckets only. */
   readonly burst?: number;
   /**
-   * Multiplies the limit, and the burst of a token bucket, that the options or a `limit` function give: above 0 up to
+   * Multiplies the limit, and the burst of a token bucket, that the options or a plan give: above 0 up to
    * 1,000,000,000. What comes of it is rounded down, and is at least 1. Of a shaper it multiplies the pace only.
    */
   readonly factor?: number;
+  /** Whether `limit`, `window` and `burst` replace those of plans too. A factor always applies to plans. Default false. */
+  readonly allPlans?: boolean;
 }
 
 /** What is set live for one limiter. What is left out stays as declared. */

@@ -54,6 +54,8 @@ export interface Policy {
   readonly windowMs: number;
   /** Units at once. */
   readonly burst: number;
+  /** Name of the plan that the numbers come from. Absent if no plan applied, or if it has no name. */
+  readonly plan?: string;
 }
 
 /** The numbers of a decision, exact; NaN where the store could not answer. */

@@ -10,7 +10,7 @@ export interface Fault {
   readonly source:
     | 'key'
     | 'cost'
-    | 'limit'
+    | 'plan'
     | 'capacity'
     | 'priority'
     | 'signal'

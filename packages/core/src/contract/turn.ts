@@ -1,7 +1,7 @@
 /** One limiter's part in one request: what it is lent, what it was asked, and what came of it. */
 
 import type { Answer } from './answer.js';
-import type { LiveLimits } from './control.js';
+import type { LiveLink } from './control-link.js';
 import type { Decision } from './decision.js';
 import type { Fault } from './fault.js';
 import type { Mode, OnStoreError } from './mode.js';
@@ -16,8 +16,8 @@ export interface StepContext {
    * What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count.
    */
   readonly countedAs?: string | undefined;
-  /** Numbers that were set live for one key of the limiter, in place of those for all its keys. */
-  readonly liveLimitsOf?: ((key: string) => LiveLimits | undefined) | undefined;
+  /** How live numbers are read; undefined without a control. */
+  readonly live?: LiveLink | undefined;
   /** How long to wait for a callback that answers with a promise, in milliseconds. Default 1,000. */
   readonly callbackTimeoutMs?: number | undefined;
 }

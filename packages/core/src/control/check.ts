@@ -20,7 +20,7 @@ import {
 
 const CLEARABLE: readonly ClearableSetting[] = ['mode', 'share', 'limits'];
 const OF_KEY: readonly ClearableOfKey[] = ['ruling', 'limits'];
-const LIMITS = ['limit', 'window', 'burst', 'factor'] as const;
+const LIMITS = ['limit', 'window', 'burst', 'factor', 'allPlans'] as const;
 const NOTE = ['by', 'because', 'for'] as const;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;
@@ -134,7 +134,13 @@ export function checkSetting(setting: Setting): void {
 
 function checkLimits(limits: LiveLimits): void {
   const given = entriesOf('limits', limits, LIMITS);
-  if (given.length === 0) throw mustName('limits', 'a limit, a window, a burst or a factor');
+  const { allPlans, factor } = limits;
+  if (given.every(([name]) => name === 'allPlans')) {
+    throw mustName('limits', 'a limit, a window, a burst or a factor');
+  }
+  if (allPlans !== undefined && (typeof allPlans !== 'boolean' || factor !== undefined)) {
+    throw mustBe('allPlans', 'true or false, beside limit, window or burst', allPlans);
+  }
   // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
   // declared numbers.
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));

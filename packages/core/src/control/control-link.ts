@@ -6,14 +6,11 @@ import type {
   ControlLink,
   ControlLinked,
   ControlUser,
-  LiveLimit,
   Numbers,
 } from '../contract/control-link.js';
-import type { Decision, Policy } from '../contract/decision.js';
+import type { Decision } from '../contract/decision.js';
 import type { Mode } from '../contract/mode.js';
-import type { Rule } from '../contract/rule.js';
 import { liveNumbers } from '../limits/live-numbers.js';
-import { type RuleVariant, RuleVariants } from '../limits/rule-variants.js';
 import { checkSetting } from './check.js';
 import type { Setting } from './override.js';
 import { ruledDecision } from './ruled-decision.js';
@@ -65,16 +62,8 @@ class Link implements ControlLink {
     this.user = user;
   }
 
-  limit<Declared extends Numbers>(
-    name: string,
-    declared: Declared,
-    ruleOf: (numbers: Declared) => Rule,
-    localShare: number,
-  ): LiveLimit {
-    const variants = new RuleVariants(name, localShare, (limit, live) =>
-      ruleOf(liveNumbers({ ...declared, limit }, live)),
-    );
-    return new Limit(name, declared.limit, this, variants, this.user);
+  liveNumbers<Declared extends Numbers>(declared: Declared, live: LiveLimits): Declared {
+    return liveNumbers(declared, live);
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
@@ -162,37 +151,5 @@ class Link implements ControlLink {
 
   private tell(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
-  }
-}
-
-class Limit implements LiveLimit {
-  private readonly name: string;
-  private readonly limit: number;
-  private readonly control: Control;
-  private readonly variants: RuleVariants;
-  private readonly user: ControlUser;
-
-  /** @param limit that is declared */
-  constructor(
-    name: string,
-    limit: number,
-    control: Control,
-    variants: RuleVariants,
-    user: ControlUser,
-  ) {
-    this.name = name;
-    this.limit = limit;
-    this.control = control;
-    this.variants = variants;
-    this.user = user;
-  }
-
-  rulesFor(key: string, limits: LiveLimits | undefined): RuleVariant | undefined {
-    const live = this.control.limitsOf?.(this.name, key) ?? limits;
-    return live && this.variants.live(this.limit, live, this.user);
-  }
-
-  policyOf(rule: Rule): Policy {
-    return this.variants.policyOf(rule);
   }
 }

@@ -17,6 +17,7 @@ import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';
 import { ruleFrom } from '../limits/rule-options.js';
+import { RuleVariants } from '../limits/rule-variants.js';
 import { tellOfLimiters } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
@@ -86,16 +87,14 @@ export class DirectClient {
   }
 
   /**
-   * @param declared the numbers that live settings may replace; of a shaper its own pace does
+   * @param declared the numbers that plans and live settings may replace; of a shaper its own pace does
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
-    const { control, localShare } = this;
     this.ownControl?.register?.(name, rule);
-    const live = control &&
-      declared && { control, numbers: control.limit(name, declared, ruleFrom, localShare) };
+    const variants = declared && new RuleVariants(name, this.localShare, declared, ruleFrom);
     const { mode, share } = declared ?? {};
-    return new Limit({ name, rule, mode, share }, this.store, this.policyFor(rule), live);
+    return new Limit({ name, rule, mode, share }, this.store, this.policyFor(rule), this, variants);
   }
 
   /** What answers for a rule when the store cannot. */
@@ -152,8 +151,8 @@ export class DirectClient {
     return this.giveBack(puts, (answers) => answers.some(({ allowed }) => allowed));
   }
 
-  reset(step: Step): Eventually<boolean> {
-    return this.giveBack([step], ([answer]) => !(answer as Answer).failure);
+  reset(steps: readonly Step[]): Eventually<boolean> {
+    return this.giveBack(steps, (answers) => answers.every(({ failure }) => !failure));
   }
 
   /** What `then` makes of the answers to steps that give back. */

@@ -7,22 +7,25 @@ import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/answer.js';
 import type { LimiterSettings } from '../contract/control.js';
-import type { ControlLink, LiveLimit } from '../contract/control-link.js';
+import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Policy } from '../contract/decision.js';
+import type { Fault } from '../contract/fault.js';
 import type { Mode } from '../contract/mode.js';
+import type { Plan } from '../contract/plan.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, StoreErrorPolicy } from '../contract/store.js';
 import type { Decider, Part } from '../engine/pipeline.js';
+import type { RuleVariants } from '../limits/rule-variants.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
-import type { CostOptions } from './options.js';
+import type { CostOptions, LimitOptions } from './options.js';
 
-const COST: NamesOf<CostOptions> = { cost: 1 };
+const COST: NamesOf<CostOptions> = { cost: 1, plan: 1 };
 
-/** What is set live for a limit, as far as its numbers go, and where that is read. */
-interface Live {
-  readonly control: ControlLink;
-  readonly numbers: LiveLimit;
+/** Where a limit reads live settings, and tells of mistakes in them and in plans. */
+interface LimitOwner {
+  readonly control: ControlLink | undefined;
+  fault(fault: Fault): void;
 }
 
 interface LimitNumbers {
@@ -47,14 +50,16 @@ export class Limit implements Decider {
   private readonly policy: Policy;
   private readonly policyOnError: StoreErrorPolicy;
   private readonly client: StoreClient;
-  private readonly live: Live | undefined;
+  private readonly owner: LimitOwner;
+  private readonly variants: RuleVariants<LimitOptions> | undefined;
 
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   constructor(
     { name, rule, mode = 'enforce', share = 1 }: LimitNumbers,
     client: StoreClient,
     onStoreError: StoreErrorPolicy,
-    live?: Live,
+    owner: LimitOwner,
+    variants?: RuleVariants<LimitOptions>,
   ) {
     this.name = name;
     this.rule = rule;
@@ -64,18 +69,19 @@ export class Limit implements Decider {
     this.policy = policyOf(name, rule);
     this.countedAs = client.nameOf(this);
     this.client = client;
-    this.live = live;
+    this.owner = owner;
+    this.variants = variants;
     client.claim(this, rule);
   }
 
   /** Whether its numbers alone decide: no mode, no share, nothing set live. */
   get isPlain(): boolean {
-    return this.mode === 'enforce' && this.share === 1 && !this.live;
+    return this.mode === 'enforce' && this.share === 1 && !this.owner.control;
   }
 
   /** What is set live, to be read once for each decision. */
   settings(): LimiterSettings | undefined {
-    return this.live?.control.settingsOf(this.name);
+    return this.owner.control?.settingsOf(this.name);
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
@@ -84,6 +90,7 @@ export class Limit implements Decider {
     key: string,
     cost: number | undefined,
     settings: LimiterSettings | undefined,
+    plan?: Plan | null,
   ): KeyedPart {
     const step = this.step(op, key, cost);
     const mode = settings?.mode ?? this.mode;
@@ -91,7 +98,7 @@ export class Limit implements Decider {
       limiter: this,
       mode,
       settings,
-      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings),
+      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings, plan),
       answer: undefined,
       decision: undefined,
     };
@@ -108,6 +115,17 @@ export class Limit implements Decider {
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
+  }
+
+  /**
+   * The steps that forget a key: under the declared numbers, and under those of a plan where these have another count.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
+  resets(key: string, plan: Plan | null | undefined): readonly Step[] {
+    const step = this.step('reset', key);
+    const planned = this.stepIn('enforce', step, this.settings(), plan);
+    return planned.rule.code === step.rule.code ? [step] : [step, planned];
   }
 
   /** The decision on a step. Of a take that passes it can be given back. */
@@ -130,11 +148,25 @@ export class Limit implements Decider {
     return GrantedDecision.giveBack(decision, this.client.store, this.countedAs, cost);
   }
 
-  /** A step as its mode and what is set live have it. */
-  private stepIn(mode: Mode, step: Step, settings: LimiterSettings | undefined): Step {
+  /** A step as its mode, the caller's plan and what is set live have it. */
+  private stepIn(
+    mode: Mode,
+    step: Step,
+    settings: LimiterSettings | undefined,
+    plan: Plan | null | undefined,
+  ): Step {
     const binding = mode === 'enforce';
-    const variant = this.live?.numbers.rulesFor(step.key, settings?.limits);
-    if (!variant) return binding ? step : { ...step, binding };
+    const { owner } = this;
+    const variant = this.variants?.variantFor(
+      step.key,
+      plan,
+      settings?.limits,
+      owner.control,
+      owner,
+    );
+    if (!variant || variant === this.variants?.declared) {
+      return binding ? step : { ...step, binding };
+    }
     const { rule, local } = variant;
     this.client.note(this, rule);
     const onStoreError = typeof this.policyOnError === 'object' ? local : this.policyOnError;
@@ -142,7 +174,7 @@ export class Limit implements Decider {
   }
 
   private policyOf(rule: Rule): Policy {
-    return rule === this.rule || !this.live ? this.policy : this.live.numbers.policyOf(rule);
+    return rule === this.rule || !this.variants ? this.policy : this.variants.policyOf(rule);
   }
 }
 

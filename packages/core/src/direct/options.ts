@@ -6,6 +6,7 @@ import type { Decision } from '../contract/decision.js';
 import type { Fault } from '../contract/fault.js';
 import type { Mode } from '../contract/mode.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
+import type { Plan } from '../contract/plan.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
@@ -93,6 +94,11 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
 export interface CostOptions {
   /** Units: an integer from 0. Default 1. */
   readonly cost?: number | undefined;
+  /**
+   * Numbers of the caller's plan in place of the declared ones; null for none. A plan that makes no limit is a fault, and
+   * the declared numbers apply. The same numbers must be given to each call for the key, or it has two counts.
+   */
+  readonly plan?: Plan | null | undefined;
 }
 
 /** The answer for many keys at once. */
@@ -138,6 +144,9 @@ export interface KeyedLimiter<S extends Store> {
    * more than still counts: true if anything was. Void after its `resetMs`, or in another window.
    */
   refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
-  /** Forgets a key. False if the store could not be told: the key is counted as before. */
-  reset(key: string): Timely<S, boolean>;
+  /**
+   * Forgets a key, also as it is counted under `plan`. False if the store could not be told: the key is counted as
+   * before.
+   */
+  reset(key: string, options?: Pick<CostOptions, 'plan'>): Timely<S, boolean>;
 }

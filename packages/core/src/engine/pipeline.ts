@@ -8,7 +8,7 @@ import type { Decision } from '../contract/decision.js';
 import type { StepContext } from '../contract/limiter.js';
 import type { Mode, OnStoreError } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
-import { skippedDecision } from '../contract/skipped.js';
+import { refusedDecision, skippedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
@@ -126,7 +126,12 @@ export class Pipeline<P extends Part> {
       part.mode = 'shadow';
       part.step = { ...step, binding: false };
     }
-    this.decideByCache(part, limiter, step);
+    // Of a plan that lets nobody pass.
+    if (step.rule.limit === 0) {
+      part.decision = refusedDecision(limiter.name, part.mode, 'never', Infinity);
+    } else {
+      this.decideByCache(part, limiter, step);
+    }
   }
 
   /** Decides if the denial cache knows that the store would reject. */

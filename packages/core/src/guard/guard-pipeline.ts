@@ -5,7 +5,6 @@ import type { ControlLink } from '../contract/control-link.js';
 import type { Decision } from '../contract/decision.js';
 import type { StepContext } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
-import { refusedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
 import { type Decider, Pipeline } from '../engine/pipeline.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
@@ -37,10 +36,6 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
   }
 
   protected override decideByCache(turn: Turn<Raw>, limiter: Decider, step: Step): void {
-    if (step.rule.limit === 0) {
-      turn.decision = refusedDecision(limiter.name, turn.mode, 'never', Infinity);
-      return;
-    }
     if (step.key === UNKNOWN_ADDRESS) this.missAddress(turn);
     super.decideByCache(turn, limiter, step);
   }

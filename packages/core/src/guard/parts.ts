@@ -80,10 +80,7 @@ export function partsOf<Raw>(
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
-    const liveLimitsOf = options.control?.limitsOf
-      ? (key: string) => control?.limitsOf?.(limiter.name, key)
-      : undefined;
-    return new Asker(limiter, { ...context, countedAs, liveLimitsOf }, notices);
+    return new Asker(limiter, { ...context, countedAs, live: control }, notices);
   });
   return {
     notices,

@@ -1,6 +1,6 @@
 /** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
 
-import { isCost, isKey, isLimit } from '../base/checks.js';
+import { isCost, isKey } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
@@ -113,17 +113,6 @@ function keyOfParts(parts: readonly unknown[]): string | undefined {
 
 function isMissing(own: unknown): boolean {
   return own === undefined || own === null || own === '';
-}
-
-/** A limit, 0 where nobody is to pass; undefined where the option gave none. */
-export function limitFrom<Raw>(
-  asking: CallbackContext<Raw>,
-  source: 'limit' | 'capacity',
-  own: number | undefined,
-): number | undefined {
-  if (isLimit(own) || own === 0) return own;
-  if (own !== undefined) junk(asking, source, own);
-  return undefined;
 }
 
 /** The units that a request takes. */

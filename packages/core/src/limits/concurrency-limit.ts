@@ -1,9 +1,11 @@
 /** The concurrent requests limiter: so many requests of each key in progress at once. */
 
 import { checkOptions } from '../base/check-shapes.js';
+import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
-import type { KeyOption, PerLater } from '../contract/request.js';
+import type { PlanOption } from '../contract/plan.js';
+import type { KeyOption } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
 import { checkKeyOption } from './limiter-options.js';
 
@@ -14,13 +16,14 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    * Required when the guard is given a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
+  /** Requests in progress at once: an integer from 1 to 1,000,000,000. */
+  readonly limit: number;
   /**
-   * Requests in progress at once, an integer from 1 to 1,000,000,000, or a function of the request, which may be async
-   * (then with `defaultLimit`). 0 from a function lets nobody pass (`never`).
+   * Looks up the `limit` of the caller's plan, and a `name` for metrics. May be async. The declared limit applies to
+   * callers without a plan, and when the function fails, is late or returns a wrong limit. A limit of 0 lets nobody
+   * pass (`never`).
    */
-  readonly limit: PerLater<Raw, number>;
-  /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
-  readonly defaultLimit?: number | undefined;
+  readonly plan?: PlanOption<Raw> | undefined;
   /**
    * What is counted apart: a user, a tenant, an API key, or a list of such as in `[tenant, user]`; the function may be
    * async. Default, and where it or a part is empty, it is longer than 8,192 units or fails: the client's address.
@@ -31,7 +34,7 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
 const NAMES: NamesOf<ConcurrencyLimitOptions> = {
   name: 1,
   limit: 1,
-  defaultLimit: 1,
+  plan: 1,
   key: 1,
   lease: 1,
   mode: 1,
@@ -63,19 +66,18 @@ export function concurrencyLimit<Raw = unknown>(
   options: ConcurrencyLimitOptions<Raw>,
 ): StoredLimiter<Raw> {
   checkOptions(options, 'concurrencyLimit()', NAMES);
-  const { name, limit, defaultLimit, key } = options;
+  const { name, limit, plan, key } = options;
   checkKeyOption(key);
+  checkCallback('plan', plan);
   return new LeaseLimiter(
     {
-      name:
-        name === undefined
-          ? `${String(typeof limit === 'function' ? defaultLimit : limit)}-at-once`
-          : name,
+      name: name === undefined ? `${String(limit)}-at-once` : name,
       named: name !== undefined,
       reason: 'concurrency',
       limitOption: 'limit',
       limit,
-      defaultLimit,
+      plan,
+      planOption: 'plan',
       reserve: 0,
       key,
       isCritical: () => false,

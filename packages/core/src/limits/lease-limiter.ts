@@ -2,7 +2,7 @@
 
 import { decide } from '../algorithms/decide.js';
 import { makeLeasesRule } from '../algorithms/leases/rule.js';
-import { checkName, durationBetween } from '../base/checks.js';
+import { checkLimit, checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type HintOptions, hints } from '../base/hint.js';
@@ -14,10 +14,11 @@ import type { Decision } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { Notice } from '../contract/notice.js';
-import type { KeyOption, KeyParts, LimitRequest, Per, PerLater } from '../contract/request.js';
+import type { Plan, PlanOption } from '../contract/plan.js';
+import type { KeyOption, KeyParts, LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, keyFrom, limitFrom, read } from './callbacks.js';
+import { type CallbackContext, keyFrom, read } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { newLeaseId } from './lease-id.js';
 import { noticesOn } from './limiter-notices.js';
@@ -25,11 +26,9 @@ import {
   checkMode,
   checkShare,
   checkStoreError,
-  declaredLimit,
   type StoreErrorOptions,
 } from './limiter-options.js';
-import { liveNumbers } from './live-numbers.js';
-import { type RuleVariant, RuleVariants } from './rule-variants.js';
+import { RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
@@ -54,8 +53,12 @@ interface LeaseKind<Raw> {
   /** Why it refuses. */
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
-  readonly limit: PerLater<Raw, number>;
-  readonly defaultLimit: number | undefined;
+  /** As declared. */
+  readonly limit: number;
+  /** What a request has in its place. */
+  readonly plan: PlanOption<Raw> | undefined;
+  /** The option that `plan` comes from, for faults. */
+  readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   /** What the class of critical requests is called. */
   readonly criticalClass?: string | undefined;
@@ -73,8 +76,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   readonly onStoreError: StoredLimiter['onStoreError'];
   readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
-  private readonly variants: RuleVariants;
-  private readonly declared: number;
+  private readonly variants: RuleVariants<Numbers>;
   private readonly hint: () => number;
   private readonly of: LeaseKind<Raw>;
   private readonly options: LeaseOptions<Raw>;
@@ -88,17 +90,20 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     checkStoreError(options);
     this.onStoreError = options.onStoreError;
     this.hint = hints(options);
-    this.declared = declaredLimit(of.limitOption, of.limit, of.defaultLimit);
     const leaseUs = leaseOf(options.lease);
     this.share = checkShare(options.share);
-    this.variants = new RuleVariants(this.name, options.localShare ?? 1, (units, live) => {
-      const { limit, window, burst } = liveNumbers<Numbers>({ limit: units }, live);
-      const other = window ?? burst;
-      if (other !== undefined) throw mustBe('window and burst', 'left out for permits', other);
-      const checked = declaredLimit(of.limitOption, limit, undefined);
-      return makeLeasesRule(checked, leaseUs, of.reserve);
-    });
-    this.rule = this.variants.declared(this.declared).rule;
+    const declared = { limit: of.limit };
+    this.variants = new RuleVariants<Numbers>(
+      this.name,
+      options.localShare ?? 1,
+      declared,
+      ({ limit, window, burst }) => {
+        const other = window ?? burst;
+        if (other !== undefined) throw mustBe('window and burst', 'left out for permits', other);
+        return makeLeasesRule(checkLimit(of.limitOption, limit), leaseUs, of.reserve);
+      },
+    );
+    this.rule = this.variants.declared.rule;
     this.isKeyed = typeof of.key === 'function';
     this.notices = [...keyNotices(this.name, of.key), ...noticesOn(this.name)];
   }
@@ -109,13 +114,21 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Step | Promise<Step> {
-    const { limitOption, limit, key, isCritical } = this.of;
+    const { plan, planOption, key, isCritical } = this.of;
     const asking = { limiter: this.name, request, context };
     const critical = isCritical(asking);
-    const make = (ownLimit: number | undefined, ownKey: KeyParts): Step => {
+    const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
-      const ofKey = context.liveLimitsOf?.(counted);
-      const { rule, local } = this.variant(asking, ownLimit, critical, ofKey ?? live);
+      // Critical requests are counted and never rejected: under the declared numbers, where there is room for nobody.
+      const applied = critical && ownPlan?.limit === 0 ? undefined : ownPlan;
+      const { rule, local } = this.variants.variantFor(
+        counted,
+        applied,
+        live,
+        context.live,
+        context,
+        planOption,
+      );
       const policy = this.options.onStoreError ?? context.onStoreError;
       return {
         op: 'take',
@@ -128,25 +141,10 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
         onStoreError: policy === 'local' ? local : policy,
       };
     };
-    const ownLimit = read(asking, limitOption, limit);
+    const ownPlan = read(asking, planOption, plan);
     const ownKey = read(asking, 'key', key);
-    if (!isThenable(ownLimit) && !isThenable(ownKey)) return make(ownLimit, ownKey);
-    return Promise.all([ownLimit, ownKey]).then((own) => make(...own));
-  }
-
-  private variant(
-    asking: CallbackContext<Raw>,
-    own: number | undefined,
-    critical: boolean,
-    live: LiveLimits | undefined,
-  ): RuleVariant {
-    const { variants } = this;
-    let limit = limitFrom(asking, this.of.limitOption, own) ?? this.declared;
-    // Who is critical is counted and never refused: under the numbers that were declared, where there is room for
-    // nobody.
-    if (limit === 0 && critical) limit = this.declared;
-    if (limit === 0) return variants.nobody(this.rule);
-    return live ? variants.live(limit, live, asking.context) : variants.declared(limit);
+    if (!isThenable(ownPlan) && !isThenable(ownKey)) return make(ownPlan, ownKey);
+    return Promise.all([ownPlan, ownKey]).then((own) => make(...own));
   }
 
   decide(step: Step, answer: Answer): Decision {

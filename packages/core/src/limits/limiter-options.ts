@@ -1,29 +1,8 @@
 /** Checks of the options that limiters have in common. */
 
-import { checkKey, checkLimit, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
-import { mustBe } from '../base/errors.js';
+import { checkKey, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
 import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
-import type { KeyOption, Per, PerLater } from '../contract/request.js';
-
-/**
- * The limit that counts where no function says otherwise.
- *
- * @throws SpillwayError `SPW_LIMIT_INVALID`; `SPW_OPTION_INVALID` for a default that could never count
- */
-export function declaredLimit<Raw>(
-  option: 'limit' | 'capacity',
-  limit: PerLater<Raw, number>,
-  defaultLimit: number | undefined,
-): number {
-  const name = option === 'limit' ? 'defaultLimit' : 'defaultCapacity';
-  if (typeof limit === 'function') {
-    return checkLimit(name, defaultLimit, ` when ${option} is a function`);
-  }
-  if (defaultLimit !== undefined) {
-    throw mustBe(name, `left out unless ${option} is a function`, defaultLimit);
-  }
-  return checkLimit(option, limit, ' or a function');
-}
+import type { KeyOption, Per } from '../contract/request.js';
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */
 export function checkKeyOption<Raw>(key: KeyOption<Raw> | undefined): void {

@@ -7,6 +7,7 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
+import type { PlanOption } from '../contract/plan.js';
 import type { KeyOption, LimitRequest, Per, PerLater } from '../contract/request.js';
 import { type Anchor, capacityOf, type RateAlgorithm, type Rule } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
@@ -18,13 +19,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * Required when the guard is given a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
+  /** Units per window: an integer from 1 to 1,000,000,000. */
+  readonly limit: number;
   /**
-   * Units per window, an integer from 1 to 1,000,000,000, or a function of the request, which may be async (then with
-   * `defaultLimit`). 0 from a function lets nobody pass (`never`), whatever is set live, and asks no store.
+   * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a `name`
+   * for metrics. May be async. The declared numbers apply to callers without a plan, and when the function fails, is
+   * late or returns wrong numbers: declare the smallest plan. A plan with a limit of 0 lets nobody pass (`never`),
+   * whatever is set live, and asks no store.
    */
-  readonly limit: PerLater<Raw, number>;
-  /** The limit that counts when the `limit` function fails or returns none. Required with a function. */
-  readonly defaultLimit?: number | undefined;
+  readonly plan?: PlanOption<Raw> | undefined;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
@@ -64,7 +67,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
 const NAMES: NamesOf<RateLimitOptions> = {
   name: 1,
   limit: 1,
-  defaultLimit: 1,
+  plan: 1,
   window: 1,
   burst: 1,
   algorithm: 1,
@@ -85,11 +88,12 @@ export function checkRateLimit<Raw>(options: RateLimitOptions<Raw>): void {
 
 /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID` */
 export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
-  const { cost, refundIf } = options;
+  const { cost, refundIf, plan } = options;
   checkKeyOption(options.key);
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
   checkCallback('refundIf', refundIf);
+  checkCallback('plan', plan);
 }
 
 /**

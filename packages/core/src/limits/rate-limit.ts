@@ -16,14 +16,14 @@ import type {
 } from '../contract/limiter.js';
 import type { Mode } from '../contract/mode.js';
 import type { Notice } from '../contract/notice.js';
+import type { Plan } from '../contract/plan.js';
 import type { KeyParts, LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, costFrom, isYes, keyFrom, limitFrom, read } from './callbacks.js';
+import { type CallbackContext, costFrom, isYes, keyFrom, read } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { noticesOn } from './limiter-notices.js';
-import { checkMode, checkShare, declaredLimit } from './limiter-options.js';
-import { liveNumbers } from './live-numbers.js';
+import { checkMode, checkShare } from './limiter-options.js';
 import {
   checkConstants,
   checkCostPasses,
@@ -66,25 +66,22 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
   private readonly options: RateLimitOptions<Raw>;
-  private readonly variants: RuleVariants;
+  private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
     this.options = options;
-    const limit = declaredLimit('limit', options.limit, options.defaultLimit);
-    this.name = checkName(nameOf({ ...options, limit }));
+    this.name = checkName(nameOf(options));
     this.named = options.name !== undefined;
     this.mode = checkMode(options.mode);
     checkConstants(options);
     this.share = checkShare(options.share);
     this.onStoreError = options.onStoreError;
-    this.variants = new RuleVariants(this.name, options.localShare ?? 1, (units, live) =>
-      ruleFrom(liveNumbers({ ...options, limit: units }, live)),
-    );
-    this.declared = this.variants.declared(limit);
+    this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
+    this.declared = this.variants.declared;
     this.rule = this.declared.rule;
-    if (typeof options.limit !== 'function') checkCostPasses(options.cost, this.rule);
+    if (!options.plan) checkCostPasses(options.cost, this.rule);
     const { refundIf } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
     this.isKeyed = typeof options.key === 'function';
@@ -99,13 +96,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   ): Step | Promise<Step> {
     const { options } = this;
     const asking = { limiter: this.name, request, context };
-    const limit = read(asking, 'limit', options.limit);
+    const plan = read(asking, 'plan', options.plan);
     const key = read(asking, 'key', options.key);
     const cost = read(asking, 'cost', options.cost);
-    if (!isThenable(limit) && !isThenable(key) && !isThenable(cost)) {
-      return this.stepOf(asking, binding, live, limit, key, cost);
+    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost)) {
+      return this.stepOf(asking, binding, live, plan, key, cost);
     }
-    return Promise.all([limit, key, cost]).then((own) =>
+    return Promise.all([plan, key, cost]).then((own) =>
       this.stepOf(asking, binding, live, ...own),
     );
   }
@@ -120,13 +117,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     asking: CallbackContext<Raw> & { readonly context: StepContext },
     binding: boolean,
     live: LiveLimits | undefined,
-    limit: number | undefined,
+    plan: OwnPlan,
     key: KeyParts,
     cost: number | undefined,
   ): Step {
     const { context } = asking;
     const counted = keyFrom(asking, key);
-    const { rule, local } = this.variant(asking, limit, context.liveLimitsOf?.(counted) ?? live);
+    const { rule, local } = this.variants.variantFor(counted, plan, live, context.live, context);
     const policy = this.options.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
@@ -138,19 +135,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       onStoreError: policy === 'local' ? local : policy,
     };
   }
-
-  private variant(
-    asking: CallbackContext<Raw>,
-    own: number | undefined,
-    live: LiveLimits | undefined,
-  ): RuleVariant {
-    const { declared, variants } = this;
-    if (own === declared.rule.limit && !live) return declared;
-    const limit = limitFrom(asking, 'limit', own) ?? declared.rule.limit;
-    if (limit === 0) return variants.nobody(this.rule);
-    return live ? variants.live(limit, live, asking.context) : variants.declared(limit);
-  }
 }
+
+type OwnPlan = Plan | null | undefined;
 
 /** Gives the cost back where `refundIf` says so. */
 function refunding<Raw>(

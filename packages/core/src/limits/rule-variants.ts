@@ -1,9 +1,13 @@
-/** The rules of one limiter by their numbers, for limits that differ from request to request or are changed live. */
+/** The rules of one limiter: for its declared numbers, for plans, and for what is set live. */
 
 import { policyOf } from '../algorithms/decide.js';
+import { checkName } from '../base/checks.js';
+import { Junk } from '../base/junk.js';
 import type { LiveLimits } from '../contract/control.js';
+import type { LiveLink, Numbers } from '../contract/control-link.js';
 import type { Policy } from '../contract/decision.js';
-import type { StepContext } from '../contract/limiter.js';
+import type { Fault } from '../contract/fault.js';
+import type { Plan } from '../contract/plan.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 
 /** All that follows from the numbers of a limit. */
@@ -14,73 +18,147 @@ export interface RuleVariant {
   readonly policy: Policy;
 }
 
-/** Nothing is set live. */
-const AS_DECLARED: LiveLimits = {};
+interface Variant<Declared extends Numbers> extends RuleVariant {
+  readonly numbers: Declared;
+  readonly plan: string | undefined;
+}
 
-/** How many limits that a function returned are kept ready. */
+/** Where mistakes in plans and live settings are told. */
+interface FaultSink {
+  fault(fault: Fault): void;
+}
+
+/** How many variants are kept ready, of plans and for each object of live settings. */
 const KEPT = 256;
 
-export class RuleVariants {
-  private readonly byLimit = new Map<number, RuleVariant>();
-  // Those set live go with the settings that they came with.
-  private readonly liveVariants = new WeakMap<LiveLimits, Map<number, RuleVariant>>();
+export class RuleVariants<Declared extends Numbers> {
+  readonly declared: RuleVariant;
+  private readonly base: Variant<Declared>;
+  private readonly plans = new Map<string, Variant<Declared>>();
+  // Live variants go with the settings that they came with.
+  private readonly live = new WeakMap<LiveLimits, Map<RuleVariant, RuleVariant>>();
   private readonly policies = new WeakMap<Rule, Policy>();
   private readonly name: string;
   private readonly localShare: number;
-  private readonly make: (limit: number, live: LiveLimits) => Rule;
-  private closedVariant: RuleVariant | undefined;
+  private readonly make: (numbers: Declared) => Rule;
 
-  /** @param make the rule for a limit, all else as declared or set live; throws where the two are no rule */
-  constructor(name: string, localShare: number, make: (limit: number, live: LiveLimits) => Rule) {
+  /** @param make the rule for numbers; throws where they make none */
+  constructor(
+    name: string,
+    localShare: number,
+    declared: Declared,
+    make: (numbers: Declared) => Rule,
+  ) {
     this.name = name;
     this.localShare = localShare;
     this.make = make;
+    this.base = this.variantOf(declared, undefined);
+    this.declared = this.base;
   }
 
-  /** The variant for a limit, all else as declared. */
-  declared(limit: number): RuleVariant {
-    return this.find(this.byLimit, limit, AS_DECLARED);
+  /**
+   * The variant for a caller. Its key's override comes first, then its plan, then the live numbers of the limiter. A
+   * `factor` multiplies the plan. What makes no rule is a fault and does not apply.
+   *
+   * @param source of faults in the plan
+   */
+  variantFor(
+    key: string,
+    plan: Plan | null | undefined,
+    limits: LiveLimits | undefined,
+    link: LiveLink | undefined,
+    sink: FaultSink,
+    source: Fault['source'] = 'plan',
+  ): RuleVariant {
+    const { base } = this;
+    if (!plan && !link) return base;
+    const planned = plan ? this.planned(plan, sink, source) : base;
+    if (!link || planned.rule.limit === 0) return planned;
+    const own = link.limitsOf?.(this.name, key);
+    const live = own ?? (planned === base || reachesPlans(limits) ? limits : undefined);
+    return live ? this.changed(planned, live, link, sink) : planned;
   }
 
-  /** The variant for a limit of 0, whatever is set live: a guard refuses by its rule, which no store sees. */
-  nobody(declared: Rule): RuleVariant {
-    this.closedVariant ??= variantOf(this.name, declared.logic.closed(declared), 1);
-    return this.closedVariant;
-  }
-
-  /** The variant for a limit with what was set live; as declared, and a fault, where the two together are no rule. */
-  live(limit: number, live: LiveLimits, context: Pick<StepContext, 'fault'>): RuleVariant {
-    try {
-      let variants = this.liveVariants.get(live);
-      if (!variants) {
-        variants = new Map();
-        this.liveVariants.set(live, variants);
-      }
-      return this.find(variants, limit, live);
-    } catch (error) {
-      context.fault({ limiter: this.name, source: 'control', error });
-      return this.declared(limit);
-    }
-  }
-
-  /** What is told of a rule that a variant has. */
+  /** The policy of a rule that a variant has. */
   policyOf(rule: Rule): Policy {
     return this.policies.get(rule) ?? policyOf(this.name, rule);
   }
 
-  private find(variants: Map<number, RuleVariant>, limit: number, live: LiveLimits): RuleVariant {
-    let variant = variants.get(limit);
-    if (!variant) {
-      const rule = this.make(limit, live);
-      variant = variantOf(this.name, rule, this.localShare);
-      if (variants.size >= KEPT) variants.clear();
-      variants.set(limit, variant);
-      this.policies.set(rule, variant.policy);
+  private planned(plan: Plan, sink: FaultSink, source: Fault['source']): Variant<Declared> {
+    try {
+      const { name, limit, window, burst } = plan;
+      // With the types: '100' is no limit, though it reads like one.
+      const text = `${typeof limit}${limit} ${typeof burst}${burst} ${typeof window}${window} ${name}`;
+      const known = this.plans.get(text);
+      if (known) return known;
+      if ((name ?? limit ?? window ?? burst) == null) throw new Junk(this.sourceOf(source), plan);
+      const { numbers } = this.base;
+      const own: Declared = {
+        ...numbers,
+        limit: limit ?? numbers.limit,
+        window: window ?? numbers.window,
+        burst: burst ?? numbers.burst,
+      };
+      const variant = this.variantOf(own, name == null ? undefined : checkName(name));
+      keep(this.plans, text, variant);
+      return variant;
+    } catch (error) {
+      sink.fault({ limiter: this.name, source, error });
+      return this.base;
     }
-    return variant;
+  }
+
+  private changed(
+    from: Variant<Declared>,
+    live: LiveLimits,
+    link: LiveLink,
+    sink: FaultSink,
+  ): RuleVariant {
+    try {
+      let variants = this.live.get(live);
+      if (!variants) {
+        variants = new Map();
+        this.live.set(live, variants);
+      }
+      let variant = variants.get(from);
+      if (!variant) {
+        variant = this.variantOf(link.liveNumbers(from.numbers, live), from.plan);
+        keep(variants, from, variant);
+      }
+      return variant;
+    } catch (error) {
+      sink.fault({ limiter: this.name, source: 'control', error });
+      return from;
+    }
+  }
+
+  private variantOf(numbers: Declared, plan: string | undefined): Variant<Declared> {
+    const rule = this.ruleOf(numbers);
+    const declared = policyOf(this.name, rule);
+    const policy = plan === undefined ? declared : { ...declared, plan };
+    this.policies.set(rule, policy);
+    const local = numbers.limit === 0 ? rule : shareOf(rule, this.localShare);
+    return { rule, local, policy, numbers, plan };
+  }
+
+  /** Of a plan with a limit of 0: no store sees its rule, because nobody passes. */
+  private ruleOf(numbers: Declared): Rule {
+    if (numbers.limit !== 0) return this.make(numbers);
+    const rule = this.make({ ...numbers, limit: 1 });
+    return rule.logic.closed(rule);
+  }
+
+  private sourceOf(source: string): string {
+    return `${source} of limiter "${this.name}"`;
   }
 }
 
-function variantOf(name: string, rule: Rule, localShare: number): RuleVariant {
-  return { rule, local: shareOf(rule, localShare), policy: policyOf(name, rule) };
+/** Whether live numbers apply to callers with a plan. */
+function reachesPlans(limits: LiveLimits | undefined): boolean {
+  return limits?.factor !== undefined || limits?.allPlans === true;
+}
+
+function keep<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
+  if (map.size >= KEPT) map.clear();
+  map.set(key, value);
 }

@@ -45,9 +45,9 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'decisions',
     kind: 'counter',
-    help: 'Decisions on requests, by limiter, outcome, reason and priority.',
+    help: 'Decisions on requests, by limiter, outcome, reason, priority and plan.',
     unit: '{decision}',
-    labels: ['limiter', 'outcome', 'reason', 'priority'],
+    labels: ['limiter', 'outcome', 'reason', 'priority', 'plan'],
     read: (tally) => tally.decisions(),
   },
   {

@@ -26,6 +26,10 @@ const SERIES = 10_000;
 /** The limiter that stands for all others beyond them. */
 const OTHERS = '(others)';
 
+/** How many names of plans a limiter has as labels; the others are `other`. */
+const PLANS = 32;
+const OTHER_PLAN = 'other';
+
 /** How many stores and controls are read; of older stores, the last number counts. */
 const STORES = 1_000;
 
@@ -39,10 +43,13 @@ interface Count<Label extends string> extends Sample<Label> {
   value: number;
 }
 
-type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority';
+type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority' | 'plan';
 
-/** By limiter, outcome, reason and priority. Four maps, so that no text need be made for each decision. */
-type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<DecisionLabel>>>>>;
+/** By limiter, outcome, reason, priority and plan. Five maps, so that no text need be made for each decision. */
+type Counts = Map<
+  string,
+  Map<Outcome, Map<Reason | null, Map<string, Map<string, Count<DecisionLabel>>>>>
+>;
 
 /**
  * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
@@ -62,6 +69,8 @@ type Counts = Map<string, Map<Outcome, Map<Reason | null, Map<string, Count<Deci
  */
 export class Tally implements Observer {
   private readonly counts: Counts = new Map();
+  /** By limiter. */
+  private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
   private readonly guards = new Set<NonNullable<Gauges['guards']>[number]>();
@@ -97,11 +106,12 @@ export class Tally implements Observer {
     if (oldest) this.controls.delete(oldest);
   }
 
-  onDecision({ limiter, outcome, allowed, reason, priority = '' }: DecisionEvent): void {
+  onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
+    const plan = policy?.plan ?? '';
     // In shadow a request passes though the store fails: with a reason it would be counted as refused.
     const why = outcome === 'error' && allowed ? null : reason;
-    const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority);
-    const count = known ?? this.newCount(limiter, outcome, why, priority);
+    const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
+    const count = known ?? this.newCount(limiter, outcome, why, priority, plan);
     count.value += 1;
   }
 
@@ -110,6 +120,7 @@ export class Tally implements Observer {
     outcome: Outcome,
     reason: Reason | null,
     priority: string,
+    plan: string,
   ): Count<DecisionLabel> {
     const isFull = this.decided.length >= SERIES && limiter !== OTHERS;
     const labels = {
@@ -117,15 +128,25 @@ export class Tally implements Observer {
       outcome,
       reason: reason ?? '',
       priority: isFull ? '' : priority,
+      plan: isFull ? '' : this.planLabel(limiter, plan),
     };
     const byPriority = inner(inner(inner(this.counts, labels.limiter), outcome), reason);
-    let count = byPriority.get(labels.priority);
+    const byPlan = inner(byPriority, labels.priority);
+    let count = byPlan.get(labels.plan);
     if (!count) {
       count = { labels, value: 0 };
-      byPriority.set(labels.priority, count);
+      byPlan.set(labels.plan, count);
       this.decided.push(count);
     }
     return count;
+  }
+
+  private planLabel(limiter: string, plan: string): string {
+    if (plan === '') return plan;
+    let names = this.plans.get(limiter);
+    if (!names) this.plans.set(limiter, (names = new Set()));
+    if (names.size < PLANS) names.add(plan);
+    return names.has(plan) ? plan : OTHER_PLAN;
   }
 
   onFault({ limiter: name, source }: Fault): void {

@@ -12,7 +12,7 @@ import type { Store } from '../contract/store.js';
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
-  limit: 'the default limit counts instead',
+  plan: 'the declared numbers apply',
   capacity: 'the default capacity counts instead',
   priority: 'the method decides the class instead',
   signal: 'the shedder goes on without its readings',

@@ -1,9 +1,12 @@
 /** The fleet shedder: keeps a share of the fleet's capacity for critical requests. */
 
 import { checkOptions } from '../base/check-shapes.js';
-import { shareFromZero } from '../base/checks.js';
+import { checkLimit, shareFromZero } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
+import { isThenable } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
+import type { Plan } from '../contract/plan.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
 
@@ -81,8 +84,9 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
       named: true,
       reason: 'capacity',
       limitOption: 'capacity',
-      limit: capacity,
-      defaultLimit: defaultCapacity,
+      limit: declaredCapacity(capacity, defaultCapacity),
+      plan: typeof capacity === 'function' ? () => planOf(capacity()) : undefined,
+      planOption: 'capacity',
       reserve,
       criticalClass: ranking.classes[0],
       key: FLEET,
@@ -93,4 +97,26 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
     },
     options,
   );
+}
+
+type Capacity = FleetShedderOptions['capacity'];
+
+/** @throws SpillwayError `SPW_LIMIT_INVALID`; `SPW_OPTION_INVALID` for a default that could never apply */
+function declaredCapacity(capacity: Capacity, defaultCapacity: number | undefined): number {
+  if (typeof capacity === 'function') {
+    return checkLimit('defaultCapacity', defaultCapacity, ' when capacity is a function');
+  }
+  if (defaultCapacity !== undefined) {
+    throw mustBe('defaultCapacity', 'left out unless capacity is a function', defaultCapacity);
+  }
+  return checkLimit('capacity', capacity, ' or a function');
+}
+
+function planOf(own: number | PromiseLike<number>): Plan | undefined | Promise<Plan | undefined> {
+  return isThenable(own) ? Promise.resolve(own).then(limited) : limited(own as number);
+}
+
+/** A function that returns nothing leaves the default capacity in force. */
+function limited(limit: number | undefined): Plan | undefined {
+  return limit === undefined ? undefined : { limit };
 }
