@@ -1,4 +1,4 @@
-/** 0 from a `limit` or `capacity` function means nobody, and takes no call of the store; a constant 0 is a mistake that is named. */
+/** 0 from a plan or a `capacity` function means nobody, and takes no call of the store; a constant 0 is a mistake that is named. */
 
 import {
   type Admission,
@@ -32,8 +32,9 @@ const request = (path = '/'): LimitRequest => ({
 });
 
 const nobody = () => 0;
+const closed = () => ({ limit: 0 });
 const note = { by: 'ada', because: 'a test' } as const;
-const rate = { name: 'plan', defaultLimit: 1_000, window: '1m' } as const;
+const rate = { name: 'plan', limit: 1_000, window: '1m' } as const;
 
 /** A guard whose store tells what it was asked, at once and later. */
 function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}, sync = true) {
@@ -60,11 +61,11 @@ function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {
 }
 
 const KINDS: readonly [string, Limiter][] = [
-  ['token bucket', rateLimit({ ...rate, limit: nobody })],
-  ['fixed window', rateLimit({ ...rate, limit: nobody, algorithm: fixedWindow })],
-  ['log', rateLimit({ ...rate, limit: nobody, algorithm: slidingLog })],
-  ['cost of 0', rateLimit({ ...rate, limit: nobody, cost: 0 })],
-  ['concurrency limit', concurrencyLimit({ name: 'plan', limit: nobody, defaultLimit: 5 })],
+  ['token bucket', rateLimit({ ...rate, plan: closed })],
+  ['fixed window', rateLimit({ ...rate, plan: closed, algorithm: fixedWindow })],
+  ['log', rateLimit({ ...rate, plan: closed, algorithm: slidingLog })],
+  ['cost of 0', rateLimit({ ...rate, plan: closed, cost: 0 })],
+  ['concurrency limit', concurrencyLimit({ name: 'plan', limit: 5, plan: closed })],
   ['fleet', fleetShedder({ name: 'plan', capacity: nobody, defaultCapacity: 5 })],
 ];
 
@@ -101,11 +102,11 @@ describe.each(KINDS)('0 from the function of a %s', (_, limiter) => {
 
 it('charges none of the other limits of the guard, and in shadow all of them', async () => {
   const other = rateLimit({ name: 'other', limit: 1, window: '1m' });
-  const banned = rateLimit({ ...rate, limit: ({ path }) => (path === '/banned' ? 0 : 9) });
+  const banned = rateLimit({ ...rate, plan: ({ path }) => ({ limit: path === '/banned' ? 0 : 9 }) });
   const { admit } = setUp([other, banned]);
   expect((await admit('/banned')).allowed).toBe(false);
   expect((await admit()).allowed).toBe(true);
-  const dark = rateLimit({ ...rate, limit: nobody, mode: 'shadow' });
+  const dark = rateLimit({ ...rate, plan: closed, mode: 'shadow' });
   const shadowed = setUp([other, dark]);
   expect([(await shadowed.admit()).allowed, (await shadowed.admit()).allowed]).toEqual([
     true,
@@ -115,7 +116,7 @@ it('charges none of the other limits of the guard, and in shadow all of them', a
 });
 
 it('refuses only the share of keys for which the limit is enforced', async () => {
-  const { admit, events } = setUp(rateLimit({ ...rate, limit: nobody, share: 0 }));
+  const { admit, events } = setUp(rateLimit({ ...rate, plan: closed, share: 0 }));
   expect((await admit()).allowed).toBe(true);
   expect(events).toMatchObject([{ outcome: 'would-deny', reason: 'never', mode: 'shadow' }]);
 });
@@ -133,7 +134,6 @@ describe('a constant 0', () => {
   const note = { by: 'ada', because: 'a test', for: '1h' } as const;
   it.each<[string, () => unknown]>([
     ['limit', () => rateLimit({ limit: 0, window: '1m' })],
-    ['defaultLimit', () => rateLimit({ limit: nobody, defaultLimit: 0, window: '1m' })],
     ['limit', () => createLimiter({ limit: 0, window: '1m' })],
     ['limit', () => concurrencyLimit({ limit: 0 })],
     ['capacity', () => fleetShedder({ name: 'fleet', capacity: 0 })],

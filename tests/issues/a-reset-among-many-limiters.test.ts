@@ -9,7 +9,7 @@ it.each([0, 1_000])('frees a key behind %i other limiters', async (others) => {
     createGuard(rateLimit({ name: `other ${i}`, limit: 1, window: '1h' }), { store });
   }
   const numbers = { name: 'api', burst: 1, window: '1h' } as const;
-  const api = rateLimit({ ...numbers, limit: () => 20, defaultLimit: 10, key: 'ada' });
+  const api = rateLimit({ ...numbers, limit: 10, plan: () => ({ limit: 20 }), key: 'ada' });
   const guard = createGuard(api, { store });
   const request = {
     method: 'GET',

@@ -55,11 +55,11 @@ describe.each(Object.entries(STORES))('with a store in %s', (_, make) => {
         [
           rateLimit({
             name: 'api',
-            limit: (request) => {
-              note('limit', request);
-              return 2;
+            limit: 5,
+            plan: (request) => {
+              note('plan', request);
+              return { limit: 2 };
             },
-            defaultLimit: 5,
             window: '1m',
             key: (request) => {
               note('key', request);

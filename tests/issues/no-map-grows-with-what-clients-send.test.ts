@@ -41,7 +41,7 @@ function farStore(): Store {
   });
 }
 
-const chosen = ({ path }: LimitRequest) => Number(path);
+const chosen = ({ path }: LimitRequest) => ({ limit: Number(path) });
 
 /** Refuses in a class that the client names: a mistake, which must cost labels and not the memory. */
 const careless: LocalLimiter = {
@@ -72,13 +72,13 @@ describe.each([
             name: 'rate',
             window: '1h',
             burst: 1_000,
-            limit: chosen,
-            defaultLimit: 5,
+            limit: 5,
+            plan: chosen,
             key: ({ path }) => `key ${path}`,
             cost: ({ path }) => (Number(path) % 3) * 1_000,
           }),
           rateLimit({ name: 'address', limit: 1, window: '1h' }),
-          concurrencyLimit({ name: 'now', limit: chosen, defaultLimit: 5, share: 0.5 }),
+          concurrencyLimit({ name: 'now', limit: 5, plan: chosen, share: 0.5 }),
           careless,
         ],
         {

@@ -103,12 +103,12 @@ onBothStores(11, (open) => {
     const admit = async (guard: ReturnType<typeof createGuard>, method: string) =>
       (await guard.admit(request({ method }))).allowed;
 
-    it('with a limit function and a burst admits each burst once', async () => {
+    it('with plans and a burst admits each burst once', async () => {
       const { store } = open();
       const limiter = rateLimit({
         name: 'api',
-        limit: ({ method }) => (method === 'GET' ? 1000 : 10),
-        defaultLimit: 10,
+        limit: 10,
+        plan: ({ method }) => (method === 'GET' ? { limit: 1000 } : undefined),
         window: '1m',
         burst: 20,
       });

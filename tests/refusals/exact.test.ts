@@ -88,8 +88,8 @@ class Run {
     this.guard = createGuard(
       rateLimit({
         ...rule,
-        limit: () => this.limit,
-        defaultLimit: 5,
+        limit: 5,
+        plan: () => ({ limit: this.limit }),
         key: ({ path }) => path,
         cost: (asked) => Number(asked.header('cost')),
         refundIf: (_, { status }) => status === 200,

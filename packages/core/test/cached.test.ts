@@ -308,21 +308,21 @@ describe('in a guard', () => {
         name: 'tenant',
         window: '1h',
         key: () => 'acme',
-        limit: async () => (await limitOf('acme')) ?? 5,
-        defaultLimit: 10,
+        limit: 10,
+        plan: async () => ({ limit: (await limitOf('acme')) ?? 5 }),
       }),
       { onFault: ({ source }) => faults.push(source) },
     );
     const limit = async () => (await guard.admit(request())).decisions[0]?.policy?.limit;
     expect(await limit()).toBe(10);
-    expect(faults).toEqual(['limit']);
+    expect(faults).toEqual(['plan']);
     rows = new Map([['acme', 500]]);
     clock.advance(1_000);
     expect(await limit()).toBe(500);
     rows = undefined;
     clock.advance(60_000);
     expect(await limit()).toBe(500);
-    expect(faults).toEqual(['limit']);
+    expect(faults).toEqual(['plan']);
   });
 });
 

@@ -47,19 +47,19 @@ describe('a callback that answers later', () => {
     expect(faults).toEqual([]);
   });
 
-  it('is heard: limit and cost', async () => {
+  it('is heard: plan and cost', async () => {
     const { guard } = setUpLater(
-      rateLimit({ ...two, limit: () => answer(10), defaultLimit: 1, cost: () => answer(3) }),
+      rateLimit({ ...two, plan: () => answer({ limit: 10 }), cost: () => answer(3) }),
     );
     expect((await guard.admit(request())).decisions).toMatchObject([{ cost: 3, remaining: 7 }]);
   });
 
-  it('is heard: key and limit of permits', async () => {
+  it('is heard: key and plan of permits', async () => {
     const { allowed } = setUpLater(
       concurrencyLimit({
         name: 'c',
-        limit: () => answer(1),
-        defaultLimit: 9,
+        limit: 9,
+        plan: () => answer({ limit: 1 }),
         key: ({ path }) => answer(path),
       }),
     );
@@ -128,7 +128,7 @@ describe('the promises of one request', () => {
     ['20ms', 20],
   ])('are waited for at most callbackTimeout: %s', async (callbackTimeout, ms) => {
     const { guard, faults } = setUpLater(
-      rateLimit({ ...two, key: never, cost: never, limit: never, defaultLimit: 2 }),
+      rateLimit({ ...two, key: never, cost: never, plan: never }),
       { skip: never, callbackTimeout },
     );
     let done = false;
@@ -139,7 +139,7 @@ describe('the promises of one request', () => {
     expect(done).toBe(false);
     await vi.advanceTimersByTimeAsync(2); // then it is looked once more for what has arrived
     expect(await admission).toMatchObject({ allowed: true, decisions: [{ remaining: 1 }] });
-    expect(faults.map(({ source }) => source).sort()).toEqual(['cost', 'key', 'limit', 'skip']);
+    expect(faults.map(({ source }) => source).sort()).toEqual(['cost', 'key', 'plan', 'skip']);
     expect(faults[0]).toMatchObject({ error: { message: `no answer within ${ms} ms` } });
   });
 
@@ -156,11 +156,11 @@ describe('the promises of one request', () => {
 
   it('that reject count as functions that throw', async () => {
     const { guard, faults } = setUpLater(
-      rateLimit({ ...two, key: rejects, cost: rejects, limit: rejects, defaultLimit: 2 }),
+      rateLimit({ ...two, key: rejects, cost: rejects, plan: rejects }),
       { skip: rejects },
     );
     expect((await guard.admit(request())).decisions).toMatchObject([{ cost: 1, remaining: 1 }]);
-    expect(faults.map(({ source }) => source).sort()).toEqual(['cost', 'key', 'limit', 'skip']);
+    expect(faults.map(({ source }) => source).sort()).toEqual(['cost', 'key', 'plan', 'skip']);
     expect(faults[0]).toMatchObject({ error: { message: 'rejected' } });
   });
 

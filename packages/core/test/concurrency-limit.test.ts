@@ -114,15 +114,15 @@ describe('a limit on concurrent requests', () => {
   it('may differ from request to request', () => {
     const limit = concurrencyLimit({
       name: 'plan',
-      limit: (of) => Number(of.header('x-limit')),
-      defaultLimit: 1,
+      limit: 1,
+      plan: (of) => ({ limit: Number(of.header('x-limit')) }),
     });
     const { admit, faults } = setUp(limit);
     const five = { headers: { 'x-limit': '5' } };
     for (let i = 0; i < 5; i += 1) expect(admit(five).allowed).toBe(true);
     expect(admit(five).allowed).toBe(false);
     expect(admit({ clientIp: '203.0.113.8' }).allowed).toBe(true);
-    expect(faults).toMatchObject([{ limiter: 'plan', source: 'limit' }]);
+    expect(faults).toMatchObject([{ limiter: 'plan', source: 'plan' }]);
   });
 
   it('in shadow holds permits, refuses nobody, and shows nothing', () => {
@@ -143,7 +143,8 @@ describe('a limit on concurrent requests', () => {
 
   it.each<[string, object, RegExp]>([
     ['a limit of 0', { limit: 0 }, /SPW_LIMIT_INVALID/],
-    ['a limit function without a default', { limit: () => 3 }, /SPW_LIMIT_INVALID/],
+    ['a limit that is a function', { limit: () => 3 }, /SPW_LIMIT_INVALID/],
+    ['a plan that is no function', { limit: 1, plan: { limit: 3 } }, /SPW_OPTION_INVALID/],
     ['an empty key', { limit: 1, key: '' }, /SPW_KEY_INVALID/],
     ['a lease of half a second', { limit: 1, lease: '500ms' }, /SPW_OPTION_INVALID/],
     ['a lease of two days', { limit: 1, lease: '2d' }, /SPW_OPTION_INVALID/],

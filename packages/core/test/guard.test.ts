@@ -207,12 +207,13 @@ describe('a guard', () => {
   });
 
   it('gives each plan its own limit', () => {
-    const limit = (of: LimitRequest) => (of.header('x-plan') === 'pro' ? 3 : 1);
+    const plan = (of: LimitRequest) =>
+      of.header('x-plan') === 'pro' ? { name: 'pro', limit: 3 } : undefined;
     const { admit } = setUp(
       rateLimit({
         name: 'plan',
-        limit,
-        defaultLimit: 1,
+        limit: 1,
+        plan,
         window: '1m',
         key: (of) => of.header('x-plan'),
       }),

@@ -101,8 +101,8 @@ describe('what was meant', () => {
     (name) => {
       const shown = name.slice(0, 60);
       expect(ofRate({ [name]: 1 })).toBe(
-        `rateLimit() has no option "${shown}": it has algorithm, anchor, burst, cost, defaultLimit, key, limit, localShare, ` +
-          'mode, name, onStoreError, refundIf, share, window',
+        `rateLimit() has no option "${shown}": it has algorithm, anchor, burst, cost, key, limit, localShare, ` +
+          'mode, name, onStoreError, plan, refundIf, share, window',
       );
     },
   );
@@ -119,8 +119,8 @@ describe('what was meant', () => {
 
   it.each<[string, () => unknown]>([
     [
-      '"defaultLimit" is an option of the limiter, as in rateLimit()',
-      () => createLimiter(any({ ...rate, defaultLimit: 5 })),
+      '"plan" is an option of the limiter, as in rateLimit()',
+      () => createLimiter(any({ ...rate, plan: () => undefined })),
     ],
     [
       '"priority" is an option of shedders, and of schedule()',

@@ -10,8 +10,8 @@ import { Remote, setUp } from './refusals-set-up.js';
 const numbers = { name: 'two', window: '1h', burst: 2 } as const;
 const byMethod = rateLimit({
   ...numbers,
-  limit: ({ method }) => (method === 'GET' ? 4 : 2),
-  defaultLimit: 2,
+  limit: 2,
+  plan: ({ method }) => (method === 'GET' ? { limit: 4 } : undefined),
   refundIf: (_, { status }) => status === 200,
 });
 
@@ -66,8 +66,8 @@ describe('a client that chooses its limit, and with it the count', () => {
   it('is remembered under 64 of them, the latest', async () => {
     const chosen = rateLimit({
       ...numbers,
-      limit: ({ path }) => Number(path),
-      defaultLimit: 2,
+      limit: 2,
+      plan: ({ path }) => ({ limit: Number(path) }),
       burst: 1,
     });
     const store = remoteStore(new Apart());

@@ -72,5 +72,5 @@ describe('a tally', () => {
 });
 
 function count(labels: { outcome: string; reason: string }, value: number) {
-  return { labels: { limiter: 'two', priority: '', ...labels }, value };
+  return { labels: { limiter: 'two', priority: '', plan: '', ...labels }, value };
 }

@@ -47,7 +47,7 @@ describe('a fault that nobody hears', () => {
   it.each([
     ['key', { key: fails }, "the client's address is counted instead"],
     ['cost', { cost: fails }, 'a cost of 1 is charged instead'],
-    ['limit', { limit: fails, defaultLimit: 2 }, 'the default limit counts instead'],
+    ['plan', { plan: fails }, 'the declared numbers apply'],
     ['mode', { mode: fails }, 'the limit is enforced'],
   ])('of %s is told in a line that says what happens instead', async (source, options, instead) => {
     const { lines, admit } = setUp(rateLimit({ ...two, ...options }));
@@ -61,12 +61,12 @@ describe('a fault that nobody hears', () => {
     const mode = (async () => 'off') as unknown as () => 'off';
     const { lines, admit } = setUp([
       rateLimit({ ...two, mode }),
-      concurrencyLimit({ name: 'now', limit: () => 0.5, defaultLimit: 5 }),
+      concurrencyLimit({ name: 'now', limit: 5, plan: () => ({ limit: 0.5 }) }),
     ]);
     await admit();
     expect(lines).toEqual([
       'Spillway: mode of limiter "two" returned a promise: it must answer at once; the limit is enforced.',
-      'Spillway: limit of limiter "now" returned 0.5; the default limit counts instead.',
+      'Spillway: limiter "now": plan failed with limit must be an integer from 1 to 1,000,000,000, got 0.5 (SPW_LIMIT_INVALID); the declared numbers apply. See https://github.com/spillway/spillway/blob/main/docs/errors.md#spw_limit_invalid',
     ]);
   });
 

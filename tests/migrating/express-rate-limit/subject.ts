@@ -97,7 +97,10 @@ function shim(options: Options = {}, store: Store = memoryStore()): Limiter {
   const limiter = rateLimit({
     ...rule,
     ...(typeof limit === 'function'
-      ? { limit: ({ raw }) => limit(raw, raw.res as Response), defaultLimit: 5 }
+      ? {
+          limit: 5,
+          plan: async ({ raw }) => ({ limit: await limit(raw, raw.res as Response) }),
+        }
       : { limit }),
     key: keyGenerator && (({ raw }) => keyGenerator(raw, raw.res as Response)),
     refundIf: refundOf(options, (raw: Request) => wasSuccessful(raw, raw.res as Response)),

@@ -141,7 +141,7 @@ function limiterOf(name: string, options: Options): Limiter<FastifyRequest> {
   return rateLimit({
     name,
     ...(typeof max === 'function'
-      ? { limit: ({ raw }) => max(raw), defaultLimit: 1_000 }
+      ? { limit: 1_000, plan: async ({ raw }) => ({ limit: await max(raw) }) }
       : { limit: max }),
     window: timeWindow as number,
     algorithm: fixedWindow,

@@ -96,7 +96,7 @@ export const ours: Subject = {
     const limiter = rateLimit({
       ...rule,
       ...(typeof limit === 'function'
-        ? { limit: ({ raw }) => limit(raw), defaultLimit: 5 }
+        ? { limit: 5, plan: async ({ raw }) => ({ limit: await limit(raw) }) }
         : { limit }),
       key: ({ raw }) => keyGenerator(raw),
       refundIf: refundOf(options, requestWasSuccessful),

@@ -130,7 +130,7 @@ function optionsOf(throttler: peer.ThrottlerOptions, common: Common) {
   return {
     name,
     ...(typeof limit === 'function'
-      ? { limit: ({ raw }) => limit(raw), defaultLimit: 1 }
+      ? { limit: 1, plan: async ({ raw }) => ({ limit: await limit(raw) }) }
       : { limit }),
     window: ttl as number,
     algorithm: slidingLog,

@@ -49,7 +49,8 @@ export function checkKey(key: unknown, alternative = ''): asserts key is string 
  */
 export function checkLimit(option: string, limit: unknown, addition = ''): number {
   if (isLimit(limit)) return limit;
-  const hint = limit === 0 ? ": to refuse a key use block, to switch a limit off mode: 'off'" : '';
+  let hint = limit === 0 ? ": to refuse a key use block, to switch a limit off mode: 'off'" : '';
+  if (typeof limit === 'function') hint = ': what differs between callers goes into plan';
   throw new SpillwayError(
     'SPW_LIMIT_INVALID',
     `${option} must be ${integers(1, MAX_LIMIT)}${addition}, got ${show(limit)}${hint}`,

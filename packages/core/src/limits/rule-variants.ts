@@ -52,7 +52,7 @@ export class RuleVariants<Declared extends Numbers> {
     this.name = name;
     this.localShare = localShare;
     this.make = make;
-    this.base = this.variantOf(declared, undefined);
+    this.base = this.variantOf(make(declared), declared, undefined);
     this.declared = this.base;
   }
 
@@ -99,7 +99,8 @@ export class RuleVariants<Declared extends Numbers> {
         window: window ?? numbers.window,
         burst: burst ?? numbers.burst,
       };
-      const variant = this.variantOf(own, name == null ? undefined : checkName(name));
+      const rule = limit === 0 ? this.closed(own) : this.make(own);
+      const variant = this.variantOf(rule, own, name == null ? undefined : checkName(name));
       keep(this.plans, text, variant);
       return variant;
     } catch (error) {
@@ -122,7 +123,8 @@ export class RuleVariants<Declared extends Numbers> {
       }
       let variant = variants.get(from);
       if (!variant) {
-        variant = this.variantOf(link.liveNumbers(from.numbers, live), from.plan);
+        const numbers = link.liveNumbers(from.numbers, live);
+        variant = this.variantOf(this.make(numbers), numbers, from.plan);
         keep(variants, from, variant);
       }
       return variant;
@@ -132,18 +134,16 @@ export class RuleVariants<Declared extends Numbers> {
     }
   }
 
-  private variantOf(numbers: Declared, plan: string | undefined): Variant<Declared> {
-    const rule = this.ruleOf(numbers);
+  private variantOf(rule: Rule, numbers: Declared, plan: string | undefined): Variant<Declared> {
     const declared = policyOf(this.name, rule);
     const policy = plan === undefined ? declared : { ...declared, plan };
     this.policies.set(rule, policy);
-    const local = numbers.limit === 0 ? rule : shareOf(rule, this.localShare);
+    const local = rule.limit === 0 ? rule : shareOf(rule, this.localShare);
     return { rule, local, policy, numbers, plan };
   }
 
-  /** Of a plan with a limit of 0: no store sees its rule, because nobody passes. */
-  private ruleOf(numbers: Declared): Rule {
-    if (numbers.limit !== 0) return this.make(numbers);
+  /** The rule of a plan whose limit is 0. No store sees it, because nobody passes. */
+  private closed(numbers: Declared): Rule {
     const rule = this.make({ ...numbers, limit: 1 });
     return rule.logic.closed(rule);
   }

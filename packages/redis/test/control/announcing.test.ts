@@ -61,10 +61,10 @@ describe('a store announces its limiters', () => {
     expect(announced).toHaveLength(14);
   });
 
-  it('at most once a second, however many codes a limit function makes', async () => {
+  it('at most once a second, however many codes plans make', async () => {
     const { announced, store } = played();
     let limit = 0;
-    const perKey = rateLimit({ ...api, burst: 7, limit: () => (limit += 1), defaultLimit: 1 });
+    const perKey = rateLimit({ ...api, burst: 7, limit: 1, plan: () => ({ limit: (limit += 1) }) });
     const guard = createGuard(perKey, { store });
     for (let i = 0; i < 500; i += 1) {
       await guard.admit(request());

@@ -7,14 +7,17 @@ import { ada, byUser, guarded, type Make, two } from './any-control.js';
 const plans = {
   name: 'plans',
   window: '1m',
-  defaultLimit: 1,
-  limit: (of: { header(name: string): string | undefined }) => Number(of.header('x-plan')),
+  limit: 3,
+  plan(of: { header(name: string): string | undefined }) {
+    const limit = of.header('x-plan');
+    return limit === undefined ? undefined : { limit: Number(limit) };
+  },
   ...byUser,
 } as const;
 
 export function controlsLimits(make: Make): void {
   describe('a factor', () => {
-    it('multiplies what a limit function gives, each its own', async () => {
+    it('multiplies plans, each by itself', async () => {
       const control = await make();
       const { policy } = guarded(control, rateLimit(plans));
       await control.set('plans', { limits: { factor: 2 } }, ada);
@@ -54,7 +57,7 @@ export function controlsLimits(make: Make): void {
       expect(admit().allowed).toBe(false); // the used share stays used
     });
 
-    it('opens nothing that a limit function closes', async () => {
+    it('opens no plan that is closed', async () => {
       const control = await make();
       const { admit } = guarded(control, rateLimit(plans));
       await control.set('plans', { limits: { factor: 1_000 } }, ada);
@@ -90,13 +93,15 @@ export function controlsLimits(make: Make): void {
 
     it('come before those of the limiter, and are numbers in place of the declared ones', async () => {
       const control = await make();
-      const { policy } = guarded(control, rateLimit(plans));
+      const { admit, policy } = guarded(control, rateLimit(plans));
       await control.set('plans', { limits: { limit: 7, window: '2m' } }, ada);
       await control.limitKey('plans', 'acme', { limit: 9 }, ada);
       await control.limitKey('plans', 'half', { factor: 0.5 }, ada);
       expect(policy('acme', 10)).toMatchObject({ limit: 9, windowMs: 60_000 });
       expect(policy('half', 10)).toMatchObject({ limit: 5, windowMs: 60_000 });
-      expect(policy('other', 10)).toMatchObject({ limit: 7, windowMs: 120_000 });
+      expect(policy('other', 10)).toMatchObject({ limit: 10, windowMs: 60_000 });
+      const [decision] = admit('none').decisions;
+      expect(decision?.policy).toMatchObject({ limit: 7, windowMs: 120_000 });
       await control.clear('plans', ada);
       expect(policy('acme', 10)).toMatchObject({ limit: 9 });
     });
@@ -194,6 +199,9 @@ export function controlsLimits(make: Make): void {
     ['SPW_OPTION_INVALID', 'api', { factor: 2, window: '1m' }],
     ['SPW_OPTION_INVALID', 'api', { factor: 2, burst: 5 }],
     ['SPW_OPTION_INVALID', 'api', { faktor: 2 }],
+    ['SPW_OPTION_INVALID', 'api', { factor: 2, allPlans: true }],
+    ['SPW_OPTION_INVALID', 'api', { limit: 5, allPlans: 1 }],
+    ['SPW_OPTION_INVALID', 'api', { allPlans: true }],
     ['SPW_OPTION_INVALID', 'api', {}],
     ['SPW_OPTION_INVALID', 'api', null],
     ['SPW_OPTION_INVALID', '*', { limit: 5 }],

@@ -114,14 +114,18 @@ export function controlsSettings(make: Make): void {
       expect(admit().allowed).toBe(true);
     });
 
-    it('of a function are those set live, which change only what they name', async () => {
+    it('are for callers without a plan, or for all of them, and change only what they name', async () => {
       const control = await make();
-      const limit = () => 10;
-      const { admit } = guarded(control, rateLimit({ ...two, limit, defaultLimit: 1 }));
+      const { admit } = guarded(control, rateLimit({ ...two, plan: () => ({ limit: 10 }) }));
+      const policy = () => new Map(admit().fields).get('RateLimit-Policy');
       await control.set('two', { limits: { window: '2m' } }, ada);
-      expect(admit().fields).toContainEqual(['RateLimit-Policy', '"two";q=10;w=120']);
-      await control.set('two', { limits: { limit: 5 } }, ada);
-      expect(admit().fields).toContainEqual(['RateLimit-Policy', '"two";q=5;w=60']);
+      expect(policy()).toBe('"two";q=10;w=60');
+      await control.set('two', { limits: { window: '2m', allPlans: true } }, ada);
+      expect(policy()).toBe('"two";q=10;w=120');
+      await control.set('two', { limits: { limit: 5, allPlans: true } }, ada);
+      expect(policy()).toBe('"two";q=5;w=60');
+      await control.set('two', { limits: { limit: 5, allPlans: false } }, ada);
+      expect(policy()).toBe('"two";q=10;w=60');
     });
 
     it('that the limiter cannot have are told, and it stays as declared', async () => {
