@@ -102,7 +102,10 @@ describe.each(KINDS)('0 from the function of a %s', (_, limiter) => {
 
 it('charges none of the other limits of the guard, and in shadow all of them', async () => {
   const other = rateLimit({ name: 'other', limit: 1, window: '1m' });
-  const banned = rateLimit({ ...rate, plan: ({ path }) => ({ limit: path === '/banned' ? 0 : 9 }) });
+  const banned = rateLimit({
+    ...rate,
+    plan: ({ path }) => ({ limit: path === '/banned' ? 0 : 9 }),
+  });
   const { admit } = setUp([other, banned]);
   expect((await admit('/banned')).allowed).toBe(false);
   expect((await admit()).allowed).toBe(true);

@@ -95,7 +95,7 @@ export const THROWN = [
     has(
       'rateLimit()',
       'colour',
-      'it has algorithm, anchor, burst, cost, defaultLimit, key, limit, localShare, mode, name, onStoreError, refundIf, share, window',
+      'it has algorithm, anchor, burst, cost, key, limit, localShare, mode, name, onStoreError, plan, refundIf, share, window',
     ),
   ),
   guard('UNKNOWN_OPTION', { onReject: none }, (world) =>
@@ -153,17 +153,17 @@ export const THROWN = [
   limiter(
     'MAX_ZERO',
     { limit: 0 },
-    "limit must be an integer from 1 to 1,000,000,000 or a function, got 0: to refuse a key use block, to switch a limit off mode: 'off' (SPW_LIMIT_INVALID)",
+    "limit must be an integer from 1 to 1,000,000,000, got 0: to refuse a key use block, to switch a limit off mode: 'off' (SPW_LIMIT_INVALID)",
   ),
   limiter(
     '',
     { limit: '100' },
-    'limit must be an integer from 1 to 1,000,000,000 or a function, got "100" (SPW_LIMIT_INVALID)',
+    'limit must be an integer from 1 to 1,000,000,000, got "100" (SPW_LIMIT_INVALID)',
   ),
   limiter(
     '',
     { limit: none },
-    'defaultLimit must be an integer from 1 to 1,000,000,000 when limit is a function, got undefined (SPW_LIMIT_INVALID)',
+    has('limit', 'a function', 'what differs between callers goes into plan'),
   ),
   limiter(
     'WINDOW_MS',
@@ -177,8 +177,8 @@ export const THROWN = [
   ),
   limiter(
     '',
-    { defaultLimit: 5 },
-    'defaultLimit must be left out unless limit is a function, got 5 (SPW_OPTION_INVALID)',
+    { plan: { limit: 5 } },
+    'plan must be a function, got an object (SPW_OPTION_INVALID)',
   ),
   limiter(
     '',
@@ -534,16 +534,15 @@ export const LINES = [
   },
   {
     erl: 'MAX_ZERO',
-    title: 'a limit function that returns 0',
-    limiter: () => ({ limit: () => 0, defaultLimit: 5 }),
+    title: 'a plan with a limit of 0',
+    limiter: () => ({ plan: () => ({ limit: 0 }) }),
     status: 429,
   },
   {
-    title: 'async key, limit, cost and skip',
+    title: 'async key, plan, cost and skip',
     limiter: () => ({
       key: async () => 'ada',
-      limit: async () => 5,
-      defaultLimit: 5,
+      plan: async () => ({ limit: 5 }),
       cost: async () => 2,
     }),
     options: { skip: async () => false },
@@ -567,11 +566,7 @@ function callbacks() {
       of({ key: bug }),
       failed('key', "the client's address is counted instead"),
     ),
-    row(
-      'a limit that throws',
-      of({ limit: bug, defaultLimit: 5 }),
-      failed('limit', 'the default limit counts instead'),
-    ),
+    row('a plan that throws', of({ plan: bug }), failed('plan', 'the declared numbers apply')),
     row('a cost that throws', of({ cost: bug }), failed('cost', 'a cost of 1 is charged instead')),
     row('a mode that throws', of({ mode: bug }), failed('mode', 'the limit is enforced')),
     row(
@@ -595,9 +590,9 @@ function callbacks() {
       'key of limiter "one" returned 5; the client\'s address is counted instead.',
     ),
     row(
-      'a limit that is a text',
-      of({ limit: () => '5', defaultLimit: 5 }),
-      'limit of limiter "one" returned "5"; the default limit counts instead.',
+      'a plan that is a text',
+      of({ plan: () => '5' }),
+      'plan of limiter "one" returned "5"; the declared numbers apply.',
     ),
     row(
       'a cost below 0',

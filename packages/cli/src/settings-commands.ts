@@ -13,6 +13,7 @@ interface LimitOptions {
   readonly window?: string;
   readonly burst?: string;
   readonly factor?: string;
+  readonly allPlans?: boolean;
   readonly reset?: true;
 }
 
@@ -79,6 +80,7 @@ function addLimits(program: Command): void {
     .option('--window <duration>', 'as in 10s, 1m or 1h')
     .option('--burst <units>', 'units at once, of a token bucket')
     .option('--factor <number>', 'multiply what the code says, as in 2, 0.5 or 150%')
+    .option('--all-plans', 'apply the numbers to callers with a plan too')
     .option('--reset', 'of one key: forget what it has used, so that it is let in at once');
   noted(keyed(command, 'only for this key, as the limiter counts it')).action(
     (limiter: string, options: NoteOptions & LimitOptions & OneKey) => {
@@ -91,6 +93,8 @@ function addLimits(program: Command): void {
           limits,
         });
       }
+      if (options.allPlans)
+        throw new UsageError('--all-plans goes with no key: limits of a key come before its plan');
       const key = keyFrom(options.key, options);
       return change(
         limiter,
@@ -139,12 +143,13 @@ function addClear(program: Command): void {
   );
 }
 
-function limitsOf({ limit, window, burst, factor }: LimitOptions): LiveLimits {
+function limitsOf({ limit, window, burst, factor, allPlans }: LimitOptions): LiveLimits {
   return {
     ...(limit !== undefined && { limit: unitsOf('--limit', limit) }),
     ...(window !== undefined && { window: window as NonNullable<LiveLimits['window']> }),
     ...(burst !== undefined && { burst: unitsOf('--burst', burst) }),
     ...(factor !== undefined && { factor: factorOf(factor) }),
+    ...(allPlans && { allPlans }),
   };
 }
 

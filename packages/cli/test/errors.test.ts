@@ -77,6 +77,16 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         /without limit, window and burst/,
       ],
       [
+        'all plans are meant, and one key',
+        ['limits', 'api', '--limit', '5', '--all-plans', '--key', 'a', ...because],
+        /--all-plans goes with no key/,
+      ],
+      [
+        'a factor is to apply to all plans, as it does',
+        ['limits', 'api', '--factor', '2', '--all-plans', ...because],
+        /allPlans must be true or false, beside limit, window or burst/,
+      ],
+      [
         'a limit is for all limiters',
         ['limits', '*', '--limit', '5', ...because],
         /a factor, or set for one/,

@@ -43,6 +43,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       const { overrides } = await json<Set>('limits', 'api', '--factor', given, ...because);
       expect(overrides).toMatchObject([{ what: 'limits', value: { factor } }]);
     }
+    const numbers = ['--limit', '5', '--all-plans', ...because];
+    const { overrides } = await json<Set>('limits', 'api', ...numbers);
+    expect(overrides).toMatchObject([{ what: 'limits', value: { limit: 5, allPlans: true } }]);
     const keyed = ['--key', 'acme', '--limit', '20000', '--for', '3d', ...because];
     const { out } = await spillway(['limits', 'api', ...keyed]);
     expect(out).toMatch(/api +limits of key acme +limit 20000 +ada/);

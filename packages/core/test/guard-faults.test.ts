@@ -52,13 +52,16 @@ describe('a guard with junk from callbacks', () => {
     },
   );
 
-  it.each([0.5, -1, Number.NaN, 1e12, 'x'])('a plan with a limit of %s means the declared one', (limit) => {
-    const { admit, faults } = setUp(
-      rateLimit({ ...two, plan: () => ({ limit: limit as number }) }),
-    );
-    expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
-    expect(faults[0]).toMatchObject({ source: 'plan' });
-  });
+  it.each([0.5, -1, Number.NaN, 1e12, 'x'])(
+    'a plan with a limit of %s means the declared one',
+    (limit) => {
+      const { admit, faults } = setUp(
+        rateLimit({ ...two, plan: () => ({ limit: limit as number }) }),
+      );
+      expect([admit(), admit(), admit()].map((one) => one.allowed)).toEqual([true, true, false]);
+      expect(faults[0]).toMatchObject({ source: 'plan' });
+    },
+  );
 
   it('an observer that throws changes nothing', () => {
     const throwing = () => {

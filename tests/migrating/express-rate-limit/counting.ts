@@ -143,7 +143,7 @@ export const counting: readonly Case<Subject>[] = [
     {
       theirs: [429],
       ours: 'SPW_LIMIT_INVALID',
-      because: 'The constant 0 throws, as a mistake. `limit: () => 0` lets nobody pass.',
+      because: 'The constant 0 throws, as a mistake. A plan with a limit of 0 lets nobody pass.',
     },
     async (on) => {
       try {
@@ -246,7 +246,7 @@ export const counting: readonly Case<Subject>[] = [
     {
       theirs: [500],
       ours: [200],
-      because: '`defaultLimit` counts, and `onFault` or the log gets the error.',
+      because: 'The declared limit applies, and `onFault` or the log gets the error.',
     },
     async (on) => {
       const limit = () => Promise.reject(new Error('no database'));

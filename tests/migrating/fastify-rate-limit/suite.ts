@@ -84,7 +84,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: [429],
       ours: 'SPW_LIMIT_INVALID',
-      because: 'The constant 0 throws, as a mistake. `limit: () => 0` lets nobody pass.',
+      because: 'The constant 0 throws, as a mistake. A plan with a limit of 0 lets nobody pass.',
     },
     (on) => codeOf(async () => statuses(await on.serve({ options: { ...one, max: 0 } }), 1)),
   ),

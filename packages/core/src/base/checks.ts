@@ -11,7 +11,7 @@ export const MAX_LIMIT = 1_000_000_000;
 const MAX_KEY = 8_192;
 
 /** Whether `limit` is one that a rule can have. */
-export function isLimit(limit: unknown): limit is number {
+function isLimit(limit: unknown): limit is number {
   return isIntegerBetween(limit, 1, MAX_LIMIT);
 }
 

@@ -20,7 +20,7 @@ export interface LiveLimits {
    * 1,000,000,000. What comes of it is rounded down, and is at least 1. Of a shaper it multiplies the pace only.
    */
   readonly factor?: number;
-  /** Whether `limit`, `window` and `burst` replace those of plans too. A factor always applies to plans. Default false. */
+  /** Whether `limit`, `window` and `burst` replace those of plans too, as a factor always does. Default false. */
   readonly allPlans?: boolean;
 }
 

@@ -4,7 +4,7 @@ import { countOf, type Rule } from './rule.js';
 import type { Step } from './store.js';
 
 /**
- * Codes kept for each limiter. A `limit` function may make any number of them, so the second oldest is dropped for a
+ * Codes kept for each limiter. Plans may make any number of them, so the second oldest is dropped for a
  * new one; the oldest is the declared one and stays.
  */
 export const MAX_CODES = 64;

@@ -151,8 +151,8 @@ export class DirectClient {
     return this.giveBack(puts, (answers) => answers.some(({ allowed }) => allowed));
   }
 
-  reset(steps: readonly Step[]): Eventually<boolean> {
-    return this.giveBack(steps, (answers) => answers.every(({ failure }) => !failure));
+  reset(step: Step): Eventually<boolean> {
+    return this.giveBack([step], ([answer]) => !(answer as Answer).failure);
   }
 
   /** What `then` makes of the answers to steps that give back. */

@@ -107,8 +107,8 @@ class Keyed {
     return this.client.refund([this.limit.giveBack(decision, costIn(options))]);
   }
 
-  reset(key: string, options?: Pick<CostOptions, 'plan'>): Eventually<boolean> {
-    return this.client.reset(this.limit.resets(key, options?.plan));
+  reset(key: string): Eventually<boolean> {
+    return this.client.reset(this.limit.step('reset', key));
   }
 
   private decideOne(op: Op, key: string, options?: CostOptions): Eventually<Decision> {

@@ -117,17 +117,6 @@ export class Limit implements Decider {
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
 
-  /**
-   * The steps that forget a key: under the declared numbers, and under those of a plan where these have another count.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`
-   */
-  resets(key: string, plan: Plan | null | undefined): readonly Step[] {
-    const step = this.step('reset', key);
-    const planned = this.stepIn('enforce', step, this.settings(), plan);
-    return planned.rule.code === step.rule.code ? [step] : [step, planned];
-  }
-
   /** The decision on a step. Of a take that passes it can be given back. */
   decide(step: Step, answer: Answer): Decision {
     const { allowed, failure, standIn } = answer;

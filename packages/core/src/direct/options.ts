@@ -95,8 +95,8 @@ export interface CostOptions {
   /** Units: an integer from 0. Default 1. */
   readonly cost?: number | undefined;
   /**
-   * Numbers of the caller's plan in place of the declared ones; null for none. A plan that makes no limit is a fault, and
-   * the declared numbers apply. The same numbers must be given to each call for the key, or it has two counts.
+   * Numbers of the key's plan in place of the declared ones; null for none. A plan that makes no limit is a fault, and
+   * the declared numbers apply. Plans with other windows or bursts are other counts.
    */
   readonly plan?: Plan | null | undefined;
 }
@@ -144,9 +144,6 @@ export interface KeyedLimiter<S extends Store> {
    * more than still counts: true if anything was. Void after its `resetMs`, or in another window.
    */
   refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
-  /**
-   * Forgets a key, also as it is counted under `plan`. False if the store could not be told: the key is counted as
-   * before.
-   */
-  reset(key: string, options?: Pick<CostOptions, 'plan'>): Timely<S, boolean>;
+  /** Forgets a key, whatever its plan. False if the store could not be told: the key is counted as before. */
+  reset(key: string): Timely<S, boolean>;
 }

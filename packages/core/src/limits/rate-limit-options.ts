@@ -22,10 +22,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
-   * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a `name`
-   * for metrics. May be async. The declared numbers apply to callers without a plan, and when the function fails, is
-   * late or returns wrong numbers: declare the smallest plan. A plan with a limit of 0 lets nobody pass (`never`),
-   * whatever is set live, and asks no store.
+   * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
+   * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
+   * fails, is late or returns wrong numbers: declare the smallest plan. A plan with a limit of 0 lets nobody pass
+   * (`never`), whatever is set live, and asks no store.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */

@@ -102,9 +102,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost)) {
       return this.stepOf(asking, binding, live, plan, key, cost);
     }
-    return Promise.all([plan, key, cost]).then((own) =>
-      this.stepOf(asking, binding, live, ...own),
-    );
+    return Promise.all([plan, key, cost]).then((own) => this.stepOf(asking, binding, live, ...own));
   }
 
   decide(step: Step, answer: Answer): Decision {

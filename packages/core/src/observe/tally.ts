@@ -143,8 +143,8 @@ export class Tally implements Observer {
 
   private planLabel(limiter: string, plan: string): string {
     if (plan === '') return plan;
-    let names = this.plans.get(limiter);
-    if (!names) this.plans.set(limiter, (names = new Set()));
+    const names = this.plans.get(limiter) ?? new Set<string>();
+    this.plans.set(limiter, names);
     if (names.size < PLANS) names.add(plan);
     return names.has(plan) ? plan : OTHER_PLAN;
   }

@@ -64,7 +64,11 @@ describe('a store announces its limiters', () => {
   it('at most once a second, however many codes plans make', async () => {
     const { announced, store } = played();
     let limit = 0;
-    const perKey = rateLimit({ ...api, burst: 7, limit: 1, plan: () => ({ limit: (limit += 1) }) });
+    const plan = () => {
+      limit += 1;
+      return { limit };
+    };
+    const perKey = rateLimit({ ...api, burst: 7, limit: 1, plan });
     const guard = createGuard(perKey, { store });
     for (let i = 0; i < 500; i += 1) {
       await guard.admit(request());
