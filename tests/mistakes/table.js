@@ -163,7 +163,7 @@ export const THROWN = [
   limiter(
     '',
     { limit: none },
-    has('limit', 'a function', 'what differs between callers goes into plan'),
+    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: what differs between callers goes into plan (SPW_LIMIT_INVALID)',
   ),
   limiter(
     'WINDOW_MS',
@@ -178,7 +178,7 @@ export const THROWN = [
   limiter(
     '',
     { plan: { limit: 5 } },
-    'plan must be a function, got an object (SPW_OPTION_INVALID)',
+    'plan must be a function, got [object Object] (SPW_OPTION_INVALID)',
   ),
   limiter(
     '',

@@ -41,7 +41,7 @@ describe('the observer for prom-client', () => {
     const observer = prometheusObserver();
     await createGuard(hourly(), { observers: [observer] }).admit(request);
     expect(await defaultRegister.metrics()).toContain(
-      'spillway_decisions_total{limiter="hourly",outcome="allowed",reason="",priority=""} 1',
+      'spillway_decisions_total{limiter="hourly",outcome="allowed",reason="",priority="",plan=""} 1',
     );
   });
 
@@ -56,9 +56,9 @@ describe('the observer for prom-client', () => {
     await limiter.consume('bob');
     const of = (rest: string) => `spillway_decisions_total{limiter="jobs",${rest}`;
     for (const line of [
-      of('outcome="allowed",reason="",priority=""} 1'),
-      of('outcome="denied",reason="rate",priority=""} 2'),
-      of('outcome="error",reason="",priority=""} 1'),
+      of('outcome="allowed",reason="",priority="",plan=""} 1'),
+      of('outcome="denied",reason="rate",priority="",plan=""} 2'),
+      of('outcome="error",reason="",priority="",plan=""} 1'),
       'spillway_faults_total{limiter="jobs",source="store"} 1',
     ]) {
       expect(await scraped(line), line).toBe(true);
@@ -95,7 +95,7 @@ describe('the observer for prom-client', () => {
     for (const guard of guards) await guard.admit(request);
     expect(
       await scraped(
-        'spillway_decisions_total{limiter="hourly",outcome="allowed",reason="",priority=""} 2',
+        'spillway_decisions_total{limiter="hourly",outcome="allowed",reason="",priority="",plan=""} 2',
       ),
     ).toBe(true);
   });

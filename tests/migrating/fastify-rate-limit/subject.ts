@@ -140,10 +140,13 @@ function limiterOf(name: string, options: Options): Limiter<FastifyRequest> {
   const { max = 1_000, timeWindow = 60_000, keyGenerator } = options;
   return rateLimit({
     name,
-    ...(typeof max === 'function'
-      ? { limit: 1_000, plan: async ({ raw }) => ({ limit: await max(raw) }) }
-      : { limit: max }),
-    window: timeWindow as number,
+    limit: typeof max === 'function' ? 1_000 : max,
+    // A duration in words is refused, as the suite has it.
+    window: typeof timeWindow === 'function' ? 60_000 : (timeWindow as number),
+    plan: async ({ raw }) => ({
+      limit: typeof max === 'function' ? await max(raw) : null,
+      window: typeof timeWindow === 'function' ? timeWindow() : null,
+    }),
     algorithm: fixedWindow,
     anchor: 'first-request',
     key: keyGenerator && (({ raw }) => keyGenerator(raw)),

@@ -129,10 +129,12 @@ function optionsOf(throttler: peer.ThrottlerOptions, common: Common) {
   const getTracker = throttler.getTracker ?? common.getTracker;
   return {
     name,
-    ...(typeof limit === 'function'
-      ? { limit: 1, plan: async ({ raw }) => ({ limit: await limit(raw) }) }
-      : { limit }),
-    window: ttl as number,
+    limit: typeof limit === 'function' ? 1 : limit,
+    window: typeof ttl === 'function' ? 60_000 : ttl,
+    plan: async ({ raw }) => ({
+      limit: typeof limit === 'function' ? await limit(raw) : null,
+      window: typeof ttl === 'function' ? await ttl(raw) : null,
+    }),
     algorithm: slidingLog,
     key: getTracker
       ? async (request) =>
