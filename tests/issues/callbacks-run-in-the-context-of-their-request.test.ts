@@ -22,7 +22,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const users = new AsyncLocalStorage<string>();
 
 /** Called while the request waits for the guard, or by its handler. */
-const OWN = 'skip key limit cost scope onDecision observer onFault onRejected work'.split(' ');
+const OWN = 'skip plan key cost scope onDecision observer onFault onRejected work'.split(' ');
 /** Called when the response has closed. */
 const OWN_OR_NONE = ['refundIf'];
 
