@@ -157,10 +157,34 @@ describe.each(DOORS)('the numbers of a plan (%s)', (door) => {
     own.control.set('calls', { limits: { factor: 0.5 } }, note);
     expect([limit(), limit({ limit: 10 })]).toEqual([1, 5]);
     own.control.limitKey('calls', 'ada', { limit: 4 }, note);
-    expect([limit(), limit({ limit: 10 })]).toEqual([4, 4]);
+    expect([limit(), limit({ limit: 10 }), limit({ limit: 0 })]).toEqual([4, 4, 4]);
     own.control.limitKey('calls', 'ada', { factor: 3 }, note);
     expect([limit(), limit({ limit: 10 })]).toEqual([6, 30]);
-    expect(limit({ limit: 0 })).not.toBe(30);
+  });
+
+  it.each([
+    ['no override', undefined],
+    ['a factor', { factor: 3 }],
+    ['a window', { window: '1h' }],
+    ['numbers for all plans', { limit: 7, allPlans: true }],
+  ] as const)('with a limit of 0 stay closed under %s', (_, limits) => {
+    const own = setUp();
+    if (limits) own.control.set('calls', { limits }, note);
+    if (limits && !('allPlans' in limits)) own.control.limitKey('calls', 'ada', limits, note);
+    expect(own[door]({ limit: 0 })).toMatchObject({ allowed: false, reason: 'never' });
+    expect(own.faults).toEqual([]);
+  });
+
+  it('are told apart by all that they have', () => {
+    const own = setUp();
+    const policyOf = (plan: unknown) => own[door](plan as Plan).policy;
+    expect(policyOf({ name: 'undefined', limit: 5 })?.plan).toBe('undefined');
+    expect(policyOf({ limit: 5 })?.plan).toBeUndefined();
+    expect(policyOf({ name: 'null', limit: 5 })?.plan).toBe('null');
+    expect(policyOf({ name: null, limit: 5 })?.plan).toBeUndefined();
+    expect(policyOf({ name: 'b c', window: '1h' })?.plan).toBe('b c');
+    expect(policyOf({ name: 'c', window: '1h b' })?.plan).toBeUndefined();
+    expect(own.faults).toMatchObject([{ source: 'plan' }]);
   });
 
   it('apply without what is set live where the two make no limit', () => {

@@ -73,8 +73,10 @@ export class RuleVariants<Declared extends Numbers> {
     const { base } = this;
     if (!plan && !link) return base;
     const planned = plan ? this.planned(plan, sink, source) : base;
-    if (!link || planned.rule.limit === 0) return planned;
+    if (!link) return planned;
     const own = link.limitsOf?.(this.name, key);
+    // Only a limit of the key itself lets a caller pass whose plan has none.
+    if (planned.rule.limit === 0 && own?.limit === undefined) return planned;
     const live = own ?? (planned === base || reachesPlans(limits) ? limits : undefined);
     return live ? this.changed(planned, live, link, sink) : planned;
   }
@@ -87,8 +89,9 @@ export class RuleVariants<Declared extends Numbers> {
   private planned(plan: Plan, sink: FaultSink, source: Fault['source']): Variant<Declared> {
     try {
       const { name, limit, window, burst } = plan;
-      // With the types: '100' is no limit, though it reads like one.
-      const text = `${typeof limit}${limit} ${typeof burst}${burst} ${typeof window}${window} ${name}`;
+      // With the types: '100' is no limit, though it reads like one. No valid part contains a newline.
+      const units = `${typeof limit}${limit}\n${typeof burst}${burst}`;
+      const text = `${units}\n${typeof window}${window}\n${typeof name}${name}`;
       const known = this.plans.get(text);
       if (known) return known;
       if ((name ?? limit ?? window ?? burst) == null) throw new Junk(this.sourceOf(source), plan);
