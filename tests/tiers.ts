@@ -125,6 +125,7 @@ const USUAL = [
   'tests/migrating/',
   'tests/model/machine.test.ts',
   'tests/model/scenarios.test.ts',
+  'tests/format/',
   'tests/once/calls.test.ts',
   'tests/pictures/',
   'tests/readme/login-sample.test.ts',

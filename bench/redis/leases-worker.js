@@ -103,7 +103,7 @@ async function fill(size) {
     const requests = Array.from({ length: 100 }, () => guarded.fleet());
     await Promise.all(requests.map((steps) => shared.apply(steps)));
   }
-  return (await client.memory('USAGE', 'spw:{fleet}fleet}p', 'SAMPLES', '0')) ?? 0;
+  return (await client.memory('USAGE', 'spw:1{fleet}fleet}p', 'SAMPLES', '0')) ?? 0;
 }
 
 answerCalls({ oneByOne, hotKey, fill });

@@ -56,7 +56,7 @@ describe('by the clock of Postgres', () => {
   it('rows that have expired are deleted, and no others', async () => {
     const limiter = limited(pglite, 7);
     await limiter.consume('ada');
-    await pglite.query("INSERT INTO spillway_counts VALUES ('{old}login}b1', '1', 1)");
+    await pglite.query("INSERT INTO spillway_counts VALUES ('1{old}login}b1', '1', 1)");
     await pglite.query(CLEAN);
     const { rows } = await pglite.query<{ name: string }>('SELECT name FROM spillway_counts');
     expect(rows).toEqual([{ name: expect.stringMatching(/^\{ada\}login\}/) }]);

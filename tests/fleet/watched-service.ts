@@ -26,7 +26,7 @@ export const TIMEOUT_MS = 50;
 
 /** The Redis key of a count of the service's limit, which is a log if each request has a key of its own, else a fixed window. */
 export function nameOf(key: string, algorithm: Algorithm): string {
-  return `spw:{${key}}calls}${makeRule(algorithm, 1, 400 * 86_400_000_000).code}`;
+  return `spw:1{${key}}calls}${makeRule(algorithm, 1, 400 * 86_400_000_000).code}`;
 }
 
 /** A decision; times are microseconds since the epoch. */

@@ -106,10 +106,10 @@ describe.skipIf(redisProgram === null)('four processes that share a limit of per
     // Nothing is left but what the killed process held, and that only as long as its leases.
     const redis = new Redis(port);
     onTestFinished(() => redis.disconnect());
-    const left = await redis.zrange('spw:{fleet}shared}p', '0', '-1');
+    const left = await redis.zrange('spw:1{fleet}shared}p', '0', '-1');
     const [seconds, micros] = await redis.time();
     const nowUs = Number(seconds) * 1e6 + Number(micros);
-    const scores = await Promise.all(left.map((id) => redis.zscore('spw:{fleet}shared}p', id)));
+    const scores = await Promise.all(left.map((id) => redis.zscore('spw:1{fleet}shared}p', id)));
     expect(scores.filter((expires) => Number(expires) > nowUs)).toEqual([]);
   });
 });

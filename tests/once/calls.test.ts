@@ -66,7 +66,7 @@ describe.skipIf(redisProgram === null)(
       const { redis, post } = await setUp();
       await post('warm-up'); // Redis learns the scripts
       await until(async () => (await post('warm-up')) === '200 done');
-      await until(async () => (await redis.zcard('spw:{ada}at-once}p')) === 0);
+      await until(async () => (await redis.zcard('spw:1{ada}at-once}p')) === 0);
       const calls = await callsOn(redis);
       expect(await post('key-1')).toBe('200 done');
       await until(() => calls.length === 3);
@@ -81,8 +81,8 @@ describe.skipIf(redisProgram === null)(
     it('leave nothing behind but the claim, the answer and the counts', async () => {
       const { redis, post } = await setUp();
       await post('key-1');
-      await until(async () => (await redis.zcard('spw:{ada}at-once}p')) === 0);
-      const names = await redis.keys('spw:{ada}once}*');
+      await until(async () => (await redis.zcard('spw:1{ada}at-once}p')) === 0);
+      const names = await redis.keys('spw:1{ada}once}*');
       expect(names).toHaveLength(2);
       for (const name of names) expect(await redis.pttl(name)).toBeGreaterThan(86_000_000);
       expect(names.join()).not.toContain('key-1');

@@ -262,7 +262,7 @@ describe('what only ends something', () => {
     const late = { deadlineUs: 1 };
     expect(await store.apply(ends, late)).toMatchObject([{ state: 'done' }, { allowed: false }]);
     expect([...rows]).toMatchObject([
-      ['{ada}once}c:id', { text: `1767312000000000d${'o'.repeat(15)}1` }],
+      ['1{ada}once}c:id', { text: `1767312000000000d${'o'.repeat(15)}1` }],
     ]);
     await expect(store.apply([...ends, { ...limit, key: 'bob' }], late)).rejects.toMatchObject({
       code: 'SPW_STORE_TIMEOUT',

@@ -141,8 +141,8 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     );
     const escaped = '%007bx%007d a%000d%000aDEL';
     expect((await client.keys('*')).sort()).toEqual([
-      `spw:{ada}once}c#${sha256(escaped)}`,
-      `spw:{ada}once}v#${sha256(owner(1))}`,
+      `spw:1{ada}once}c#${sha256(escaped)}`,
+      `spw:1{ada}once}v#${sha256(owner(1))}`,
     ]);
   });
 
@@ -156,7 +156,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     );
     const names = await client.keys('*');
     for (const name of names) {
-      expect(name).toMatch(/^spw:\{#[0-9a-f]{64}\}once\}[cv]#[0-9a-f]{64}$/);
+      expect(name).toMatch(/^spw:1\{#[0-9a-f]{64}\}once\}[cv]#[0-9a-f]{64}$/);
       expect(name).not.toContain(sha256('id'));
     }
     expect(names).toHaveLength(2);
@@ -164,7 +164,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
 
   it('a claim lives as long as its lease, and one that is done as long as it is kept', async () => {
     const [taken] = (await store.apply([claim('take', 'id')])) as readonly [ClaimsAnswer];
-    const name = `spw:{ada}once}c#${sha256('id')}`;
+    const name = `spw:1{ada}once}c#${sha256('id')}`;
     expect(await client.get(name)).toBe(`${taken.endsUs}r${owner(1)}`);
     const running = await client.pttl(name);
     expect(running).toBeGreaterThan(29_000);
@@ -180,7 +180,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
 
   it('a value lives as long as told, as text where it is text', async () => {
     const name = { limiter: 'once', key: 'ada', id: owner(1) };
-    const key = `spw:{ada}once}v#${sha256(owner(1))}`;
+    const key = `spw:1{ada}once}v#${sha256(owner(1))}`;
     await store.values.set(name, new TextEncoder().encode('{"café":1}'), 1_500_001);
     expect(await client.get(key)).toBe('t{"café":1}');
     const leftMs = await client.pttl(key);
@@ -195,7 +195,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
 
   it('a value of somebody else is an error of that call', async () => {
     const name = { limiter: 'once', key: 'ada', id: 'id' };
-    const key = `spw:{ada}once}v#${sha256('id')}`;
+    const key = `spw:1{ada}once}v#${sha256('id')}`;
     for (const text of ['', 'x', 'b?']) {
       await client.set(key, text);
       await expect(store.values.get(name)).rejects.toMatchObject({ code: 'SPW_STORE_ERROR' });
@@ -231,7 +231,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     `${'9'.repeat(15)}d${owner(1)}é`,
   ])('what is no claim is an error of that call: %j', async (text) => {
     const at = redisStoreAt(client, new ManualClock(1));
-    const name = `spw:{ada}once}c#${sha256('id')}`;
+    const name = `spw:1{ada}once}c#${sha256('id')}`;
     await client.set(name, text);
     const group = [claim('take', 'id'), take('ada')];
     await expect(at.apply(group)).rejects.toMatchObject({ code: 'SPW_STORE_ERROR' });
@@ -252,7 +252,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     const [ahead, free] = await Promise.all([ask('ahead'), ask('free')]);
     expect(ahead?.[0]).toMatchObject({ allowed: false, endsUs: 1_700_000_030_000_000 });
     expect(free?.[0]).toMatchObject({ allowed: true, state: 'free' });
-    expect(await client.keys('*once}*')).toEqual([`spw:{ada}once}c#${sha256('ahead')}`]);
+    expect(await client.keys('*once}*')).toEqual([`spw:1{ada}once}c#${sha256('ahead')}`]);
   });
 
   it('a reset of a key asks for no claim, and a dropped claim for no other count', async () => {
@@ -260,9 +260,9 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     for (const each of [other.rule, rule]) store.register('once', each);
     await store.apply([claim('take', 'id'), other]);
     await store.apply([{ ...other, op: 'reset' }]);
-    expect(await client.keys('*once}*')).toEqual([`spw:{ada}once}c#${sha256('id')}`]);
+    expect(await client.keys('*once}*')).toEqual([`spw:1{ada}once}c#${sha256('id')}`]);
     await store.apply([other]);
     await store.apply([claim('reset', 'id')]);
-    expect(await client.keys('*once}*')).toEqual([`spw:{ada}once}${other.rule.code}`]);
+    expect(await client.keys('*once}*')).toEqual([`spw:1{ada}once}${other.rule.code}`]);
   });
 });

@@ -19,9 +19,9 @@ describe('the name of a key', () => {
   const nameOf = keyNamer();
 
   it('is readable where it can be', () => {
-    expect(nameOf('login', 'ada@example.com', 'zik0zj')).toBe('spw:{ada@example.com}login}zik0zj');
-    expect(nameOf('per ip', '2001:db8::/64', 'p')).toBe('spw:{2001:db8::/64}per ip}p');
-    expect(nameOf('a', 'café 🚰', 'p')).toBe('spw:{café 🚰}a}p');
+    expect(nameOf('login', 'ada@example.com', 'zik0zj')).toBe('spw:1{ada@example.com}login}zik0zj');
+    expect(nameOf('per ip', '2001:db8::/64', 'p')).toBe('spw:1{2001:db8::/64}per ip}p');
+    expect(nameOf('a', 'café 🚰', 'p')).toBe('spw:1{café 🚰}a}p');
   });
 
   it('escapes what is ours', () => {
@@ -32,12 +32,12 @@ describe('the name of a key', () => {
   });
 
   it('holds a hash instead of a key longer than 256 units', () => {
-    expect(nameOf('a', 'k'.repeat(256), 'p')).toBe(`spw:{${'k'.repeat(256)}}a}p`);
-    expect(nameOf('a', 'k'.repeat(257), 'p')).toMatch(/^spw:\{#[0-9a-f]{64}\}a\}p$/);
+    expect(nameOf('a', 'k'.repeat(256), 'p')).toBe(`spw:1{${'k'.repeat(256)}}a}p`);
+    expect(nameOf('a', 'k'.repeat(257), 'p')).toMatch(/^spw:1\{#[0-9a-f]{64}\}a\}p$/);
     expect(nameOf('a', 'k'.repeat(257), 'p')).not.toBe(nameOf('a', 'k'.repeat(258), 'p'));
     // SHA-256 of the UTF-16 units, low byte first.
     const hash = createHash('sha256').update('é'.repeat(257), 'utf16le').digest('hex');
-    expect(nameOf('a', 'é'.repeat(257), 'p')).toBe(`spw:{#${hash}}a}p`);
+    expect(nameOf('a', 'é'.repeat(257), 'p')).toBe(`spw:1{#${hash}}a}p`);
   });
 
   it('is another for every other limiter, key and code, in any UTF-8 encoder', () => {
@@ -57,7 +57,7 @@ describe('the name of a key', () => {
     fc.assert(
       fc.property(hostile, hostile, hostile, hostile, (one, other, key, stranger) => {
         const tag = hashTag(nameOf(one, key, 'p'));
-        expect(nameOf(one, key, 'p').startsWith(`spw:{${tag}}`)).toBe(true);
+        expect(nameOf(one, key, 'p').startsWith(`spw:1{${tag}}`)).toBe(true);
         expect(hashTag(nameOf(other, key, 'b1'))).toBe(tag);
         if (stranger !== key) expect(hashTag(nameOf(one, stranger, 'p'))).not.toBe(tag);
         expect(nameOf(one, key, 'p').match(/[{}]/g)).toHaveLength(3);
@@ -71,7 +71,7 @@ describe('the name of a key', () => {
       ['a', 'b', '', '#a', ':', '}'].map((id) => `${letter}:${id}`),
     );
     const all = codes.map((code) => nameOf('once', 'ada', code));
-    for (const name of all) expect(name).toMatch(/^spw:\{ada\}once\}[cv]#[0-9a-f]{64}$/);
+    for (const name of all) expect(name).toMatch(/^spw:1\{ada\}once\}[cv]#[0-9a-f]{64}$/);
     expect(new Set(all).size).toBe(codes.length);
     expect(keyNamer('s3cret')('once', 'ada', 'c:a')).not.toContain(
       nameOf('', '', 'c:a').slice(-64),
@@ -80,7 +80,7 @@ describe('the name of a key', () => {
 
   it('hides every key behind a secret, if there is one', () => {
     const secret = keyNamer('s3cret');
-    expect(secret('login', 'ada', 'p')).toMatch(/^spw:\{#[0-9a-f]{64}\}login\}p$/);
+    expect(secret('login', 'ada', 'p')).toMatch(/^spw:1\{#[0-9a-f]{64}\}login\}p$/);
     expect(secret('login', 'ada', 'p')).toBe(
       keyNamer(new TextEncoder().encode('s3cret'))('login', 'ada', 'p'),
     );

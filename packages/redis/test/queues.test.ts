@@ -79,7 +79,7 @@ describe.skipIf(redisUrl === null)('buckets that wait in Redis', () => {
 
   it('store the instant and the span, then the pause, then the fraction', async () => {
     const { store, step, limiter, clock } = setUp();
-    const text = (key: string) => client.get(`spw:{${key}}${limiter}}q`);
+    const text = (key: string) => client.get(`spw:1{${key}}${limiter}}q`);
     await store.apply([step('ada')]);
     expect(await text('ada')).toBe('1767225600250000:3250000');
     await store.apply([step('ada', { op: 'hold', cost: 0, holdUs: SECOND })]);
@@ -95,7 +95,7 @@ describe.skipIf(redisUrl === null)('buckets that wait in Redis', () => {
 
   it('reject a value that is not one of theirs, and change nothing', async () => {
     const { store, step, limiter } = setUp();
-    const name = `spw:{ada}${limiter}}q`;
+    const name = `spw:1{ada}${limiter}}q`;
     for (const text of ['1767225600250000', 'soon', '1767225600250000:-1', ':5']) {
       await client.set(name, text);
       await expect(store.apply([step('ada')])).rejects.toMatchObject({ code: 'SPW_STORE_ERROR' });

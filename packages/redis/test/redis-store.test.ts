@@ -293,7 +293,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     expect(() => redisStore(client, { hashKeys: '' })).toThrow('SPW_OPTION_INVALID');
     await redisStore(client, { hashKeys: 'secret' }).apply([take('ada')]);
     expect(await client.keys('*')).toEqual([
-      expect.stringMatching(/^spw:\{#[0-9a-f]{64}\}api\}fzq0ao$/),
+      expect.stringMatching(/^spw:1\{#[0-9a-f]{64}\}api\}fzq0ao$/),
     ]);
     expect(await store.apply([])).toEqual([]);
   });

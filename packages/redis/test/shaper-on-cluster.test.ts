@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { redisStore } from '../src/index.js';
 
 /** Of a name that is no limiter's: only the key says where it lies. */
-const placeOf = (key: string) => slotOf(`spw:{${key}}carriers`);
+const placeOf = (key: string) => slotOf(`spw:1{${key}}carriers`);
 const KEYS = ['north', 'south', 'east'];
 
 describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {

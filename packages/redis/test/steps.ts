@@ -7,7 +7,7 @@ const threePerMinute = makeRule('fixed-window', 3, 60_000_000);
 
 /** The Redis key of what {@link take} counts. */
 export function nameOf(key: string, rule: Rule = threePerMinute): string {
-  return `spw:{${key}}api}${rule.code}`;
+  return `spw:1{${key}}api}${rule.code}`;
 }
 
 /** A step of one unit of 3 a minute, unless told otherwise. */

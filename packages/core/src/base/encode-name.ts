@@ -1,5 +1,11 @@
 /** The name of a count as one text, for stores that keep counts by names. */
 
+/**
+ * The version of the stored format: of these names and of all that stores keep under them (docs/stored-format.md). With
+ * another one all counts begin anew.
+ */
+const FORMAT = '1';
+
 /** Longer texts, in UTF-16 units, are hashed. */
 const LONGEST = 256;
 
@@ -23,18 +29,18 @@ export interface EncodeNameOptions {
 }
 
 /**
- * The name of the count of a limiter, a key and a code (see `countOf`): `{key}limiter}code`. No two counts have the
- * same name. A key that is hashed or hidden begins with `#`; no other does. Of a code with a `:`, as steps with a claim
- * have it, the text behind is hidden or hashed like a key, and `#` stands in place of the `:`. Names have no control
- * characters and are valid Unicode, so that any database can store them. A database must compare them exactly: `Ada`
- * and `ada` differ.
+ * The name of the count of a limiter, a key and a code (see `countOf`): `1{key}limiter}code`, where 1 is the version of
+ * the stored format. No two counts have the same name. A key that is hashed or hidden begins with `#`; no other does. Of
+ * a code with a `:`, as steps with a claim have it, the text behind is hidden or hashed like a key, and `#` stands in
+ * place of the `:`. Names have no control characters and are valid Unicode, so that any database can store them. A
+ * database must compare them exactly: `Ada` and `ada` differ.
  *
  * @example
  * ```ts run
  * import { encodeName } from '@spillway/core/store';
  *
- * encodeName('api', 'ada', 'b1'); // '{ada}api}b1'
- * encodeName('api', '{ada}', 'b1'); // '{%007bada%007d}api}b1'
+ * encodeName('api', 'ada', 'b1'); // '1{ada}api}b1'
+ * encodeName('api', '{ada}', 'b1'); // '1{%007bada%007d}api}b1'
  * ```
  */
 export function encodeName(
@@ -44,7 +50,7 @@ export function encodeName(
   { hash, hide }: EncodeNameOptions = {},
 ): string {
   const shown = hide ? hide(key) : encodeText(key, hash);
-  return `{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
+  return `${FORMAT}{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
 /** Behind a `:` stands a text that a client may have chosen. It is always hashed, where there is a hash. */

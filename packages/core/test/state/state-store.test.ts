@@ -57,9 +57,9 @@ describe('a transaction', () => {
     const permit = (id: string) =>
       step('record', 'eve', makeLeasesRule(2, 60_000_000), { lease: { id, critical: false } });
     await store.apply([step('take', 'bob'), step('take'), step('take'), permit('x'), permit('y')]);
-    expect(backend.asked).toEqual([[nameOf('ada'), nameOf('bob'), '{eve}api}p']]);
-    expect(backend.rows.get('{eve}api}p')).toContain('["x"');
-    expect(backend.rows.get('{eve}api}p')).toContain('["y"');
+    expect(backend.asked).toEqual([[nameOf('ada'), nameOf('bob'), '1{eve}api}p']]);
+    expect(backend.rows.get('1{eve}api}p')).toContain('["x"');
+    expect(backend.rows.get('1{eve}api}p')).toContain('["y"');
   });
 
   it('changes nothing for a refusal, a look, or a reset of what is not there', async () => {
@@ -265,7 +265,7 @@ describe('what a backend may say of itself', () => {
     const long = 'k'.repeat(257);
     const plain = setUp();
     await plain.store.apply([step('take', long)]);
-    expect(plain.backend.asked[0]).toEqual([`{${long}}api}${countOf(step('take'))}`]);
+    expect(plain.backend.asked[0]).toEqual([`1{${long}}api}${countOf(step('take'))}`]);
     const rows = Object.assign(new Rows(), { hash: (text: string) => `h${text.length}` });
     await stateStore(rows).apply([step('take', long), step('take', 'k'.repeat(256))]);
     expect(rows.asked[0]).toContain(`{#h257}api}${countOf(step('take'))}`);

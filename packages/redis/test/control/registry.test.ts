@@ -176,6 +176,6 @@ describe.skipIf(redisProgram === null)('the registry in Redis', () => {
 
   it('is not asked by a store that is given steps and no limiters', async () => {
     await redisStore(redis()).apply([take('ada')]);
-    expect(await redis().keys('*')).toEqual([expect.stringMatching(/^spw:\{ada\}api/)]);
+    expect(await redis().keys('*')).toEqual([expect.stringMatching(/^spw:1\{ada\}api/)]);
   });
 });

@@ -1,0 +1,103 @@
+/** A version of the packages, the one built here or one packed before, and the same limiters made of any of them. */
+
+import * as core from '@spillway/core';
+import * as fetching from '@spillway/core/fetch';
+import type { Store } from '@spillway/core/store';
+import * as testing from '@spillway/core/testing';
+import * as redis from '@spillway/redis';
+import * as redisTesting from '@spillway/redis/testing';
+
+export interface Version {
+  readonly core: typeof core;
+  readonly fetch: typeof fetching;
+  readonly redis: typeof redis;
+  readonly redisTesting: typeof redisTesting;
+  readonly testing: typeof testing;
+}
+
+export const here: Version = { core, fetch: fetching, redis, redisTesting, testing };
+
+/** A packed version; while its interface is that of this one. What it lacks later is added here. */
+export async function packed(format: string): Promise<Version> {
+  return (await import(`./releases/${format}.js`)) as Version;
+}
+
+const SETTINGS = { denialCache: false, logger: false, storeTimeout: '20s' } as const;
+const FIVE = { limit: 5, window: '10s' } as const;
+
+/** One limiter of each kind that a store can count, made by a version. Each has what it gave, to take it back. */
+export class Limiters {
+  private readonly rates;
+  private readonly shaper: core.Shaper;
+  private readonly permits: core.Guard;
+  private readonly answers;
+  readonly store: Store;
+
+  constructor(version: Version, store: Store) {
+    const { createGuard, createLimiter, createShaper, concurrencyLimit } = version.core;
+    const { fixedWindow, idempotency, slidingLog, slidingWindow } = version.core;
+    this.store = store;
+    const limiter = (options: core.LimiterOptions) =>
+      createLimiter(options, { ...SETTINGS, store });
+    this.rates = {
+      bucket: limiter({ name: 'bucket', ...FIVE }),
+      burst: limiter({ name: 'burst', limit: 3, window: '7s', burst: 6 }),
+      fixed: limiter({ name: 'fixed', ...FIVE, algorithm: fixedWindow }),
+      first: limiter({ name: 'first', ...FIVE, algorithm: fixedWindow, anchor: 'first-request' }),
+      sliding: limiter({ name: 'sliding', ...FIVE, algorithm: slidingWindow }),
+      log: limiter({ name: 'log', ...FIVE, algorithm: slidingLog }),
+    };
+    const pace = { name: 'pace', limit: 10, window: '1m', burst: 2, maxWait: '1m' } as const;
+    this.shaper = createShaper(pace, { store, logger: false, localShare: 1, storeTimeout: '20s' });
+    const key = ({ path }: core.LimitRequest) => path;
+    const atOnce = concurrencyLimit({ name: 'at-once', limit: 3, lease: '1h', key });
+    this.permits = createGuard(atOnce, { ...SETTINGS, store });
+    const once = idempotency({ scope: () => 'ada', keep: '20s', keepFirst: true });
+    this.answers = version.fetch.fetchGuard(once, { ...SETTINGS, store });
+  }
+
+  /** Units of a rate: what the caller is told. */
+  async rate(
+    verb: 'consume' | 'peek' | 'record',
+    of: Rate,
+    key: string,
+    cost: number,
+  ): Promise<core.Decision> {
+    return this.rates[of][verb](key, { cost });
+  }
+
+  async refund(of: Rate, decision: core.Decision, cost: number): Promise<boolean> {
+    return this.rates[of].refund(decision, { cost });
+  }
+
+  async reset(of: Rate, key: string): Promise<boolean> {
+    return this.rates[of].reset(key);
+  }
+
+  /** A permit, with what returns it. */
+  async admit(key: string): Promise<core.Admission> {
+    const path = `/${key}`;
+    const request = { method: 'GET', path, clientIp: '', header: () => undefined, raw: undefined };
+    return this.permits.admit(request);
+  }
+
+  async reserve(key: string, cost: number): Promise<core.Reservation | core.Unreserved> {
+    return this.shaper.reserve(key, { cost });
+  }
+
+  /** The answer to a request with an idempotency key, of a handler that says `body`. */
+  async post(key: string, body: string): Promise<string> {
+    const charge = this.answers.wrap(async (_request: Request) => new Response(body));
+    const init = { method: 'POST', headers: { 'Idempotency-Key': key } };
+    const response = await charge(new Request('https://shop.example/charges', init));
+    return `${response.status} ${await response.text()}`;
+  }
+
+  async close(): Promise<void> {
+    await this.answers.close();
+    await this.shaper.close();
+  }
+}
+
+export type Rate = 'bucket' | 'burst' | 'fixed' | 'first' | 'sliding' | 'log';
+export const RATES: readonly Rate[] = ['bucket', 'burst', 'fixed', 'first', 'sliding', 'log'];
