@@ -21,6 +21,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     'docs/deployment.md',
     'docs/operations.md',
     'docs/redis.md',
+    'docs/stored-format.md',
     'docs/managed-redis.md',
     'docs/durable-objects.md',
     'docs/metrics.md',

@@ -53,7 +53,7 @@ export class Limiters {
     const atOnce = concurrencyLimit({ name: 'at-once', limit: 3, lease: '1h', key });
     this.permits = createGuard(atOnce, { ...SETTINGS, store });
     const once = idempotency({ scope: () => 'ada', keep: '20s', keepFirst: true });
-    this.answers = version.fetch.fetchGuard(once, { ...SETTINGS, store });
+    this.answers = version.fetch.fetchGuard<Request>(once, { ...SETTINGS, store });
   }
 
   /** Units of a rate: what the caller is told. */
@@ -63,7 +63,10 @@ export class Limiters {
     key: string,
     cost: number,
   ): Promise<core.Decision> {
-    return this.rates[of][verb](key, { cost });
+    const limiter = this.rates[of];
+    if (verb === 'consume') return limiter.consume(key, { cost });
+    if (verb === 'peek') return limiter.peek(key, { cost });
+    return (await limiter.record(key, { cost })).binding;
   }
 
   async refund(of: Rate, decision: core.Decision, cost: number): Promise<boolean> {

@@ -25,10 +25,10 @@ describe('the name of a key', () => {
   });
 
   it('escapes what is ours', () => {
-    expect(nameOf('a}b', '{x', 'p')).toBe('spw:{%007bx}a%007db}p');
-    expect(nameOf('', '', 'p')).toBe('spw:{%-}%-}p');
-    expect(nameOf('a', '#50%', 'p')).toBe('spw:{%002350%0025}a}p');
-    expect(nameOf('a', '\ud83d', 'p')).toBe('spw:{%d83d}a}p');
+    expect(nameOf('a}b', '{x', 'p')).toBe('spw:1{%007bx}a%007db}p');
+    expect(nameOf('', '', 'p')).toBe('spw:1{%-}%-}p');
+    expect(nameOf('a', '#50%', 'p')).toBe('spw:1{%002350%0025}a}p');
+    expect(nameOf('a', '\ud83d', 'p')).toBe('spw:1{%d83d}a}p');
   });
 
   it('holds a hash instead of a key longer than 256 units', () => {

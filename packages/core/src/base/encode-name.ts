@@ -29,10 +29,10 @@ export interface EncodeNameOptions {
 }
 
 /**
- * The name of the count of a limiter, a key and a code (see `countOf`): `1{key}limiter}code`, where 1 is the version of
- * the stored format. No two counts have the same name. A key that is hashed or hidden begins with `#`; no other does. Of
- * a code with a `:`, as steps with a claim have it, the text behind is hidden or hashed like a key, and `#` stands in
- * place of the `:`. Names have no control characters and are valid Unicode, so that any database can store them. A
+ * The name of the count of a limiter, a key and a code (see `countOf`): `1{key}limiter}code`. The 1 is the version of
+ * the stored format. No two counts have the same name. A key that is hashed or hidden begins with `#`; no other does.
+ * Of a code with a `:`, as steps with a claim have it, the text behind is hidden or hashed like a key, and `#` stands
+ * in place of the `:`. Names have no control characters and are valid Unicode, so that any database can store them. A
  * database must compare them exactly: `Ada` and `ada` differ.
  *
  * @example

@@ -17,7 +17,8 @@ import { DEFAULT_PREFIX } from './prefix.js';
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Names are `prefix1{key}limiter}code`, 1 being the version of the stored format. With a secret, the HMAC of a key replaces the key.
+ * Names are the prefix and `1{key}limiter}code`, where 1 is the version of the stored format. With a secret, the HMAC
+ * of a key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
