@@ -48,6 +48,16 @@ describe('a decision log', () => {
     expect(entries.every(({ share, outcome }) => share === 0.1 && outcome === 'denied')).toBe(true);
   });
 
+  it('writes the name of the plan', () => {
+    const { entries, log } = logged({ sample: 1 });
+    const plan = () => ({ name: 'paid', limit: 5 });
+    const { admit } = setUp(rateLimit({ name: 'api', limit: 1, window: '1h', plan }), {
+      observers: [log],
+    });
+    admit();
+    expect(entries).toMatchObject([{ limiter: 'api', plan: 'paid', remaining: 4 }]);
+  });
+
   it('writes what a line needs, and no number that is not known', () => {
     const { entries, log } = logged({ sample: 1 });
     const { admit, clock } = setUp([hourly(1), concurrencyLimit({ name: 'at-once', limit: 2 })], {

@@ -57,6 +57,42 @@ describe('createLimiters', () => {
     expect(limiters.consume(keys).allowed).toBe(true);
   });
 
+  it('takes a plan for each limit', () => {
+    const { limiters } = setUp();
+    const plan = { customer: { limit: 2, name: 'free' } };
+    const sent = limiters.consume(keys, { plan });
+    expect(sent.decisions).toMatchObject({
+      customer: { remaining: 1, policy: { limit: 2, plan: 'free' } },
+      carrier: { remaining: 2, policy: { limit: 3 } },
+    });
+    const alternatives = [keys, { customer: 'c2', carrier: 'y' }];
+    const closed = { customer: { limit: 0 }, carrier: null };
+    expect(limiters.consumeFirst(alternatives, { plan: closed })).toMatchObject({
+      alternative: -1,
+      binding: { limiter: 'customer', reason: 'never' },
+    });
+    expect(limiters.peek(keys, { plan }).decisions.customer.remaining).toBe(1);
+    expect(limiters.record(keys, { plan, cost: 0 }).decisions.customer.policy?.limit).toBe(2);
+    expect(limiters.refund(sent)).toBe(true);
+    expect(limiters.peek(keys).decisions.customer.used).toBe(0);
+  });
+
+  it.each([
+    ['of another limit', { customer: undefined, car: { limit: 3 } }],
+    ['of no limit by its name', { limit: 3 }],
+    ['that is a list', [{ limit: 3 }]],
+    ['that is a name', 'paid'],
+  ])('refuses a plan %s', (_, plan) => {
+    const { limiters } = setUp();
+    for (const ask of ['consume', 'peek', 'record'] as const) {
+      expect(() => limiters[ask](keys, { plan } as never)).toThrow(
+        /^plan must be .*SPW_OPTION_INVALID/,
+      );
+    }
+    expect(() => limiters.consumeFirst([keys], { plan } as never)).toThrow('SPW_OPTION_INVALID');
+    expect(limiters.peek(keys).decisions.customer.used).toBe(0);
+  });
+
   it('asks the store once', () => {
     const { store, limiters } = setUp();
     const apply = vi.spyOn(store, 'apply');

@@ -3,18 +3,24 @@
 import type { NamesOf } from '../base/option-names.js';
 import type { Decision } from '../contract/decision.js';
 import type { Field } from '../contract/field.js';
+import type { Plan } from '../contract/plan.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
-import type { KeyedLimiterOptions, Timely } from './options.js';
+import type { CostOptions, KeyedLimiterOptions, Timely } from './options.js';
 
 /** A key for each limit that is asked, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
 
-/** What a call of several limits takes. */
+/** What a call of several limits takes, beside keys. */
 export interface LimitCosts<Name extends string> {
   /** Units of each limit that is asked, or of some by their names: integers from 0. Default 1. */
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
+  /**
+   * The plan that a key of a limit has, by the names of the limits: see {@link CostOptions.plan}. Default: none. Of no
+   * use to `refund`, which gives back what was charged.
+   */
+  readonly plan?: { readonly [Of in Name]?: Plan | null | undefined } | undefined;
 }
 
 /** The second argument of `createLimiters`. */
@@ -75,7 +81,8 @@ export interface AlternativeDecision<Name extends string> extends LimitersDecisi
  * Several limits that are asked together; what `createLimiters` returns. Each call names one or more of the limits.
  *
  * These throw: a name that is none of the limits, no name at all, and a key that is no text of 1 to 8,192 UTF-16 units
- * (`SPW_KEY_INVALID`); a cost that is no integer from 0, or is of a limit that is not asked (`SPW_COST_INVALID`).
+ * (`SPW_KEY_INVALID`); a cost that is no integer from 0, or is of a limit that is not asked (`SPW_COST_INVALID`); and
+ * the plan of a limit that is not asked (`SPW_OPTION_INVALID`).
  */
 export interface Limiters<Name extends string, S extends Store> {
   readonly rules: { readonly [Of in Name]: Rule };

@@ -1,9 +1,10 @@
-/** Reads what is asked of several limits: which of them, with which keys and costs. */
+/** Reads what is asked of several limits: which of them, with which keys, costs and plans. */
 
 import { checkCost, isPlainObject } from '../base/checks.js';
-import { mustBe, SpillwayError, show } from '../base/errors.js';
+import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';
 import type { LimiterSettings } from '../contract/control.js';
 import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
+import type { Plan } from '../contract/plan.js';
 import type { Op } from '../contract/store.js';
 import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
@@ -11,6 +12,13 @@ import type { LimitCosts } from './limiters-options.js';
 /** The cost of a limit by its name; undefined if none is given. */
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
+
+/** What a call has of each limit, beside its key. */
+interface Asked {
+  readonly costOf: CostOf;
+  readonly plans: ReadonlyMap<string, Plan | null | undefined>;
+  readonly settings: Settings;
+}
 
 export class NamedLimits {
   private readonly limits: ReadonlyMap<string, Limit>;
@@ -22,17 +30,17 @@ export class NamedLimits {
   /**
    * The part of each limit that `keys` names.
    *
-   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
+   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID`
    */
   parts(op: Op, keys: unknown, options: LimitCosts<string> | undefined): readonly KeyedPart[] {
-    const names = this.namesIn(keys);
-    return this.partsWith(op, keys, this.costs(options, names), this.settings(names));
+    return this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
   }
 
   /**
    * Each alternative of a list. All name the same limits.
    *
-   * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`
+   * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`,
+   * `SPW_OPTION_INVALID`
    */
   alternatives(
     given: unknown,
@@ -43,13 +51,12 @@ export class NamedLimits {
     }
     if (given.length > MAX_STEPS) throw tooLarge();
     const names = this.namesIn(given[0]);
-    const costOf = this.costs(options, names);
-    const settings = this.settings(names);
+    const asked = this.asked(options, names);
     // Not `given.map`, which leaves out what a sparse list lacks.
     return Array.from(given, (keys: unknown, at) => {
       const own = this.namesIn(keys);
       if (own.length === names.length && own.every((name) => names.includes(name))) {
-        return this.partsWith('take', keys, costOf, settings);
+        return this.partsWith('take', keys, asked);
       }
       throw new SpillwayError(
         'SPW_ALTERNATIVES_INVALID',
@@ -84,18 +91,8 @@ export class NamedLimits {
       if (cost !== undefined) checkCost(cost);
       return () => cost;
     }
-    const own = new Map<string, number | undefined>(Object.entries(cost));
-    for (const [name, units] of own) {
-      if (units !== undefined) checkCost(units);
-      if (!names.includes(name)) {
-        throw mustBe(
-          'cost',
-          `of limits that are asked (${names.join(', ')})`,
-          name,
-          'SPW_COST_INVALID',
-        );
-      }
-    }
+    const own = named<number | undefined>('cost', cost, names, 'SPW_COST_INVALID');
+    for (const units of own.values()) if (units !== undefined) checkCost(units);
     return (name) => own.get(name);
   }
 
@@ -104,15 +101,20 @@ export class NamedLimits {
     return this.limits.get(name);
   }
 
-  private partsWith(op: Op, keys: unknown, costOf: CostOf, settings: Settings): KeyedPart[] {
-    return Object.entries(keys as Readonly<Record<string, string>>).map(([name, key]) =>
-      (this.limits.get(name) as Limit).part(op, key, costOf(name), settings.get(name)),
-    );
+  private partsWith(op: Op, keys: unknown, { costOf, plans, settings }: Asked): KeyedPart[] {
+    return Object.entries(keys as Readonly<Record<string, string>>).map(([name, key]) => {
+      const limit = this.limits.get(name) as Limit;
+      return limit.part(op, key, costOf(name), settings.get(name), plans.get(name));
+    });
   }
 
-  /** What is set live for the limits of these names. */
-  private settings(names: readonly string[]): Settings {
-    return new Map(names.map((name) => [name, this.limits.get(name)?.settings()]));
+  /** Of the limits of these names: costs and plans in `options`, and what is set live. */
+  private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
+    return {
+      costOf: this.costs(options, names),
+      plans: named('plan', options?.plan ?? {}, names, 'SPW_OPTION_INVALID'),
+      settings: new Map(names.map((name) => [name, this.limits.get(name)?.settings()])),
+    };
   }
 
   private unknown(name: string): SpillwayError {
@@ -122,4 +124,19 @@ export class NamedLimits {
       `keys must name limits that exist (${known}), got ${show(name)}`,
     );
   }
+}
+
+/** The members of an option that has one for some of the limits called `names`. */
+function named<Value>(
+  option: string,
+  given: Readonly<Record<string, Value>>,
+  names: readonly string[],
+  code: SpillwayErrorCode,
+): ReadonlyMap<string, Value> {
+  if (!isPlainObject(given)) throw mustBe(option, 'an object by the names of limits', given, code);
+  for (const name of Object.keys(given)) {
+    if (names.includes(name)) continue;
+    throw mustBe(option, `of limits that are asked (${names.join(', ')})`, name, code);
+  }
+  return new Map(Object.entries(given));
 }

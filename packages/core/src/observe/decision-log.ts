@@ -22,6 +22,8 @@ export interface DecisionLogEntry {
   readonly share: number;
   readonly reason?: Reason;
   readonly priority?: string;
+  /** The name of the caller's plan. */
+  readonly plan?: string;
   /** The load signal for which a shedder refused. */
   readonly signal?: string;
   /** Stands for the key: 16 hexadecimal digits, the same for the same key under the same secret. */
@@ -125,7 +127,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
 }
 
 function entryOf(event: DecisionEvent, keyHash: string | undefined, share: number) {
-  const { limiter, outcome, allowed, mode, cost, reason, priority, signal } = event;
+  const { limiter, outcome, allowed, mode, cost, reason, priority, signal, policy } = event;
   const entry: { -readonly [Field in keyof DecisionLogEntry]: DecisionLogEntry[Field] } = {
     limiter,
     outcome,
@@ -136,6 +138,7 @@ function entryOf(event: DecisionEvent, keyHash: string | undefined, share: numbe
   };
   if (reason !== null) entry.reason = reason;
   if (priority !== undefined) entry.priority = priority;
+  if (policy?.plan !== undefined) entry.plan = policy.plan;
   if (signal !== undefined) entry.signal = signal;
   if (keyHash !== undefined) entry.keyHash = keyHash;
   for (const field of ['used', 'remaining', 'retryAfterMs', 'resetMs'] as const) {

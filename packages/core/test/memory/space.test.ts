@@ -3,7 +3,14 @@
 import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { idempotency, memoryStore, type Step } from '@spillway/core';
+import {
+  cached,
+  createLimiter,
+  idempotency,
+  memoryStore,
+  type Plan,
+  type Step,
+} from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
 import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
@@ -112,4 +119,22 @@ it('gives back most of the blocks of logs that have become short', () => {
   takeAll();
   expect(store.size).toBe(3 * keys);
   expect((bytesHeld() - before) / keys).toBeLessThan(300);
+});
+
+it('the plans of 10,000 tenants, cached and used, take about 3 MB', async () => {
+  const tenants = Array.from({ length: 10_000 }, () => randomUUID());
+  const limiter = createLimiter({ name: 'api', limit: 10, window: '1m' });
+  for (const tenant of tenants) limiter.consume(tenant);
+  const before = bytesHeld();
+  // As a database answers: an object for each, some numbers for one tenant only.
+  const load = async (tenant: string): Promise<Plan> => {
+    return { name: 'paid', limit: 100 + (Number.parseInt(tenant.slice(0, 2), 16) % 50) };
+  };
+  const planOf = cached(load, { ttl: '1h' });
+  await Promise.all(tenants.map((tenant) => planOf(tenant)));
+  for (const tenant of tenants) limiter.consume(tenant, { plan: (await planOf(tenant)) ?? null });
+  const held = bytesHeld() - before;
+  expect(await planOf(tenants[0] ?? '')).toMatchObject({ name: 'paid' });
+  expect(held).toBeGreaterThan(1_500_000);
+  expect(held).toBeLessThan(5_000_000);
 });
