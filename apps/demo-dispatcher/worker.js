@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { setTimeout as timer } from 'node:timers/promises';
-import { createShaper } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { carrierOf, LINES, linesOf, MAX_WAIT_MS, PER_SECOND, WORKERS } from './lines.js';

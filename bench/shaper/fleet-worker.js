@@ -1,6 +1,6 @@
 /** One process of a fleet that shares a pace: each of its jobs is a call to the receiver, with what it knows of its slot. */
 
-import { createShaper } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { StoreClock, toldStore } from 'spillway-testkit/store-clock';

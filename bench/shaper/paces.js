@@ -1,7 +1,7 @@
 /** What starts jobs one by one at a pace: each entry makes a function that schedules one job, and one that ends it all. */
 
 import { createRequire } from 'node:module';
-import { createShaper } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import Bottleneck from 'bottleneck';
 import { Redis } from 'ioredis';

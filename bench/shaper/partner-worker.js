@@ -1,7 +1,6 @@
 /** One process of a fleet that calls a partner as often as it may. */
 
-import { createShaper } from '@spillway/core';
-import { pacedFetch } from '@spillway/core/fetch';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { answerCalls } from '../harness/child.js';

@@ -1,6 +1,7 @@
 /** A reservation beside a decision: each entry makes a function from key to a promise, as the contenders beside it do. */
 
-import { createLimiter, createShaper, memoryStore } from '@spillway/core';
+import { createLimiter, memoryStore } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { makeKeys } from '../harness/keys.js';
 

@@ -7,6 +7,7 @@ export default library([
   'node',
   'fetch',
   'control',
+  'direct',
   'algorithms',
   'testing',
 ]);

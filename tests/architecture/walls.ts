@@ -55,7 +55,6 @@ export const WALLS: Readonly<Record<string, Package>> = {
       passage: { floor: 5, beside: ['net'] },
       node: { floor: 5, beside: ['net', 'passage'], outside: ['node:http'] },
       fetch: { floor: 5, beside: ['net', 'passage'] },
-      outgoing: { floor: 5, beside: ['fetch'] },
       once: { floor: 6 },
       'index.ts': DOOR,
       'algorithms.ts': DOOR,
@@ -64,7 +63,19 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'node.ts': DOOR,
       'fetch.ts': DOOR,
       'control.ts': DOOR,
+      'direct.ts': DOOR,
       'testing.ts': DOOR,
+    },
+  },
+  outgoing: {
+    uses: ['', '/adapter', '/control', '/direct', '/fetch', '/store'].map(
+      (door) => `@spillway/core${door}`,
+    ),
+    rooms: {
+      'look-ahead.ts': { floor: 0 },
+      shaper: { floor: 1 },
+      fetch: { floor: 2 },
+      'index.ts': DOOR,
     },
   },
   redis: {

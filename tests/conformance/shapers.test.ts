@@ -5,15 +5,7 @@
  */
 
 import { isDeepStrictEqual as equals } from 'node:util';
-import {
-  type Answer,
-  createShaper,
-  memoryControl,
-  memoryStore,
-  type Shaper,
-  type Step,
-  type Store,
-} from '@spillway/core';
+import { type Answer, memoryControl, memoryStore, type Step, type Store } from '@spillway/core';
 import {
   delayOf,
   measure,
@@ -22,6 +14,7 @@ import {
   remoteStore,
   systemClock,
 } from '@spillway/core/store';
+import { createShaper, type Shaper } from '@spillway/outgoing';
 import { fakeTime, type Random, seeded } from 'spillway-testkit';
 import { expect, it, vi } from 'vitest';
 import { Oracle, type Verdict } from '../../packages/conformance/src/oracle.js';

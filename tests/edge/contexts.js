@@ -1,9 +1,10 @@
 /** Whose async context callbacks see that run later, on any runtime. As a Worker it answers with what it finds. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createShaper, memoryStore, rateLimit } from '@spillway/core';
-import { fetchGuard, pacedFetch } from '@spillway/core/fetch';
+import { memoryStore, rateLimit } from '@spillway/core';
+import { fetchGuard } from '@spillway/core/fetch';
 import { remoteStore } from '@spillway/core/store';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 
 const USERS = 50;
 

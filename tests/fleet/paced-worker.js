@@ -1,6 +1,6 @@
 /** One process of a fleet: schedules jobs of a shaper that all share, and tells its slots and starts by the store's clock. */
 
-import { createShaper } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { StoreClock, toldStore } from 'spillway-testkit/store-clock';

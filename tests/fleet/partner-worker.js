@@ -1,7 +1,6 @@
 /** One process of a fleet that calls a partner as often as it may, with a fetch that takes its turn. */
 
-import { createShaper } from '@spillway/core';
-import { pacedFetch } from '@spillway/core/fetch';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { StoreClock, toldStore } from 'spillway-testkit/store-clock';

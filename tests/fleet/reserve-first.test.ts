@@ -1,6 +1,6 @@
 /** `reserveFirst` on a Cluster, where the first key lies on a dead shard. */
 
-import { createShaper } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Cluster } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';

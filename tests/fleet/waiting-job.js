@@ -1,6 +1,6 @@
 /** A process with nothing but a job that waits: it stays alive until the job has run, and no longer. */
 
-import { createShaper } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 
 const shaper = createShaper({ limit: 4, window: '1s', maxWait: '1h' });
 for (let i = 0; i < 3; i += 1) shaper.schedule('acme', () => process.stdout.write('ran '));

@@ -16,6 +16,7 @@ await build({
     contents: `
       export * as core from '@spillway/core';
       export * as fetch from '@spillway/core/fetch';
+      export * as outgoing from '@spillway/outgoing';
       export * as redis from '@spillway/redis';
       export * as redisTesting from '@spillway/redis/testing';
       export * as store from '@spillway/core/store';

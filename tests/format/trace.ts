@@ -1,7 +1,8 @@
 /** What a service does, act by act, of which any version may do the next: each act has the same result as in memory. */
 
 import { setImmediate } from 'node:timers/promises';
-import type { Admission, Decision, Reservation } from '@spillway/core';
+import type { Admission, Decision } from '@spillway/core';
+import type { Reservation } from '@spillway/outgoing';
 import { expect } from 'vitest';
 import { pick, type Random } from '../../packages/core/test/net/random.js';
 import { type Limiters, RATES } from './version.js';

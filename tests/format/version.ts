@@ -4,22 +4,26 @@ import * as core from '@spillway/core';
 import * as fetching from '@spillway/core/fetch';
 import type { Store } from '@spillway/core/store';
 import * as testing from '@spillway/core/testing';
+import * as outgoing from '@spillway/outgoing';
 import * as redis from '@spillway/redis';
 import * as redisTesting from '@spillway/redis/testing';
 
 export interface Version {
   readonly core: typeof core;
   readonly fetch: typeof fetching;
+  readonly outgoing: Pick<typeof outgoing, 'createShaper'>;
   readonly redis: typeof redis;
   readonly redisTesting: typeof redisTesting;
   readonly testing: typeof testing;
 }
 
-export const here: Version = { core, fetch: fetching, redis, redisTesting, testing };
+export const here: Version = { core, fetch: fetching, outgoing, redis, redisTesting, testing };
 
-/** A packed version; while its interface is that of this one. What it lacks later is added here. */
+/** A packed version, with the interface of this one. */
 export async function packed(format: string): Promise<Version> {
-  return (await import(`./releases/${format}.js`)) as Version;
+  const release = await import(`./releases/${format}.js`);
+  // Shapers were in core then.
+  return { ...release, outgoing: release.outgoing ?? release.core };
 }
 
 const SETTINGS = { denialCache: false, logger: false, storeTimeout: '20s' } as const;
@@ -28,13 +32,14 @@ const FIVE = { limit: 5, window: '10s' } as const;
 /** One limiter of each kind that a store can count, made by a version. Each has what it gave, to take it back. */
 export class Limiters {
   private readonly rates;
-  private readonly shaper: core.Shaper;
+  private readonly shaper: outgoing.Shaper;
   private readonly permits: core.Guard;
   private readonly answers;
   readonly store: Store;
 
   constructor(version: Version, store: Store) {
-    const { createGuard, createLimiter, createShaper, concurrencyLimit } = version.core;
+    const { createGuard, createLimiter, concurrencyLimit } = version.core;
+    const { createShaper } = version.outgoing;
     const { fixedWindow, idempotency, slidingLog, slidingWindow } = version.core;
     this.store = store;
     const limiter = (options: core.LimiterOptions) =>
@@ -84,7 +89,7 @@ export class Limiters {
     return this.permits.admit(request);
   }
 
-  async reserve(key: string, cost: number): Promise<core.Reservation | core.Unreserved> {
+  async reserve(key: string, cost: number): Promise<outgoing.Reservation | outgoing.Unreserved> {
     return this.shaper.reserve(key, { cost });
   }
 

@@ -1,15 +1,14 @@
 /** Work that a shaper starts runs in the async context of the call that scheduled it, whatever brings its slot. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { memoryStore, type Store } from '@spillway/core';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import {
   createShaper,
-  memoryStore,
+  pacedFetch,
   type ShaperOptions,
   type ShaperSettings,
-  type Store,
-} from '@spillway/core';
-import { pacedFetch } from '@spillway/core/fetch';
-import { remoteStore, systemClock } from '@spillway/core/store';
+} from '@spillway/outgoing';
 import { fakeTime } from 'spillway-testkit';
 import { expect, it, vi } from 'vitest';
 

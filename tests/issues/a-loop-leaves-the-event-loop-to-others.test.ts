@@ -4,7 +4,6 @@ import {
   createGuard,
   createLimiter,
   createLimiters,
-  createShaper,
   memoryStore,
   rateLimit,
   SpillwayError,
@@ -12,6 +11,7 @@ import {
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
 import { remoteStore } from '@spillway/core/store';
+import { createShaper } from '@spillway/outgoing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 

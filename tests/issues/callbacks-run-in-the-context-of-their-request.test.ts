@@ -4,13 +4,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import http from 'node:http';
 import {
   concurrencyLimit,
-  createShaper,
   idempotency,
   type LimitRequest,
   memoryStore,
   type Store,
 } from '@spillway/core';
 import { rateLimit, spillway } from '@spillway/express';
+import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import Express, { type Request } from 'express';
 import { Redis } from 'ioredis';

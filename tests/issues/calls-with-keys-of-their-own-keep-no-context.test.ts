@@ -4,9 +4,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createShaper, type Store } from '@spillway/core';
-import { pacedFetch } from '@spillway/core/fetch';
+import type { Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { expect, it } from 'vitest';
 
 setFlagsFromString('--expose-gc');

@@ -7,15 +7,14 @@ import { runInNewContext } from 'node:vm';
 import {
   concurrencyLimit,
   createLimiter,
-  createShaper,
   fleetShedder,
   idempotency,
   memoryControl,
   memoryStore,
   type Store,
 } from '@spillway/core';
-import { pacedFetch } from '@spillway/core/fetch';
 import { rateLimit, spillway } from '@spillway/express';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { redisControl, redisStore } from '@spillway/redis';
 import Express from 'express';
 import { Redis } from 'ioredis';

@@ -3,9 +3,9 @@
  * rounded up, compared with a `Date` that is rounded down, and each used-up window waited for both.
  */
 
-import { createShaper, memoryStore } from '@spillway/core';
-import { pacedFetch } from '@spillway/core/fetch';
+import { memoryStore } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import type { Request as Incoming, NextFunction, Response as Outgoing } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { fakeTime, seeded } from 'spillway-testkit';

@@ -96,7 +96,7 @@ async function main(load) {
     answers.cloudflare = error instanceof core.SpillwayError;
   }
   answers.loaded = [];
-  for (const name of ['conformance', 'opentelemetry', 'prometheus']) {
+  for (const name of ['conformance', 'opentelemetry', 'outgoing', 'prometheus']) {
     const names = Object.keys(await load('@spillway/' + name));
     if (names.length > 0) answers.loaded.push(name);
   }
@@ -124,5 +124,5 @@ export const ANSWERS = {
   isOneCore: true,
   redis: true,
   cloudflare: true,
-  loaded: ['conformance', 'opentelemetry', 'prometheus'],
+  loaded: ['conformance', 'opentelemetry', 'outgoing', 'prometheus'],
 };

@@ -19,6 +19,7 @@ async function main(load) {
   const { RateLimit, rateLimit, SpillwayError, SpillwayModule } = await load('@spillway/nestjs');
   const { InjectLimiter, InjectShaper } = await load('@spillway/nestjs');
   const core = await load('@spillway/core');
+  const { createShaper } = await load('@spillway/outgoing');
 
   class Hello {
     hello() {
@@ -34,7 +35,9 @@ async function main(load) {
   InjectLimiter('logins')(Sender.prototype, 'logins');
   const features = () => [
     SpillwayModule.forFeature({
-      shapers: { acme: { limit: 1, window: '1h' } },
+      shapers: {
+        acme: (settings, name) => createShaper({ name, limit: 1, window: '1h' }, settings),
+      },
       limiters: { sending: { limits: { carrier: { limit: 5, window: '1h' } } } },
     }),
     SpillwayModule.forFeature({ limiters: { logins: { limit: 5, window: '1h' } } }),
@@ -70,9 +73,9 @@ async function main(load) {
 
 const projects: Project[] = [];
 
-/** A project with our two packages, and with the versions of Nest that the test says. */
+/** A project with our three packages, and with the versions of Nest that the test says. */
 async function install(peers: readonly string[]): Promise<Project> {
-  const ours = ['core', 'nestjs'].map((name) => ({
+  const ours = ['core', 'nestjs', 'outgoing'].map((name) => ({
     name: `@spillway/${name}`,
     dir: join(ROOT, 'packages', name),
     entries: [],

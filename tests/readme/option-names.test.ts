@@ -2,8 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createLimiter, createShaper, rateLimit } from '@spillway/core';
+import { createLimiter, rateLimit } from '@spillway/core';
 import { admissionsOf } from '@spillway/core/adapter';
+import { createShaper } from '@spillway/outgoing';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from './snippets.js';
 

@@ -1,7 +1,8 @@
 /** The slots that two processes get from one shaper: both reserve, one store keeps the pace. */
 
-import { createShaper, memoryStore } from '../../packages/core/src/index.js';
+import { memoryStore } from '../../packages/core/src/index.js';
 import { ManualClock } from '../../packages/core/src/testing.js';
+import { createShaper } from '../../packages/outgoing/src/index.js';
 import { circle, line, svg, text } from './svg.js';
 
 /** When each process asks, in milliseconds. */

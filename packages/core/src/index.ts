@@ -37,12 +37,6 @@ export type { Plan, PlanOption } from './contract/plan.js';
 export type { KeptAnswer } from './contract/recorder.js';
 export type { KeyOption, KeyParts, LimitRequest, Per, PerLater } from './contract/request.js';
 export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
-export type {
-  Reservation,
-  ScheduleOptions,
-  Shaper,
-  Unreserved,
-} from './contract/shaper.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,
@@ -77,8 +71,6 @@ export type {
   LimitOptions,
   Timely,
 } from './direct/options.js';
-export type { ShaperOptions, ShaperSettings } from './direct/shaper/options.js';
-export { createShaper } from './direct/shaper/shaper.js';
 export { createGuard } from './guard/guard.js';
 export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
 export { type RateLimitHeaders, rateLimitHeaders } from './http/rate-limit-headers.js';

@@ -2,12 +2,12 @@ import {
   concurrencyLimit,
   createGuard,
   createLimiter,
-  createShaper,
   type Duration,
   duration,
   rateLimit,
 } from '@spillway/core';
 import { toMicroseconds } from '@spillway/core/store';
+import { createShaper } from '@spillway/outgoing';
 import { describe, expect, it } from 'vitest';
 
 describe('a duration', () => {

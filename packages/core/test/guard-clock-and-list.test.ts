@@ -5,7 +5,6 @@ import {
   concurrencyLimit,
   createGuard,
   createLimiter,
-  createShaper,
   type LimiterSettings,
   memoryControl,
   memoryStore,
@@ -14,6 +13,7 @@ import {
 import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
+import { createShaper } from '@spillway/outgoing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { setUp, two } from './guard-set-up.js';

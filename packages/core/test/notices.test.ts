@@ -4,10 +4,11 @@ import * as core from '@spillway/core';
 import { clientOf, compileAddressing, type Exchange, Gate, Notices } from '@spillway/core/adapter';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
+import { createShaper } from '@spillway/outgoing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
-const { createGuard, createLimiter, createLimiters, createShaper, memoryStore, rateLimit } = core;
+const { createGuard, createLimiter, createLimiters, memoryStore, rateLimit } = core;
 const hour = { name: 'one', limit: 100, window: '1h' } as const;
 
 const store = memoryStore();

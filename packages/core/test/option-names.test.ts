@@ -2,13 +2,14 @@
 
 import * as core from '@spillway/core';
 import { checkGateOptions, checkOptions, type NamesOf } from '@spillway/core/adapter';
-import { fetchGuard, pacedFetch } from '@spillway/core/fetch';
+import { fetchGuard } from '@spillway/core/fetch';
 import { eventLoopSignal, eventLoopWaitSignal, nodeGuard } from '@spillway/core/node';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { describe, expect, it } from 'vitest';
 
 const rate = { limit: 5, window: '1m' } as const;
 const any = (value: object) => value as never;
-const { rateLimit, createLimiter, createLimiters, createShaper } = core;
+const { rateLimit, createLimiter, createLimiters } = core;
 const signal: core.Signal = { name: 'busy', read: () => undefined };
 
 /** Functions with options, each given one more than it has, and as what its messages speak of it. */

@@ -6,7 +6,6 @@ import {
   concurrencyLimit,
   createGuard,
   createLimiter,
-  createShaper,
   type Decision,
   type GuardOptions,
   idempotency,
@@ -17,6 +16,7 @@ import {
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
 import { remoteStore } from '@spillway/core/store';
+import { createShaper } from '@spillway/outgoing';
 import { fakeTime, request, seeded, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { PROBE } from './breaker-set-up.js';

@@ -1,18 +1,25 @@
 /** What a feature declares: shapers and limiters by name. */
 
-import type {
-  KeyedLimiterOptions,
-  RuleOptions,
-  ShaperOptions,
-  ShaperSettings,
-  Store,
-} from '@spillway/core';
+import type { KeyedLimiterOptions, RuleOptions, Store } from '@spillway/core';
 import type { NamesOf } from '@spillway/core/adapter';
 
-/** A shaper of a feature; its name is that under which it is declared. */
-export interface FeatureShaper
-  extends Omit<ShaperOptions, 'name'>,
-    Pick<ShaperSettings, 'onStoreError' | 'localShare' | 'storeTimeout'> {}
+/** What a shaper of a feature has from the module: its store, and what goes with that. */
+export interface FeatureShaperSettings
+  extends Pick<
+    KeyedLimiterOptions<Store>,
+    'store' | 'storeTimeout' | 'breaker' | 'logger' | 'validate' | 'clock' | 'control'
+  > {}
+
+/** What is closed with the app: a `Shaper` of @spillway/outgoing. */
+export interface FeatureShaper {
+  close(): Promise<void>;
+}
+
+/**
+ * Makes a shaper, as in `(settings, name) => createShaper({ name, limit: 4, window: '1s' }, settings)`. It is called
+ * when the app is made; once before, when the feature is declared, with a store in memory, to find mistakes.
+ */
+export type MakeShaper = (settings: FeatureShaperSettings, name: string) => FeatureShaper;
 
 /** What a limiter of a feature does without its store. Default: as the module, with a `localShare` of 1. */
 export interface FeatureStoreOptions
@@ -29,8 +36,8 @@ export interface FeatureLimiters extends FeatureStoreOptions {
 
 /** The shapers and limiters of a feature, which use the store of the module. */
 export interface SpillwayFeature {
-  /** By the name for `@InjectShaper`, which is the name in the store too. */
-  readonly shapers?: Readonly<Record<string, FeatureShaper>> | undefined;
+  /** By the name for `@InjectShaper`. */
+  readonly shapers?: Readonly<Record<string, MakeShaper>> | undefined;
   /** By the name for `@InjectLimiter`; of a single limiter it is the name in the store too. */
   readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
 }

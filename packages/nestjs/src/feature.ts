@@ -10,15 +10,13 @@ import {
 import {
   createLimiter,
   createLimiters,
-  createShaper,
   type KeyedLimiter,
   type KeyedLimiterOptions,
   type Limiters,
   memoryStore,
-  type Shaper,
   type Store,
 } from '@spillway/core';
-import { checkOptions } from '@spillway/core/adapter';
+import { checkOptions, mustBe } from '@spillway/core/adapter';
 import {
   FEATURE_LIMITERS,
   FEATURE_OPTIONS,
@@ -45,7 +43,8 @@ export function getLimiterToken(name: string): string {
  * @example
  * ```ts
  * import { Injectable } from '@nestjs/common';
- * import { InjectShaper, type Shaper } from '@spillway/nestjs';
+ * import { InjectShaper } from '@spillway/nestjs';
+ * import type { Shaper } from '@spillway/outgoing';
  *
  * @Injectable()
  * class Messages {
@@ -116,8 +115,11 @@ const LONGEST_SHUTDOWN_MS = 5_000;
 
 /** All that one feature declares, made. */
 class Made implements OnApplicationShutdown {
-  readonly byToken = new Map<string, Shaper | KeyedLimiter<Store> | Limiters<string, Store>>();
-  private readonly shapers: Shaper[] = [];
+  readonly byToken = new Map<
+    string,
+    FeatureShaper | KeyedLimiter<Store> | Limiters<string, Store>
+  >();
+  private readonly shapers: FeatureShaper[] = [];
   private readonly settings: KeyedLimiterOptions<Store>;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
@@ -134,8 +136,11 @@ class Made implements OnApplicationShutdown {
       control,
       store,
     };
-    for (const [name, options] of Object.entries(feature.shapers ?? {})) {
-      const shaper = this.shaper(name, options);
+    // What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself.
+    const forShapers = { storeTimeout, breaker, logger, validate, clock, control, store };
+    for (const [name, make] of Object.entries(feature.shapers ?? {})) {
+      if (typeof make !== 'function') throw mustBe(`shaper "${name}"`, 'a function', make);
+      const shaper = make(forShapers, name);
       this.shapers.push(shaper);
       this.byToken.set(getShaperToken(name), shaper);
     }
@@ -153,22 +158,6 @@ class Made implements OnApplicationShutdown {
     // A job that never ends must not keep the app from closing.
     await Promise.race([Promise.all(this.shapers.map((shaper) => shaper.close())), late]);
     clearTimeout(timer);
-  }
-
-  /** What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself. */
-  private shaper(name: string, options: FeatureShaper): Shaper {
-    checkOptions(options);
-    const { onStoreError, localShare, storeTimeout, ...pace } = options;
-    const { denialCache: _, ...settings } = this.settings;
-    return createShaper(
-      { ...pace, name },
-      {
-        ...settings,
-        storeTimeout: storeTimeout ?? settings.storeTimeout,
-        onStoreError,
-        localShare,
-      },
-    );
   }
 
   private limiter(

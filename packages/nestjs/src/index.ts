@@ -25,7 +25,9 @@ export type {
   FeatureLimiter,
   FeatureLimiters,
   FeatureShaper,
+  FeatureShaperSettings,
   FeatureStoreOptions,
+  MakeShaper,
   SpillwayFeature,
 } from './feature-options.js';
 export { SpillwayGuard } from './guard.js';

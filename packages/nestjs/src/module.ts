@@ -91,22 +91,26 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and its settings for
-   * stores where they have none of their own. Shapers are closed with the app, once the server takes no more requests.
+   * stores where they have none. Shapers are closed with the app, once the server takes no more requests.
    *
    * To use the same ones in several modules, keep what this returns, import it in one of them and list it in its
    * `exports`. Two features that declare one name share its count in the store, but each has a queue of its own.
    *
-   * @throws SpillwayError as `createShaper`, `createLimiter` and `createLimiters`; what concerns the store when the app
-   * is made
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` and what makes shapers; what
+   * concerns the store when the app is made
    * @example
    * ```ts
    * import { Module } from '@nestjs/common';
    * import { SpillwayModule } from '@spillway/nestjs';
+   * import { createShaper } from '@spillway/outgoing';
    *
    * @Module({
    *   imports: [
    *     SpillwayModule.forFeature({
-   *       shapers: { acme: { limit: 4, window: '1s', localShare: 1 / 8 } },
+   *       shapers: {
+   *         acme: (settings, name) =>
+   *           createShaper({ name, limit: 4, window: '1s' }, { ...settings, localShare: 1 / 8 }),
+   *       },
    *       limiters: {
    *         failures: { limit: 5, window: '15m' },
    *         sending: { limits: { customer: { limit: 100, window: '1h' }, carrier: { limit: 2, window: '1s' } } },

@@ -11,9 +11,9 @@ import {
   InjectShaper,
   type KeyedLimiter,
   type Limiters,
+  type MakeShaper,
   memoryControl,
   memoryStore,
-  type Shaper,
   SPILLWAY_STORE,
   type SpillwayFeature,
   SpillwayModule,
@@ -21,13 +21,18 @@ import {
   type Store,
 } from '@spillway/nestjs';
 import { ManualClock } from '@spillway/nestjs/testing';
+import { createShaper, type Shaper, type ShaperSettings } from '@spillway/outgoing';
 import { SlowStore } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { create, PLATFORMS, serve, until } from './service.js';
 
 const [[, { adapter }]] = PLATFORMS;
 
-const HOURLY = { limit: 1, window: '1h', maxWait: '2h' } as const;
+/** A shaper of one job an hour. */
+const hourly =
+  (own: ShaperSettings = {}): MakeShaper =>
+  (settings, name) =>
+    createShaper({ name, limit: 1, window: '1h', maxWait: '2h' }, { ...settings, ...own });
 const LOGINS = { limit: 2, window: '1h' } as const;
 const SENDING = {
   limits: { customer: { limit: 9, window: '1h' }, carrier: { limit: 1, window: '1h' } },
@@ -67,7 +72,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter: platform }) => {
       imports: [
         SpillwayModule.forRoot(),
         SpillwayModule.forFeature({
-          shapers: { acme: HOURLY },
+          shapers: { acme: hourly() },
           limiters: { logins: LOGINS, sending: SENDING },
         }),
       ],
@@ -102,7 +107,10 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter: platform }) => {
       }
     }
     const { app, get, server } = await serve(platform, {
-      imports: [SpillwayModule.forRoot(), SpillwayModule.forFeature({ shapers: { acme: HOURLY } })],
+      imports: [
+        SpillwayModule.forRoot(),
+        SpillwayModule.forFeature({ shapers: { acme: hourly() } }),
+      ],
       controllers: [Sends],
     });
     const shaper: Shaper = app.get(getShaperToken('acme'), { strict: false });
@@ -120,7 +128,7 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter: platform }) => {
 
 describe('a feature', () => {
   it('refuses jobs that wait when the app closes, and waits for those that run', async () => {
-    const { app, shaper } = await made({ shapers: { acme: HOURLY, other: HOURLY } });
+    const { app, shaper } = await made({ shapers: { acme: hourly(), other: hourly() } });
     let end: (value: string) => void = () => undefined;
     const runs = shaper('acme').schedule('a', () => new Promise((resolve) => (end = resolve)));
     const waits = shaper('acme').schedule('a', () => 'never');
@@ -141,7 +149,7 @@ describe('a feature', () => {
   });
 
   it('waits at most 5 s for a job that does not end', async () => {
-    const { app, shaper } = await made({ shapers: { acme: HOURLY } });
+    const { app, shaper } = await made({ shapers: { acme: hourly() } });
     void shaper('acme').schedule('a', () => new Promise(() => undefined));
     await new Promise(setImmediate);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -184,7 +192,7 @@ describe('a feature', () => {
 
   it('follows the control of the module: its shapers have live paces', async () => {
     const control = memoryControl();
-    const { shaper } = await made({ shapers: { acme: HOURLY } }, { control });
+    const { shaper } = await made({ shapers: { acme: hourly() } }, { control });
     expect(shaper('acme').limit).toBe(1);
     const note = { by: 'ada', because: 'they allow more', for: '1h' } as const;
     control.set('acme', { limits: { limit: 60 } }, note);
@@ -228,10 +236,10 @@ describe('a feature', () => {
   it('waits for its store as long as the module says, or as it says itself', async () => {
     const store = remoteStore(new SlowStore());
     const patient = { storeTimeout: '60s' } as const;
-    const pace = { ...HOURLY, onStoreError: 'deny' } as const;
+    const brief = { onStoreError: 'deny' } as const;
     const { limiter, shaper } = await made(
       {
-        shapers: { brief: pace, patient: { ...pace, ...patient } },
+        shapers: { brief: hourly(brief), patient: hourly({ ...brief, ...patient }) },
         limiters: { logins: LOGINS, signups: { ...LOGINS, ...patient } },
       },
       { store, storeTimeout: '1ms', onStoreError: 'deny', logger: false },
@@ -244,7 +252,7 @@ describe('a feature', () => {
   });
 
   it('is the same in every module that imports it', async () => {
-    const feature = SpillwayModule.forFeature({ shapers: { acme: HOURLY } });
+    const feature = SpillwayModule.forFeature({ shapers: { acme: hourly() } });
     class Calls {}
     Module({ imports: [feature], exports: [feature] })(Calls);
     @Injectable()
@@ -276,11 +284,11 @@ describe('a feature', () => {
 
 describe('a mistake in a feature', () => {
   it.each<[string, SpillwayFeature]>([
-    ['SPW_LIMIT_INVALID', { shapers: { acme: { limit: 0, window: '1s' } } }],
+    ['SPW_LIMIT_INVALID', { shapers: { acme: () => createShaper({ limit: 0, window: '1s' }) } }],
     ['SPW_WINDOW_INVALID', { limiters: { logins: { limit: 1, window: 'soon' as '1s' } } }],
     ['SPW_NAME_INVALID', { limiters: { ['ü'.repeat(65)]: LOGINS } }],
     ['SPW_OPTION_INVALID', { limiters: { sending: { limits: {} } } }],
-    ['SPW_OPTION_INVALID', { shapers: { acme: 4 as unknown as typeof HOURLY } }],
+    ['SPW_OPTION_INVALID', { shapers: { acme: 4 as unknown as MakeShaper } }],
     ['SPW_OPTION_INVALID', undefined as unknown as SpillwayFeature],
   ])('throws where it stands: %s', (code, feature) => {
     expect(() => SpillwayModule.forFeature(feature)).toThrow(code);
@@ -288,8 +296,8 @@ describe('a mistake in a feature', () => {
 
   it('about the store ends the start of the app', async () => {
     const options = { store: DOWN };
-    await expect(made({ shapers: { acme: HOURLY } }, options)).rejects.toThrow('localShare must');
-    const { shaper } = await made({ shapers: { acme: { ...HOURLY, localShare: 0.5 } } }, options);
+    await expect(made({ shapers: { acme: hourly() } }, options)).rejects.toThrow('localShare must');
+    const { shaper } = await made({ shapers: { acme: hourly({ localShare: 0.5 }) } }, options);
     expect(shaper('acme').name).toBe('acme');
   });
 

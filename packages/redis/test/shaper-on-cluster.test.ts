@@ -1,6 +1,6 @@
 /** A shaper on a Redis Cluster, whose keys lie on several servers. */
 
-import { createShaper, type Shaper } from '@spillway/core';
+import { createShaper, type Shaper } from '@spillway/outgoing';
 import slotOf from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';

@@ -1,6 +1,7 @@
 /** bottleneck, p-queue, p-throttle and limiter, and their options with Spillway's shaper below. */
 
-import { createLimiter, createShaper, type ShaperOptions } from '@spillway/core';
+import { createLimiter } from '@spillway/core';
+import { createShaper, type ShaperOptions } from '@spillway/outgoing';
 import Bottleneck from 'bottleneck';
 import { RateLimiter } from 'limiter';
 import PQueue from 'p-queue';

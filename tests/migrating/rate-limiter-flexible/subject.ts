@@ -3,11 +3,11 @@
 import {
   createLimiter,
   createLimiters,
-  createShaper,
   type Decision,
   fixedWindow,
   memoryStore,
 } from '@spillway/core';
+import { createShaper } from '@spillway/outgoing';
 import * as peer from 'rate-limiter-flexible';
 import { brokenStore } from 'spillway-testkit';
 

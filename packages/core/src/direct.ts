@@ -1,0 +1,28 @@
+/** @spillway/core/direct: what limits without HTTP are made of, for packages that build on them: @spillway/outgoing. */
+
+export { checkFlag, checkHas } from './base/check-shapes.js';
+export {
+  checkBurst,
+  checkCallback,
+  checkClock,
+  checkKey,
+  checkLimit,
+  checkName,
+  integerBetween,
+  oneOf,
+  shareFromZero,
+} from './base/checks.js';
+export { WallTime } from './base/clock.js';
+export { windowToMicroseconds } from './base/duration.js';
+export { randomOf } from './base/hint.js';
+export { disregard, type Eventually, isThenable, outside } from './base/host.js';
+export { Turns } from './base/turns.js';
+export type { Numbers as LiveNumbers } from './contract/control-link.js';
+export { DirectClient } from './direct/direct-client.js';
+export type { Limit } from './direct/limit.js';
+export type { CostOptions, LimitSettings } from './direct/options.js';
+export { shortWindow } from './limits/limiter-notices.js';
+export { nameOf } from './limits/rule-options.js';
+export { tellOfLimiters } from './observe/limiter-notices.js';
+export { checkClientOptions } from './stores/check-store.js';
+export { domainOf } from './stores/domain.js';

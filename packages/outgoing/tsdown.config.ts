@@ -1,0 +1,3 @@
+import { library } from '../../tools/tsdown.js';
+
+export default library(['index']);
