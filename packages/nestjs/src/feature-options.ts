@@ -3,11 +3,19 @@
 import type { KeyedLimiterOptions, RuleOptions, Store } from '@spillway/core';
 import type { NamesOf } from '@spillway/core/adapter';
 
-/** What a shaper of a feature has from the module: its store, and what goes with that. */
+/** What a shaper of a feature has from the module: its store, what goes with that, and who is told. */
 export interface FeatureShaperSettings
   extends Pick<
     KeyedLimiterOptions<Store>,
-    'store' | 'storeTimeout' | 'breaker' | 'logger' | 'validate' | 'clock' | 'control'
+    | 'store'
+    | 'storeTimeout'
+    | 'breaker'
+    | 'logger'
+    | 'validate'
+    | 'clock'
+    | 'control'
+    | 'observers'
+    | 'onFault'
   > {}
 
 /** What is closed with the app: a `Shaper` of @spillway/outgoing. */

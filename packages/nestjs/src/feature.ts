@@ -123,21 +123,12 @@ class Made implements OnApplicationShutdown {
   private readonly settings: KeyedLimiterOptions<Store>;
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
-    const { storeTimeout, onStoreError, breaker, logger, validate, clock, denialCache, control } =
-      module;
-    this.settings = {
-      storeTimeout,
-      onStoreError,
-      breaker,
-      logger,
-      validate,
-      clock,
-      denialCache,
-      control,
-      store,
-    };
+    const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
     // What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself.
-    const forShapers = { storeTimeout, breaker, logger, validate, clock, control, store };
+    const told = { logger, validate, observers, onFault };
+    const forShapers = { storeTimeout, breaker, clock, control, store, ...told };
+    const { onStoreError, denialCache } = module;
+    this.settings = { ...forShapers, onStoreError, denialCache };
     for (const [name, make] of Object.entries(feature.shapers ?? {})) {
       if (typeof make !== 'function') throw mustBe(`shaper "${name}"`, 'a function', make);
       const shaper = make(forShapers, name);

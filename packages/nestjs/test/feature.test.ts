@@ -215,6 +215,31 @@ describe('a feature', () => {
     expect(twice.map(({ allowed }) => allowed)).toEqual([true, true]);
   });
 
+  it('has the observers of the module, and its onFault', async () => {
+    const told: unknown[] = [];
+    const faults: unknown[] = [];
+    const { shaper, limiter } = await made(
+      { shapers: { acme: hourly({ localShare: 1 }) }, limiters: { logins: LOGINS } },
+      {
+        store: DOWN,
+        observers: [
+          { onDecision: ({ limiter: name, outcome }) => void told.push([name, outcome]) },
+        ],
+        onFault: ({ limiter: name, source }) => void faults.push([name, source]),
+      },
+    );
+    await shaper('acme').reserve('ada');
+    await limiter('logins').consume('ada');
+    expect(told).toEqual([
+      ['acme', 'error'],
+      ['logins', 'error'],
+    ]);
+    expect(faults).toEqual([
+      ['acme', 'store'],
+      ['logins', 'store'],
+    ]);
+  });
+
   it('does without its store what it says itself, else what the module says', async () => {
     const { limiter } = await made(
       {

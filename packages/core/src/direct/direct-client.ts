@@ -18,11 +18,10 @@ import { Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import { RuleVariants } from '../limits/rule-variants.js';
-import { tellOfLimiters } from '../observe/limiter-notices.js';
+import { voiceFor } from '../observe/faults.js';
+import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
-import { tellOfMissingStore, tellOfShadow } from '../observe/place-notices.js';
-import { voiceFor } from '../observe/voice.js';
 import { linkTo } from '../stores/control-users.js';
 import { StoreClient } from '../stores/store-client.js';
 import { type KeyedPart, Limit } from './limit.js';
@@ -101,6 +100,11 @@ export class DirectClient {
   policyFor(rule: Rule): StoreErrorPolicy {
     const { onStoreError, localShare } = this;
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
+  }
+
+  /** Tells of a decision that was not made by {@link decide}. */
+  tell(decision: Decision, key: string): void {
+    this.observers.decision(decision, 'enforce', key, undefined);
   }
 
   /** Tells of what failed. */

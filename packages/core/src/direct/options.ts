@@ -51,8 +51,11 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   share: 1,
 };
 
-/** Where limits without HTTP are counted, what if that fails, and what changes them live. */
-export interface LimitSettings<S extends Store> extends StoreClientOptions {
+/**
+ * The second argument of `createLimiter` and `createLimiters`: where limits without HTTP are counted, what if that
+ * fails, what changes them live, and who is told.
+ */
+export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
   /** Where counts live. Default: this process's memory, where each limiter counts apart. */
   readonly store?: S | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
@@ -62,10 +65,6 @@ export interface LimitSettings<S extends Store> extends StoreClientOptions {
    * have numbers of their own. Default: nothing.
    */
   readonly control?: Control | undefined;
-}
-
-/** The second argument of `createLimiter` and `createLimiters`. */
-export interface KeyedLimiterOptions<S extends Store> extends LimitSettings<S> {
   /** Told of every decision but those of `peek`. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   /** Told when the store, the control or an observer fails; without it, `logger` is, once a minute for each. */

@@ -27,4 +27,11 @@ function checkObserver(observer: Observer): void {
   throw mustBe('each of observers', `an object with one of ${HEARD.join(', ')}`, observer);
 }
 
-const HEARD = ['onDecision', 'onFault', 'onStoreCall', 'onBreaker', 'onStore'] as const;
+const HEARD = [
+  'onDecision',
+  'onFault',
+  'onStoreCall',
+  'onBreaker',
+  'onStore',
+  'onControl',
+] as const;

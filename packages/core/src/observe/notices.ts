@@ -4,7 +4,8 @@ import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { helpFor, mustBe } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
-import { consoleLogger, disregard } from '../base/host.js';
+import { consoleLogger } from '../base/host.js';
+import { Remembered, warn } from '../base/log.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { NoticeCode, Validate } from '../contract/notice.js';
 
@@ -25,9 +26,6 @@ const CODES: NamesOf<{ readonly [Code in NoticeCode]: unknown }> = {
   SPW_TRUST_PROXY_UNSAFE: 1,
   SPW_WINDOW_SHORT: 1,
 };
-
-/** How many lines are remembered for a logger; the oldest are forgotten. */
-const KEPT = 1_000;
 
 /** Who is told, and of what. */
 interface NoticesOptions {
@@ -65,29 +63,21 @@ export class Notices {
   tell(code: NoticeCode, message: () => string, of = ''): void {
     const { logger } = this;
     if (!logger || !this.hears(code) || this.count(code, of) > 1) return;
-    try {
-      const text = message();
-      const named = text.includes(code) ? text : `${text} (${code})`;
-      disregard(logger.warn(`Spillway: ${named}. See ${helpFor(code)}`));
-    } catch {
-      // A logger that fails must not fail a request.
-    }
+    const text = message();
+    const named = text.includes(code) ? text : `${text} (${code})`;
+    warn(logger, `${named}. See ${helpFor(code)}`);
   }
 }
 
 /** By logger: there may be many guards, and perhaps a new one at each request. */
-const known = new WeakMap<Logger, Map<string, number>>();
+const known = new WeakMap<Logger, Remembered<number>>();
 
 function countIn(logger: Logger, reason: string): number {
-  const times = known.get(logger) ?? new Map<string, number>();
+  const times = known.get(logger) ?? new Remembered<number>();
   known.set(logger, times);
-  const before = times.get(reason) ?? 0;
-  times.set(reason, before + 1);
-  if (times.size > KEPT) {
-    const [oldest] = times.keys();
-    times.delete(oldest as string);
-  }
-  return before + 1;
+  const count = (times.get(reason) ?? 0) + 1;
+  times.set(reason, count);
+  return count;
 }
 
 /**

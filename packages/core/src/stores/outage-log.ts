@@ -6,7 +6,8 @@
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
-import { afterIdly, disregard } from '../base/host.js';
+import { afterIdly } from '../base/host.js';
+import { warn } from '../base/log.js';
 import type { OnStoreError } from '../contract/mode.js';
 
 /** Each outage of a part that begins within this time of a line about it is only counted. */
@@ -154,13 +155,7 @@ export class OutageLog {
   }
 
   private warn(text: string): void {
-    for (const logger of this.loggers) {
-      try {
-        disregard(logger.warn(`Spillway: ${text}`));
-      } catch {
-        // A logger that fails must not change what is decided.
-      }
-    }
+    for (const logger of this.loggers) warn(logger, text);
   }
 }
 

@@ -28,6 +28,8 @@ export function periodUsOf({ step }: Pick<Slot, 'step'>): number {
 /** What an answer tells about a key. */
 export interface Heard {
   readonly key: string;
+  /** What was asked. */
+  readonly step: Step;
   /** When it was asked, by our clock: what it tells is no older. */
   readonly askedUs: number;
   /** When its answer was read, by our clock. */
@@ -72,6 +74,7 @@ export class Hearing {
     const at = isGranted ? new Moment(nowUs + Math.round(waitMs * 1_000), time) : undefined;
     return {
       key,
+      step,
       askedUs,
       heardUs,
       failure: undefined,
@@ -87,7 +90,7 @@ export class Hearing {
   private ofFailure(step: Step, answer: QueueAnswer, askedUs: number, heardUs: number): Heard {
     const { key, cost, onStoreError } = step;
     const { failure, nowUs, pausedUntilUs } = answer;
-    const told = { key, askedUs, heardUs, failure };
+    const told = { key, step, askedUs, heardUs, failure };
     const nothing = { pausedUntil: undefined, slot: undefined, tooFar: undefined };
     if (typeof onStoreError !== 'object') {
       return { ...told, ...nothing, isUnknown: true, waitMs: Infinity };

@@ -22,9 +22,9 @@ export interface KeyQueueHost {
   readonly rule: QueueRule;
   readonly slots: Slots;
   /** Runs a job whose time has come. */
-  start(job: Job): void;
+  start(job: Job, slot: Slot): void;
   /** Rejects a job that was accepted and has not started in time. */
-  expire(job: Job, waitMs: number): void;
+  expire(job: Job, key: string, waitMs: number): void;
   /** Something has changed: perhaps the alarm must be set to another time. */
   changed(queue: KeyQueue): void;
 }
@@ -268,7 +268,7 @@ export class KeyQueue {
       const job = line.oldest as Job;
       const waitedUs = nowUs - job.deadlineUs + rule.waitUs;
       line.removeJob(job);
-      this.host.expire(job, (waitedUs + this.known.freeUs(nowUs) - nowUs) / 1_000);
+      this.host.expire(job, this.key, (waitedUs + this.known.freeUs(nowUs) - nowUs) / 1_000);
       isAny = true;
     }
     if (isAny) this.giveBackSpare();
@@ -284,7 +284,7 @@ export class KeyQueue {
       const job = isVoid ? undefined : line.start(slot);
       if (!job) continue;
       timing.use(slot, nowUs, nowUs);
-      this.host.start(job);
+      this.host.start(job, slot);
     }
   }
 }

@@ -1,15 +1,15 @@
 /** The options of a shaper, checked. */
 
-import type { Control, Store } from '@spillway/core';
+import type { Control, DecisionEvent, KeyedLimiterOptions, Store } from '@spillway/core';
 import { type Duration, type HintOptions, SpillwayError } from '@spillway/core';
 import type { NamesOf } from '@spillway/core/adapter';
 import { checkOptions, mustBe, Notices } from '@spillway/core/adapter';
-import type { LimitSettings } from '@spillway/core/direct';
 import {
   checkBurst,
   checkClientOptions,
   checkLimit,
   checkName,
+  checkObservers,
   integerBetween,
   nameOf,
   oneOf,
@@ -45,7 +45,7 @@ export interface ShaperOptions {
 
 /** Where a shaper keeps its pace, and what it does when the store does not answer. */
 export interface ShaperSettings
-  extends Omit<LimitSettings<Store>, 'onStoreError' | 'denialCache'>,
+  extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'>,
     Pick<HintOptions, 'random'> {
   /**
    * What to do when the store cannot answer: `local` (default) keeps `localShare` of the pace in this process, `deny`
@@ -63,6 +63,11 @@ export interface ShaperSettings
    * What has a slot keeps it. Modes, shares, a live `burst` and allowed keys are not for shapers. Default: none.
    */
   readonly control?: Control | undefined;
+  /**
+   * Told of each job when it starts or is refused, and of each reservation. The key is for logs that hash it: see
+   * `Observer`.
+   */
+  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
 }
 
 const SHAPER_OPTIONS: NamesOf<ShaperOptions> = {
@@ -85,6 +90,9 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
   random: 1,
   logger: 1,
   validate: 1,
+  onDecision: 1,
+  onFault: 1,
+  observers: 1,
 };
 
 /** The options as a shaper goes by them. */
@@ -125,6 +133,7 @@ function checkSettings(settings: ShaperSettings): void {
   const first = ['its first argument', SHAPER_OPTIONS] as const;
   checkOptions(settings, 'the second argument of createShaper()', SHAPER_SETTINGS, first);
   checkClientOptions(settings);
+  checkObservers(settings);
   const { store, onStoreError, localShare } = settings;
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';

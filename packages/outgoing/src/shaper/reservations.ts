@@ -9,6 +9,7 @@ import type { LivePace } from './live-pace.js';
 import type { Queues } from './queues.js';
 import { unreserved } from './refusals.js';
 import type { Heard, Slot, Slots } from './slots.js';
+import type { Told } from './told.js';
 
 type Reserved = Reservation | Unreserved;
 
@@ -16,14 +17,16 @@ export class Reservations {
   private readonly slots: Slots;
   private readonly queues: Queues;
   private readonly pace: LivePace;
+  private readonly told: Told;
   private readonly wallTime: WallTime;
   private isClosed = false;
   private readonly answered = (heard: Heard): Reserved => this.answer(heard);
 
-  constructor(slots: Slots, queues: Queues, pace: LivePace, clock: Clock) {
+  constructor(slots: Slots, queues: Queues, pace: LivePace, told: Told, clock: Clock) {
     this.slots = slots;
     this.queues = queues;
     this.pace = pace;
+    this.told = told;
     this.wallTime = new WallTime(clock);
   }
 
@@ -35,7 +38,10 @@ export class Reservations {
   take(key: string, cost: number): Eventually<Reserved> {
     if (this.isClosed) return unreserved(key, 'closed', Infinity);
     const blockedMs = this.pace.blockedMs(key);
-    if (blockedMs > 0) return unreserved(key, 'blocked', blockedMs);
+    if (blockedMs > 0) {
+      this.told.refused({ key, cost, rule: this.pace.of(key).rule }, 'blocked', blockedMs);
+      return unreserved(key, 'blocked', blockedMs);
+    }
     const queue = this.queues.get(key);
     const spare = queue?.takeSpare(cost);
     if (queue && spare) return this.takeSpare(queue, spare, cost);
@@ -49,7 +55,7 @@ export class Reservations {
       queue.hear(heard);
       // What the stand-in granted is void when the store answers again.
       const isVoid = (spare.isLocal && !heard.failure) || queue.isVoid(spare);
-      if (!isVoid) return this.given(spare, heard.heardUs);
+      if (!isVoid) return this.given(spare, cost, heard.heardUs);
       return this.slots.take(key, cost, this.answered) as Eventually<Reserved>;
     }) as Eventually<Reserved>;
   }
@@ -67,18 +73,24 @@ export class Reservations {
     return isLater(own) ? own.then(then) : then(own);
   }
 
-  private answer(told: Heard): Reserved {
-    const { key } = told;
+  private answer(heard: Heard): Reserved {
+    const { key, step } = heard;
     const queue = this.queues.get(key);
-    queue?.hear(told);
-    const { slot, heardUs, isUnknown, waitMs } = queue?.place(told, undefined) ?? told;
-    if (slot) return this.given(slot, heardUs);
+    queue?.hear(heard);
+    const placed = queue?.place(heard, undefined) ?? heard;
+    const { slot, heardUs, isUnknown, waitMs } = placed;
+    if (slot) return this.given(slot, step.cost, heardUs);
+    this.told.refusedBy(placed);
     return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 
-  private given(slot: Slot, nowUs: number): Reserved {
+  private given(slot: Slot, cost: number, nowUs: number): Reserved {
     const { key } = slot;
-    if (!this.isClosed) return this.reservation(slot, nowUs);
+    if (!this.isClosed) {
+      const reservation = this.reservation(slot, nowUs);
+      this.told.started(slot, cost);
+      return reservation;
+    }
     this.queues.of(key).release(slot);
     return unreserved(key, 'closed', Infinity);
   }

@@ -1,6 +1,6 @@
 /** A shaper: lets work start at a pace, by key, over all processes that share its store. */
 
-import type { CostOptions, Duration } from '@spillway/core';
+import type { CostOptions, Duration, Reason } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { checkCallback, checkKey, DirectClient, Turns } from '@spillway/core/direct';
 import type { QueueRule } from '@spillway/core/store';
@@ -21,7 +21,8 @@ import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js
 import { Queues } from './queues.js';
 import { blocked, closed, full, noAnswer, waitedTooLong, waitTooLong } from './refusals.js';
 import { Reservations } from './reservations.js';
-import { type Heard, Slots } from './slots.js';
+import { type Heard, type Slot, Slots } from './slots.js';
+import { Told } from './told.js';
 
 /**
  * Makes a shaper: lets work start at a pace, by key, over all processes that share its store. 4 per second start every
@@ -43,6 +44,9 @@ import { type Heard, Slots } from './slots.js';
  * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
  * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects; while it lasts, the
  * store is told again.
+ *
+ * Observers are told of each job when it starts or is refused, and of each reservation. What is aborted, or refused
+ * because the shaper was closed, is no decision.
  *
  * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
  * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
@@ -79,6 +83,7 @@ class Paced implements Shaper, KeyQueueHost {
   private readonly pace: LivePace;
   private readonly queues: Queues;
   private readonly reservations: Reservations;
+  private readonly told: Told;
   private readonly waiting = new Set<Job>();
   private readonly running = new Set<Job>();
   private readonly turns = new Turns();
@@ -97,7 +102,8 @@ class Paced implements Shaper, KeyQueueHost {
     this.slots = new Slots(client, limit, this.pace, random());
     const { clock } = client.store;
     this.queues = new Queues(this, clock);
-    this.reservations = new Reservations(this.slots, this.queues, this.pace, clock);
+    this.told = new Told(name, client);
+    this.reservations = new Reservations(this.slots, this.queues, this.pace, this.told, clock);
   }
 
   get limit(): number {
@@ -150,8 +156,14 @@ class Paced implements Shaper, KeyQueueHost {
     if (signal?.aborted) throw signal.reason;
     if (this.closing) throw closed(this.name);
     const blockedMs = this.pace.blockedMs(key);
-    if (blockedMs > 0) throw blocked(this.name, blockedMs);
-    if (this.waiting.size >= this.maxQueue) throw full(this.name, this.maxQueue);
+    if (blockedMs > 0) {
+      this.refused(key, cost, 'blocked', blockedMs);
+      throw blocked(this.name, blockedMs);
+    }
+    if (this.waiting.size >= this.maxQueue) {
+      this.refused(key, cost, 'capacity');
+      throw full(this.name, this.maxQueue);
+    }
     const order = this.jobs++;
     const job = new Job(work as Work, { cost, priority, order, signal }, () => {
       this.waiting.delete(job);
@@ -218,24 +230,33 @@ class Paced implements Shaper, KeyQueueHost {
     await Promise.all([...this.running].map(({ ended }) => ended));
   }
 
-  start(job: Job): void {
+  start(job: Job, slot: Slot): void {
     this.waiting.delete(job);
     this.running.add(job);
     job.start();
+    this.told.started(slot, job.cost);
   }
 
-  expire(job: Job, waitMs: number): void {
+  expire(job: Job, key: string, waitMs: number): void {
     this.waiting.delete(job);
     job.refuse(waitedTooLong(this.name, waitMs));
+    this.refused(key, job.cost, 'rate');
   }
 
   changed(queue: KeyQueue): void {
     this.queues.update(queue, this.waiting.size > 0);
   }
 
-  private refuse(job: Job, { isUnknown, failure, waitMs }: Heard): void {
+  private refuse(job: Job, heard: Heard): void {
+    const { isUnknown, failure, waitMs } = heard;
     this.waiting.delete(job);
     if (isUnknown && failure) job.refuse(noAnswer(this.name, failure));
     else job.refuse(waitTooLong(this.name, waitMs));
+    this.told.refusedBy(heard);
+  }
+
+  /** Tells of what was refused without the store. */
+  private refused(key: string, cost: number, reason: Reason, retryAfterMs = Number.NaN): void {
+    this.told.refused({ key, cost, rule: this.pace.of(key).rule }, reason, retryAfterMs);
   }
 }

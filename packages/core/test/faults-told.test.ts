@@ -12,23 +12,20 @@ import {
 } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import { remoteStore } from '@spillway/core/store';
-import { ManualClock } from '@spillway/core/testing';
-import { request } from 'spillway-testkit';
+import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { voiceOf } from '../src/observe/voice.js';
 import { two } from './guard-set-up.js';
+
+fakeTime();
 
 const fails = () => {
   throw new TypeError('no user');
 };
 
-/** A logger whose minute passes when it is told. */
 function listen() {
-  const clock = new ManualClock();
   const lines: string[] = [];
   const logger = { warn: (line: string) => lines.push(line) };
-  voiceOf(logger, clock); // the first to ask chooses its clock
-  return { clock, lines, logger };
+  return { lines, logger };
 }
 
 function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}) {
@@ -71,16 +68,16 @@ describe('a fault that nobody hears', () => {
   });
 
   it('is told once a minute for each limiter and source, with how often it happened since', async () => {
-    const { clock, lines, admit } = setUp([
+    const { lines, admit } = setUp([
       rateLimit({ ...two, key: fails, cost: fails }),
       rateLimit({ ...two, name: 'other', key: fails }),
     ]);
     for (let i = 0; i < 10; i += 1) await admit();
     expect(lines).toHaveLength(3);
-    clock.advance(59_999);
+    vi.advanceTimersByTime(59_999);
     await admit();
     expect(lines).toHaveLength(3);
-    clock.advance(1);
+    vi.advanceTimersByTime(1);
     await admit();
     expect(lines.slice(3)).toHaveLength(3);
     expect(lines[3]).toMatch(/instead\. It has happened 10 times more in the last 60 s\.$/);
@@ -154,7 +151,7 @@ describe('a fault that somebody hears', () => {
 
 describe('a store that fails', () => {
   it('with an error of one call is told of once a minute for each kind, by a guard or a limiter', async () => {
-    const { clock, lines, logger } = listen();
+    const { lines, logger } = listen();
     const kinds = ['noperm', 'script', 'noperm', 'reply'];
     const store: Store = remoteStore({
       sync: false,
@@ -170,29 +167,29 @@ describe('a store that fails', () => {
       `Spillway: limiter "two": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
       `Spillway: limiter "direct": the store failed with no answer (SPW_STORE_ERROR); onStoreError decides. ${see}`,
     ]);
-    clock.advance('1m');
+    vi.advanceTimersByTime(60_000);
     await limiter.consume('ada');
     expect(lines[3]).toContain(`3 times more in the last 60 s. ${see}`);
   });
 
   it('in an outage is told of by its breaker, and after a minute again while it lasts', async () => {
-    const { clock, lines, logger } = listen();
+    const { lines, logger } = listen();
     const store = failing(new Error('gone'));
     const guard = createGuard(rateLimit(two), { store, logger, breaker: { probeEvery: '1h' } });
     for (let i = 0; i < 20; i += 1) await guard.admit(request());
     expect(lines).toHaveLength(1);
-    clock.advance('1m');
+    vi.advanceTimersByTime(60_000);
     for (let i = 0; i < 20; i += 1) await guard.admit(request());
     expect(lines.slice(1)).toHaveLength(1);
     expect(lines[1]).toContain('onStoreError decides.');
   });
 
   it('now and then, so that its breaker never opens, is told of after a minute', async () => {
-    const { clock, lines, logger } = listen();
+    const { lines, logger } = listen();
     const limiter = createLimiter(two, { store: failing(new Error('gone')), logger });
     await limiter.consume('ada');
     expect(lines).toEqual([]);
-    clock.advance('1m');
+    vi.advanceTimersByTime(60_000);
     await limiter.consume('ada');
     expect(lines).toHaveLength(1);
   });
@@ -207,13 +204,12 @@ describe('a store that fails', () => {
   });
 });
 
-describe('a voice', () => {
+describe('a log of faults', () => {
   it('keeps no more than a thousand sources apart, the oldest make room', () => {
-    const lines: string[] = [];
-    const voice = voiceOf({ warn: (line) => lines.push(line) }, new ManualClock());
-    const tell = (limiter: string) => voice.tell({ limiter, source: 'key', error: 1 });
+    const { lines, logger } = listen();
+    const tell = (limiter: string) =>
+      tellFault(undefined, { limiter, source: 'key', error: 1 }, logger);
     for (let i = 0; i < 3_000; i += 1) tell(`limiter ${i}`);
-    expect(voice.size).toBe(1_000);
     tell('limiter 2999');
     expect(lines).toHaveLength(3_000);
     tell('limiter 0');
