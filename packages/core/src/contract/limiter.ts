@@ -70,6 +70,8 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app gives the key: its guard looks whether that tells callers apart. */
   readonly isKeyed?: boolean | undefined;
+  /** The options of `rateLimit`, from which `createLimiter` makes a limiter that needs no request. */
+  readonly rateOptions?: object | undefined;
   /** Of a limiter that keeps answers for repeats. A guard has at most one of those. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**

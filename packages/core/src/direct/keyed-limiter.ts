@@ -6,8 +6,10 @@ import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
 import { bindingOf } from '../contract/binding.js';
 import type { Decision } from '../contract/decision.js';
+import type { StoredLimiter } from '../contract/limiter.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
+import type { StoreErrorOptions } from '../limits/limiter-options.js';
 import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
 import { checkModeAndShare, checkSettings } from './check-settings.js';
@@ -26,6 +28,10 @@ import {
 /**
  * Makes a limit that is asked by key, without HTTP.
  *
+ * In place of options it takes a limiter that `rateLimit` made, so that requests and jobs share one count: its numbers,
+ * mode, share, `onStoreError` and `localShare` apply. What it would read from a request (`key`, `cost`, `plan`) is given
+ * in each call; `refundIf` does not apply. Give both the same store, and name the limiter.
+ *
  * With a store that answers at once (the memory store) every method does too; with Redis each returns a promise, which
  * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.
  *
@@ -43,7 +49,7 @@ import {
  * ```
  */
 export function createLimiter<S extends Store = MemoryStore>(
-  options: LimiterOptions,
+  options: LimiterOptions | StoredLimiter<never>,
   settings: KeyedLimiterOptions<S> = {},
 ): KeyedLimiter<S> {
   return new Keyed(options, settings) as unknown as KeyedLimiter<S>;
@@ -56,7 +62,13 @@ class Keyed {
   private readonly client: DirectClient;
   private readonly isPlain: boolean;
 
-  constructor(options: LimiterOptions, settings: KeyedLimiterOptions<Store>) {
+  constructor(
+    given: LimiterOptions | StoredLimiter<never>,
+    givenSettings: KeyedLimiterOptions<Store>,
+  ) {
+    const [options, settings] = isLimiter(given)
+      ? fromGuard(given, givenSettings)
+      : [given, givenSettings];
     checkOptions(options, 'createLimiter()', LIMITER_OPTIONS, ['its second argument', SETTINGS]);
     checkSettings(settings, 'createLimiter()', SETTINGS, LIMITER_OPTIONS);
     this.rule = ruleFrom(options);
@@ -140,4 +152,34 @@ class Keyed {
       return { allowed, binding: bindingOf(decisions), decisions };
     });
   }
+}
+
+/** Of another copy of this package too, and of shedders, which have no options: by a member. */
+function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
+  return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
+}
+
+/**
+ * What a limiter of a guard says without a request. The second argument comes first.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+function fromGuard(
+  limiter: StoredLimiter<never>,
+  settings: KeyedLimiterOptions<Store>,
+): [LimiterOptions, KeyedLimiterOptions<Store>] {
+  if (!limiter.rateOptions) {
+    throw mustBe(
+      'the first argument of createLimiter()',
+      'options, or made by rateLimit()',
+      limiter,
+    );
+  }
+  const options = limiter.rateOptions as LimiterOptions & StoreErrorOptions;
+  const numbers = Object.keys(LIMITER_OPTIONS) as (keyof LimiterOptions)[];
+  const { onStoreError = options.onStoreError, localShare = options.localShare } = settings;
+  return [
+    Object.fromEntries(numbers.map((name) => [name, options[name]])) as unknown as LimiterOptions,
+    { ...settings, onStoreError, localShare },
+  ];
 }

@@ -65,13 +65,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly finish: StoredLimiter<Raw>['finish'];
   readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
-  private readonly options: RateLimitOptions<Raw>;
+  readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
-    this.options = options;
+    this.rateOptions = options;
     this.name = checkName(nameOf(options));
     this.named = options.name !== undefined;
     this.mode = checkMode(options.mode);
@@ -94,7 +94,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Step | Promise<Step> {
-    const { options } = this;
+    const { rateOptions: options } = this;
     const asking = { limiter: this.name, request, context };
     const plan = read(asking, 'plan', options.plan);
     const key = read(asking, 'key', options.key);
@@ -122,7 +122,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const { context } = asking;
     const counted = keyFrom(asking, key);
     const { rule, local } = this.variants.variantFor(counted, plan, live, context.live, context);
-    const policy = this.options.onStoreError ?? context.onStoreError;
+    const policy = this.rateOptions.onStoreError ?? context.onStoreError;
     return {
       op: 'take',
       limiter: context.countedAs ?? this.name,
