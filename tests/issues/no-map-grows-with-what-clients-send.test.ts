@@ -20,7 +20,7 @@ import { Tally } from '@spillway/core/adapter';
 import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { skippedDecision } from '../../packages/core/src/contract/skipped.js';
+import { skippedDecision } from '../../packages/core/src/contract/decision.js';
 import { Names } from '../../packages/core/src/stores/names.js';
 
 setFlagsFromString('--expose-gc');

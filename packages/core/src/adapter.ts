@@ -8,7 +8,6 @@ export { mustBe } from './base/errors.js';
 export { isLater } from './base/host.js';
 export type { NamesOf } from './base/option-names.js';
 export type { Admission } from './contract/admission.js';
-export type { Field } from './contract/field.js';
 export type {
   AnswerWatcher,
   BodyEnd,
@@ -19,6 +18,7 @@ export type {
   Recorders,
   ShownAnswer,
 } from './contract/recorder.js';
+export type { Field } from './contract/request.js';
 export { sameRule } from './contract/rule.js';
 export { mergeFields } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';

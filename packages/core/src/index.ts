@@ -7,12 +7,17 @@ export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/e
 export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
-export type { Answer } from './contract/answer.js';
+export type { Answer } from './contract/ask.js';
 export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './contract/control.js';
-export type { Decision, Numbers, Outcome, Policy, Reason } from './contract/decision.js';
-export type { Fault } from './contract/fault.js';
-export type { Field } from './contract/field.js';
-export type { HostSignal } from './contract/host-signal.js';
+export type {
+  Decision,
+  Mode,
+  Numbers,
+  OnStoreError,
+  Outcome,
+  Policy,
+  Reason,
+} from './contract/decision.js';
 export type {
   Limiter,
   LimiterTurn,
@@ -24,18 +29,28 @@ export type {
   StepsBack,
   StoredLimiter,
 } from './contract/limiter.js';
-export type { Mode, OnStoreError } from './contract/mode.js';
-export type { Notice, NoticeCode, Validate } from './contract/notice.js';
 export type {
   BreakerEvent,
   DecisionEvent,
+  Fault,
+  Notice,
+  NoticeCode,
   Observer,
   Overflowing,
   StoreCallEvent,
+  Validate,
 } from './contract/observer.js';
-export type { Plan, PlanOption } from './contract/plan.js';
 export type { KeptAnswer } from './contract/recorder.js';
-export type { KeyOption, KeyParts, LimitRequest, Per, PerLater } from './contract/request.js';
+export type {
+  Field,
+  KeyOption,
+  KeyParts,
+  LimitRequest,
+  Per,
+  PerLater,
+  Plan,
+  PlanOption,
+} from './contract/request.js';
 export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
@@ -92,7 +107,7 @@ export {
   decisionLog,
 } from './observe/decision-log.js';
 export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
-export { claimOf, type RequestClaim } from './once/claim-of.js';
+export { claimOf, type HostSignal, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
 export type { FinalAnswer, IdempotencyOptions } from './once/options.js';
 export { admissionsOf } from './passage/admissions.js';

@@ -3,9 +3,18 @@
 export { refillTime } from './algorithms/bucket/measure.js';
 export { makeClaimsRule } from './algorithms/claims/rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/step.js';
+export { measure } from './algorithms/decide.js';
+export {
+  groupPasses,
+  MAX_STEPS,
+  spread,
+  tooLarge,
+  type UniqueGroup,
+  uniqueGroup,
+} from './algorithms/group.js';
+export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './algorithms/known-counts.js';
 export { makeLeasesRule } from './algorithms/leases/rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/step.js';
-export { measure } from './algorithms/measure.js';
 export { delayOf } from './algorithms/queue/measure.js';
 export { makeShaperRule } from './algorithms/queue/rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/step.js';
@@ -20,26 +29,17 @@ export { type EncodeNameOptions, encodeName } from './base/encode-name.js';
 export { mulDiv, type Quotient } from './base/exact.js';
 export { after, afterIdly } from './base/host.js';
 export { within } from './base/within.js';
-export type {
-  Answer,
-  BucketAnswer,
-  ClaimsAnswer,
-  LeasesAnswer,
-  LogAnswer,
-  QueueAnswer,
-  Receipt,
-  WindowAnswer,
-} from './contract/answer.js';
-export { isEnd } from './contract/ask.js';
 export {
-  groupPasses,
-  spread,
-  type UniqueGroup,
-  uniqueGroup,
-} from './contract/group.js';
-export { MAX_STEPS, tooLarge } from './contract/group-size.js';
-export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './contract/known-counts.js';
-export type { DeclaredNumbers, Machine, RefusalMemory } from './contract/rule.js';
+  type Answer,
+  type BucketAnswer,
+  type ClaimsAnswer,
+  isEnd,
+  type LeasesAnswer,
+  type LogAnswer,
+  type QueueAnswer,
+  type Receipt,
+  type WindowAnswer,
+} from './contract/ask.js';
 export {
   type Algorithm,
   type BucketNumbers,
@@ -47,33 +47,34 @@ export {
   type ClaimsRule,
   capacityOf,
   countOf,
+  type DeclaredNumbers,
   type LeasesRule,
   type LogRule,
+  type Machine,
   type QueueRule,
   type RateRule,
+  type RefusalMemory,
   type Rule,
   sameRule,
   type WindowRule,
 } from './contract/rule.js';
-export type {
-  ApplyOptions,
-  Claim,
-  Lease,
-  Op,
-  Step,
-  Store,
-  StoreErrorPolicy,
-  SyncStore,
-} from './contract/store.js';
-export type { Linked, LinkedStore, StoreLink, StoreUser } from './contract/store-link.js';
 export {
+  type ApplyOptions,
+  type Claim,
   checkValue,
+  type Lease,
   MAX_VALUE_BYTES,
+  type Op,
+  type Step,
+  type Store,
+  type StoreErrorPolicy,
+  type SyncStore,
   type SyncValues,
   type ValueName,
   type Values,
   valueCode,
-} from './contract/values.js';
+} from './contract/store.js';
+export type { Linked, LinkedStore, StoreLink, StoreUser } from './contract/store-link.js';
 export {
   dropIdempotencyKey,
   type IdempotencyKeyName,

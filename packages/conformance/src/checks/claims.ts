@@ -1,7 +1,6 @@
 /** Checks of claims: who runs one, for how long, and what is kept of it. */
 
-import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
-import { makeClaimsRule } from '@spillway/core/store';
+import { type ClaimsAnswer, type ClaimsRule, makeClaimsRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, claim, expectEqual, type Probe, type Seen } from '../probe.js';

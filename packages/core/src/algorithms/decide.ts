@@ -1,10 +1,9 @@
-/** Makes the decision from a store's answer: the same code for guards and for `createLimiter`. */
+/** Makes the decision from a store's answer, or the answer where the store gave none: the same for all limiters. */
 
-import type { Answer } from '../contract/answer.js';
-import type { Decision, Policy, Reason } from '../contract/decision.js';
+import type { Answer } from '../contract/ask.js';
+import type { Decision, Numbers, Policy, Reason } from '../contract/decision.js';
 import { capacityOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { measure } from './measure.js';
 
 /** The numbers of a rule as clients see them. */
 export function policyOf(name: string, rule: Rule): Policy {
@@ -62,4 +61,19 @@ export function decide(
     resetMs,
     policy,
   };
+}
+
+/** `used`, `remaining`, `retryAfterMs` and `resetMs` for a store's answer to a step of `cost` units under `rule`. */
+export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
+  return rule.logic.measure(rule, answer, cost);
+}
+
+/** By the step's policy; what fails closed passes only where it is `allow`. */
+export function unanswered(step: Step, failure: Error): Answer {
+  return { allowed: passes(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };
+}
+
+function passes({ op, rule, onStoreError }: Step): boolean {
+  if (rule.logic?.failsClosed) return onStoreError === 'allow' && (op === 'take' || op === 'look');
+  return onStoreError !== 'deny' && op !== 'put';
 }

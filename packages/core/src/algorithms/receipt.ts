@@ -1,6 +1,6 @@
 /** The receipt of a grant: what a later `put` needs to give the grant back, and how much that is. */
 
-import type { Answer, Receipt } from '../contract/answer.js';
+import type { Answer, Receipt } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 

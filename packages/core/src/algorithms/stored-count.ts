@@ -1,7 +1,7 @@
 /** A count that is stored as a text: what each machine makes of its text, and the error for a text that is not ours. */
 
 import { SpillwayError } from '../base/errors.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Op, Step } from '../contract/store.js';
 
 /** A count that was read from its text. Steps change it in place; nothing is stored until somebody writes its text. */

@@ -1,6 +1,6 @@
 /** The state of a count as a text, for stores that keep texts: docs/writing-a-store.md has their formats. */
 
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/texts.js';

@@ -1,9 +1,9 @@
 /** The outcome of a guard for one request: what to answer, and what to do when the response has closed. */
 
 import type { Decision } from './decision.js';
-import type { Field } from './field.js';
 import type { ResponseEnd } from './limiter.js';
 import type { KeptAnswer } from './recorder.js';
+import type { Field } from './request.js';
 
 /** What {@link Guard.admit} returns. */
 export interface Admission {

@@ -1,6 +1,4 @@
-/** What a step asks of one count. */
-
-import type { Receipt } from './answer.js';
+/** What a step asks of one count, and what a store answers. */
 
 /**
  * What a step does to one key.
@@ -69,3 +67,104 @@ export interface Ask<Rule> {
    */
   readonly claim?: Claim;
 }
+
+/** What a `put` gives back. `atUs` names the grant, in a way that depends on the rule's algorithm. */
+export interface Receipt {
+  /**
+   * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
+   * - `window`: start of the window that was charged ({@link WindowAnswer.startUs});
+   * - `log`: time of the entry that was added ({@link LogAnswer.lastUs});
+   * - `leases`, `claims`: 0, for a permit is named by {@link Step.lease}, a claim by {@link Step.claim}.
+   */
+  readonly atUs: number;
+  /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}); else 0. */
+  readonly num: number;
+  /** The cost that was granted. A `put` gives back at most so many units, and may give back fewer. */
+  readonly units: number;
+  /** What the stand-in charged for the same grant. Stores ignore it. See {@link AnswerBase.standIn}. */
+  readonly standIn?: Receipt;
+}
+
+interface AnswerBase {
+  /**
+   * `take`, `record`, `look`: whether the cost passes under this step's own rule (another step may still refuse the
+   * group). `put`: whether something was given back. `done`: whether the claim is marked as done. `reset`: true.
+   */
+  readonly allowed: boolean;
+  /** The store's clock at the decision, whole microseconds since the epoch. */
+  readonly nowUs: number;
+  /** True if a refusal may become a grant at any moment. Such a refusal is not remembered. */
+  readonly provisional?: boolean;
+  /** Set if the store could not answer. The fallback has answered. */
+  readonly failure?: Error;
+  /**
+   * Receipt of what the stand-in charged for this grant. The stand-in is the count of this process for when the store
+   * fails.
+   */
+  readonly standIn?: Receipt;
+}
+
+/**
+ * State of a bucket after the step: the instant at which it is full again is `tatUs + tatNum / den`. If that is in the
+ * past, the bucket is full.
+ */
+export interface BucketAnswer extends AnswerBase {
+  readonly tatUs: number;
+  readonly tatNum: number;
+}
+
+/**
+ * State of a bucket that waits, after the step. It stands at most the tolerance ahead of now, or further if the unit
+ * that was taken last is still waited for.
+ */
+export interface QueueAnswer extends BucketAnswer {
+  /** The end of a pause, in microseconds since the epoch; 0 if there is none now. */
+  readonly pausedUntilUs: number;
+}
+
+/** State of a window counter after the step. `startUs` may be after `nowUs` if the clock went back. */
+export interface WindowAnswer extends AnswerBase {
+  readonly startUs: number;
+  readonly current: number;
+  /** Count of the previous window; always 0 unless the rule is sliding. */
+  readonly previous: number;
+}
+
+/** State of a log after the step. */
+export interface LogAnswer extends AnswerBase {
+  /** Units that count now: admitted less than one window ago. */
+  readonly used: number;
+  /** Time of the entry that must expire before this step's cost passes; -1 if it passes now, or never can. */
+  readonly freesUs: number;
+  /** Time of the newest entry that counts, 0 if there is none. */
+  readonly lastUs: number;
+}
+
+/** The permits after the step. */
+export interface LeasesAnswer extends AnswerBase {
+  /** Permits held now, by all holders. */
+  readonly used: number;
+  /** How many of them critical holders hold. */
+  readonly critical: number;
+}
+
+/** The claim after the step. */
+export interface ClaimsAnswer extends AnswerBase {
+  /** `running`: somebody works on it, under a lease. `done`: that work was finished. */
+  readonly state: 'free' | 'running' | 'done';
+  /** Who runs it, or has done it; `''` if it is free. */
+  readonly owner: string;
+  /** The end of the lease, or of keeping, in microseconds since the epoch; 0 if it is free. */
+  readonly endsUs: number;
+  /** What `done` has kept; `''` unless it is done. */
+  readonly note: string;
+}
+
+/** What a store answers to a step: the numbers of the step's algorithm. */
+export type Answer =
+  | BucketAnswer
+  | QueueAnswer
+  | WindowAnswer
+  | LogAnswer
+  | LeasesAnswer
+  | ClaimsAnswer;

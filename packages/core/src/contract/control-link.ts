@@ -2,9 +2,8 @@
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
-import type { Decision } from './decision.js';
-import type { Fault } from './fault.js';
-import type { Mode } from './mode.js';
+import type { Decision, Mode } from './decision.js';
+import type { Fault } from './observer.js';
 
 /** What guards and limiters take: `memoryControl()`, `redisControl(client)`, or a control passed to `liveControl`. */
 export type LinkedControl = Control & ControlLinked;

@@ -1,7 +1,7 @@
 /** What a guard needs of a control, the place where operators set things live. */
 
 import type { Duration } from '../base/duration.js';
-import type { Mode } from './mode.js';
+import type { Mode } from './decision.js';
 import type { Rule } from './rule.js';
 
 /**

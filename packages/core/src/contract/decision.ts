@@ -1,4 +1,4 @@
-/** What a limiter or load shedder decides about one request. */
+/** What a limiter or load shedder decides about one request: the modes, the numbers, the HTTP status of a rejection. */
 
 /**
  * What became of a request at one limiter. Each request has exactly one outcome, so they add up to the requests.
@@ -96,4 +96,88 @@ export interface Decision extends Numbers {
   readonly signal?: string | undefined;
   /** The request's class, if a shedder asked for it. */
   readonly priority?: string | undefined;
+}
+
+/** `enforce`: refuse. `shadow`: refuse nobody, but say what would be refused. `off`: do not run the limiter. */
+export type Mode = (typeof MODES)[number];
+
+export const MODES = ['enforce', 'shadow', 'off'] as const;
+
+/**
+ * What a limiter does when the store cannot answer: let the request pass, refuse it with 503, or count in this process.
+ */
+export type OnStoreError = (typeof ON_STORE_ERROR)[number];
+
+export const ON_STORE_ERROR = ['allow', 'deny', 'local'] as const;
+
+/** 4xx says that the caller is the reason, 503 that we are. */
+const STATUSES: Readonly<Record<Reason, number>> = {
+  rate: 429,
+  concurrency: 429,
+  never: 429,
+  blocked: 403,
+  capacity: 503,
+  overload: 503,
+  running: 409,
+  mismatch: 422,
+  'key-invalid': 400,
+  'not-kept': 409,
+  'store-error': 503,
+};
+
+/** The status of a refusal. */
+export function statusOf({ reason, status }: Decision): number {
+  return status ?? STATUSES[reason as Reason] ?? 503; // a user's own limiter may give no reason
+}
+
+/**
+ * The decision that counts. Of refusals: first those of limits that are about the caller (429, 403), then those that
+ * are about our load (503), then those that are about an idempotency key, and among them the one with the longest wait.
+ * If nothing is refused: the one with the least `remaining`; one that was skipped has none.
+ */
+export function bindingOf(decisions: readonly Decision[]): Decision {
+  return decisions.reduce((binding, decision) => {
+    if (binding.allowed !== decision.allowed) return binding.allowed ? decision : binding;
+    if (decision.allowed) {
+      const isNearer = decision.remaining < binding.remaining || binding.outcome === 'skipped';
+      return isNearer ? decision : binding;
+    }
+    const later = rankOf(decision) - rankOf(binding);
+    if (later !== 0) return later < 0 ? decision : binding;
+    return decision.retryAfterMs > binding.retryAfterMs ? decision : binding;
+  });
+}
+
+function rankOf(decision: Decision): number {
+  if (decision.outcome === 'repeated') return 3;
+  const status = statusOf(decision);
+  if (status === 503) return 1;
+  return status === 429 || status === 403 ? 0 : 2;
+}
+
+export function skippedDecision(limiter: string): Decision {
+  return {
+    limiter,
+    allowed: true,
+    outcome: 'skipped',
+    reason: null,
+    cost: 0,
+    used: Number.NaN,
+    remaining: Number.NaN,
+    retryAfterMs: 0,
+    resetMs: Number.NaN,
+  };
+}
+
+/** What is rejected without asking the store. */
+export function refusedDecision(
+  limiter: string,
+  mode: Mode,
+  reason: 'blocked' | 'never',
+  retryAfterMs: number,
+): Decision {
+  const enforced = mode === 'enforce';
+  const outcome = enforced ? 'denied' : 'would-deny';
+  const nothing = skippedDecision(limiter);
+  return { ...nothing, allowed: !enforced, outcome, reason, remaining: 0, retryAfterMs };
 }

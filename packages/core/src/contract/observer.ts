@@ -1,9 +1,8 @@
-/** What guards, and limiters without HTTP, report to observers. */
+/** What guards, and limiters without HTTP, report: events to observers, faults, and warnings about the setup. */
 
+import type { SpillwayErrorCode } from '../base/errors.js';
 import type { Control } from './control.js';
-import type { Decision } from './decision.js';
-import type { Fault } from './fault.js';
-import type { Mode } from './mode.js';
+import type { Decision, Mode } from './decision.js';
 import type { LimitRequest } from './request.js';
 
 /**
@@ -64,4 +63,65 @@ export interface Observer {
   readonly onStore?: ((store: Overflowing) => void) | undefined;
   /** Called by each new guard with its control. `settingsLost` can be read at any time. */
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
+}
+
+/** A mistake in a user's callback, or a store that failed. The request was answered all the same. */
+export interface Fault {
+  readonly limiter: string;
+  /**
+   * What failed: the callback of an option, an observer, the signal of a shedder, a limiter of your own (`step`,
+   * `decide`, `finish`), the store, the adapter.
+   */
+  readonly source:
+    | 'key'
+    | 'cost'
+    | 'plan'
+    | 'capacity'
+    | 'priority'
+    | 'signal'
+    | 'mode'
+    | 'control'
+    | 'skip'
+    | 'refundIf'
+    | 'scope'
+    | 'fingerprint'
+    | 'keepIf'
+    | 'decide'
+    | 'observer'
+    | 'store'
+    | 'step'
+    | 'finish'
+    | 'adapter';
+  /** The error that was thrown, or one that says what the callback returned. */
+  readonly error: unknown;
+}
+
+/** The codes of such lines: what the option `validate` can silence. */
+export type NoticeCode = Extract<
+  SpillwayErrorCode,
+  | 'SPW_ADDRESS_UNKNOWN'
+  | 'SPW_CIDR_INVALID'
+  | 'SPW_COUNTED_TWICE'
+  | 'SPW_FORWARDED_UNTRUSTED'
+  | 'SPW_GUARD_UNUSED'
+  | 'SPW_KEY_CONSTANT'
+  | 'SPW_KEY_MISREAD'
+  | 'SPW_KEY_RAW_ADDRESS'
+  | 'SPW_MADE_IN_HANDLER'
+  | 'SPW_REGISTERED_TWICE'
+  | 'SPW_SHADOW_IN_PRODUCTION'
+  | 'SPW_STORE_MISSING'
+  | 'SPW_TRUST_PROXY_INVALID'
+  | 'SPW_TRUST_PROXY_UNSAFE'
+  | 'SPW_WINDOW_SHORT'
+>;
+
+/** Which lines to write: all, none, or all but those that are `false` here. */
+export type Validate = boolean | { readonly [Code in NoticeCode]?: boolean | undefined };
+
+/** One such line, known since its limiter was made. */
+export interface Notice {
+  readonly code: NoticeCode;
+  /** What is wrong, and what to write; no full stop at its end. */
+  readonly message: string;
 }

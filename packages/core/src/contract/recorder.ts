@@ -1,6 +1,6 @@
 /** How a limiter that keeps answers sees a request and its response: what an exchange can do for it. */
 
-import type { Field } from './field.js';
+import type { Field } from './request.js';
 
 /** An answer as it is given to repeats. */
 export interface KeptAnswer {

@@ -1,4 +1,6 @@
-/** A request as limiters see it, whatever the framework. */
+/** A request as limiters see it, whatever the framework, and the options that are functions of a request. */
+
+import type { Duration } from '../base/duration.js';
 
 /** The neutral request that adapters make; `raw` is the framework's own. */
 export interface LimitRequest<Raw = unknown> {
@@ -54,3 +56,23 @@ export type KeyParts = string | readonly (string | undefined)[] | undefined;
 export type KeyOption<Raw> =
   | string
   | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);
+
+/** The numbers of a plan. Omitted or null: as declared. At least one must be given. */
+export interface Plan {
+  /** Labels metrics and the policy of decisions: 1 to 64 printable ASCII characters. */
+  readonly name?: string | null | undefined;
+  /** Units per window, or requests in progress at once: an integer from 0 to 1,000,000,000. 0 lets nobody pass. */
+  readonly limit?: number | null | undefined;
+  /** Of a rate limit: `'1m'`, or milliseconds, from 1 ms to 400 days. */
+  readonly window?: Duration | null | undefined;
+  /** Of a token bucket: units at once, an integer from 1 to 1,000,000,000. */
+  readonly burst?: number | null | undefined;
+}
+
+/** What a plan is looked up by; nothing means that the declared numbers apply. */
+export type PlanOption<Raw> = (
+  request: LimitRequest<Raw>,
+) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;
+
+/** Name and value. */
+export type Field = readonly [name: string, value: string];

@@ -1,8 +1,7 @@
 /** A rule as data: checked integers that any store, in any language, can run. */
 
 import { encodeText } from '../base/encode-name.js';
-import type { Answer, Receipt } from './answer.js';
-import type { Ask, Claim } from './ask.js';
+import type { Answer, Ask, Claim, Receipt } from './ask.js';
 import type { Numbers, Policy } from './decision.js';
 import type { Shelf } from './shelf.js';
 import type { UpkeepOf } from './upkeep.js';

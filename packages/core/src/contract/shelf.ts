@@ -1,7 +1,6 @@
 /** Where a store in memory keeps the counts of one algorithm. */
 
-import type { Answer } from './answer.js';
-import type { Ask } from './ask.js';
+import type { Answer, Ask } from './ask.js';
 
 /**
  * The counts of one algorithm, by limiter, code and key. A store in memory has two shelves for each algorithm that it

@@ -3,9 +3,9 @@
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
 import type { Turns } from '../base/turns.js';
-import type { Answer } from './answer.js';
+import type { Answer } from './ask.js';
+import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
-import type { Resilience } from './resilience.js';
 import type { Step, Store } from './store.js';
 
 /** A store that guards and limiters take: `memoryStore()`, or what has passed through `remoteStore`. */
@@ -76,4 +76,24 @@ export interface StoreLink {
   forgetAll(): void;
   /** A key was reset elsewhere, and the store knows: so must what counts for it when it fails. */
   forgetReset(limiter: string, key: string): void;
+}
+
+/** Limiters that use the store, and what each does when it cannot answer. */
+export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
+
+export interface BreakerSettings {
+  /** Calls in a row that must fail before a part of the store is taken for down. */
+  readonly failures: number;
+  /** How often, at most, it is asked meanwhile whether it is back, in microseconds. */
+  readonly probeUs: number;
+  /** What takes longer is slow, in microseconds; left out: what takes longer than in healthy minutes. */
+  readonly slowUs?: number | undefined;
+}
+
+export interface Resilience {
+  /** How long a request waits for the store, in microseconds. */
+  readonly timeoutUs: number;
+  /** Undefined: there is none. */
+  readonly breaker: BreakerSettings | undefined;
+  readonly policies: Policies;
 }

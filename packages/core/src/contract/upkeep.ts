@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from './answer.js';
+import type { Answer } from './ask.js';
 
 /** The way to the store, as upkeep needs it. `Held`: the steps of the store. */
 export interface UpkeepClient<Held> {

@@ -5,7 +5,7 @@ import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.j
 import { type Duration, parseDuration } from '../base/duration.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { LimiterSettings, LiveLimits } from '../contract/control.js';
-import { MODES } from '../contract/mode.js';
+import { MODES } from '../contract/decision.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import {

@@ -3,8 +3,7 @@
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
 import type { ControlLink, ControlLinked, ControlUser, Numbers } from '../contract/control-link.js';
-import type { Decision } from '../contract/decision.js';
-import type { Mode } from '../contract/mode.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { checkSetting } from './check.js';
 import type { Setting } from './override.js';

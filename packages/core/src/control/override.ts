@@ -2,7 +2,7 @@
 
 import type { Duration } from '../base/duration.js';
 import type { LiveLimits } from '../contract/control.js';
-import type { Mode } from '../contract/mode.js';
+import type { Mode } from '../contract/decision.js';
 
 /** `*` stands for every limiter that has no setting of that kind of its own. */
 export const EVERY_LIMITER = '*';

@@ -1,9 +1,12 @@
 /** The decision that an operator has made about a key. */
 
 import type { KeyRuling } from '../contract/control.js';
-import type { Decision } from '../contract/decision.js';
-import type { Mode } from '../contract/mode.js';
-import { refusedDecision, skippedDecision } from '../contract/skipped.js';
+import {
+  type Decision,
+  type Mode,
+  refusedDecision,
+  skippedDecision,
+} from '../contract/decision.js';
 
 export function ruledDecision(
   limiter: string,

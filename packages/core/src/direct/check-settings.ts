@@ -3,7 +3,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { oneOf } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
-import { MODES } from '../contract/mode.js';
+import { MODES } from '../contract/decision.js';
 import type { Store } from '../contract/store.js';
 import { checkShare } from '../limits/limiter-options.js';
 import { checkObservers } from '../observe/check-observers.js';

@@ -1,18 +1,21 @@
 /** What limits without HTTP have in common: their store, their control, and who watches them. */
 
+import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, isThenable } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
-import type { Decision } from '../contract/decision.js';
-import type { Fault } from '../contract/fault.js';
-import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
-import type { Mode, OnStoreError } from '../contract/mode.js';
+import {
+  type Decision,
+  type Mode,
+  type OnStoreError,
+  skippedDecision,
+} from '../contract/decision.js';
+import type { Fault } from '../contract/observer.js';
 import { type Rule, shareOf } from '../contract/rule.js';
-import { skippedDecision } from '../contract/skipped.js';
 import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';

@@ -1,7 +1,7 @@
 /** A decision that remembers, where nobody sees it, how to give back what it charged. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
 import type { Step, Store } from '../contract/store.js';
 

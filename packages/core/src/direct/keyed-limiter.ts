@@ -4,8 +4,7 @@ import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
-import { bindingOf } from '../contract/binding.js';
-import type { Decision } from '../contract/decision.js';
+import { bindingOf, type Decision } from '../contract/decision.js';
 import type { StoredLimiter } from '../contract/limiter.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
@@ -29,8 +28,8 @@ import {
  * Makes a limit that is asked by key, without HTTP.
  *
  * In place of options it takes a limiter that `rateLimit` made, so that requests and jobs share one count: its numbers,
- * mode, share, `onStoreError` and `localShare` apply. What it would read from a request (`key`, `cost`, `plan`) is given
- * in each call; `refundIf` does not apply. Give both the same store, and name the limiter.
+ * mode, share, `onStoreError` and `localShare` apply. What it would read from a request (`key`, `cost`, `plan`) is
+ * given in each call; `refundIf` does not apply. Give both the same store, and name the limiter.
  *
  * With a store that answers at once (the memory store) every method does too; with Redis each returns a promise, which
  * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.

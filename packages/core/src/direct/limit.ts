@@ -1,17 +1,15 @@
 /** One limit without HTTP: from a key to its part in a decision, and from the store's answer to the decision. */
 
-import { decide, policyOf } from '../algorithms/decide.js';
-import { measure } from '../algorithms/measure.js';
+import { decide, measure, policyOf } from '../algorithms/decide.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
-import type { Decision, Policy } from '../contract/decision.js';
-import type { Fault } from '../contract/fault.js';
-import type { Mode } from '../contract/mode.js';
-import type { Plan } from '../contract/plan.js';
+import type { Decision, Mode, Policy } from '../contract/decision.js';
+import type { Fault } from '../contract/observer.js';
+import type { Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, StoreErrorPolicy } from '../contract/store.js';
 import type { Decider, Part } from '../engine/pipeline.js';

@@ -2,8 +2,7 @@
 
 import type { NamesOf } from '../base/option-names.js';
 import type { Decision } from '../contract/decision.js';
-import type { Field } from '../contract/field.js';
-import type { Plan } from '../contract/plan.js';
+import type { Field, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';

@@ -1,10 +1,10 @@
 /** Reads what is asked of several limits: which of them, with which keys, costs and plans. */
 
+import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';
 import type { LimiterSettings } from '../contract/control.js';
-import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
-import type { Plan } from '../contract/plan.js';
+import type { Plan } from '../contract/request.js';
 import type { Op } from '../contract/store.js';
 import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';

@@ -2,11 +2,9 @@
 
 import type { NamesOf } from '../base/option-names.js';
 import type { Control } from '../contract/control.js';
-import type { Decision } from '../contract/decision.js';
-import type { Fault } from '../contract/fault.js';
-import type { Mode } from '../contract/mode.js';
-import type { DecisionEvent, Observer } from '../contract/observer.js';
-import type { Plan } from '../contract/plan.js';
+import type { Decision, Mode } from '../contract/decision.js';
+import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';

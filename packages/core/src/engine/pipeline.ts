@@ -1,14 +1,18 @@
 /** How a decision is made, in guards and without HTTP: what is known here, one call of the store, who is told. */
 
 import type { Eventually } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
-import type { Decision } from '../contract/decision.js';
+import {
+  type Decision,
+  type Mode,
+  type OnStoreError,
+  refusedDecision,
+  skippedDecision,
+} from '../contract/decision.js';
 import type { StepContext } from '../contract/limiter.js';
-import type { Mode, OnStoreError } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
-import { refusedDecision, skippedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';

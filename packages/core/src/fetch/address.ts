@@ -5,7 +5,7 @@ import { SpillwayError } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Admission } from '../contract/admission.js';
-import type { Fault } from '../contract/fault.js';
+import type { Fault } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import {
   type Addressing,

@@ -1,8 +1,8 @@
 /** The exchange of fetch: the response is there only when the handler has made it, so its fields wait until then. */
 
 import type { Admission } from '../contract/admission.js';
-import type { Field } from '../contract/field.js';
 import type { KeptAnswer, Recorder, Recorders, ShownAnswer } from '../contract/recorder.js';
+import type { Field } from '../contract/request.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
 import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
 import { keptResponse, refusalResponse, withFields } from './response.js';

@@ -1,8 +1,8 @@
 /** What an admission does to a fetch response: fields added to it, or a whole one for a refused request. */
 
 import type { Admission } from '../contract/admission.js';
-import type { Field } from '../contract/field.js';
 import type { KeptAnswer } from '../contract/recorder.js';
+import type { Field } from '../contract/request.js';
 import { mergeFields } from '../http/fields.js';
 import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
 

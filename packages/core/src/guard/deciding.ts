@@ -1,12 +1,10 @@
 /** What a limiter decides; one that throws decides as if its store could not answer. */
 
 import { Junk } from '../base/junk.js';
-import type { Answer } from '../contract/answer.js';
-import type { Decision } from '../contract/decision.js';
+import type { Answer } from '../contract/ask.js';
+import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
 import type { LocalLimiter, StepContext } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
-import { skippedDecision } from '../contract/skipped.js';
 import type { Step } from '../contract/store.js';
 import type { Decider } from '../engine/pipeline.js';
 

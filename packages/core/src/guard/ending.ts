@@ -2,8 +2,8 @@
 
 import type { Clock } from '../base/clock.js';
 import { after, isThenable } from '../base/host.js';
-import type { Fault } from '../contract/fault.js';
 import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
+import type { Fault } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Permits } from './permits.js';

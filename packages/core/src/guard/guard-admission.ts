@@ -1,12 +1,10 @@
 /** One request's answer, put together from its decisions when it is read. */
 
 import type { Admission } from '../contract/admission.js';
-import { bindingOf } from '../contract/binding.js';
-import type { Decision } from '../contract/decision.js';
-import type { Field } from '../contract/field.js';
-import type { KeptExchange } from '../contract/keeping.js';
-import type { ResponseEnd } from '../contract/limiter.js';
+import { bindingOf, type Decision } from '../contract/decision.js';
+import type { KeptExchange, ResponseEnd } from '../contract/limiter.js';
 import type { KeptAnswer } from '../contract/recorder.js';
+import type { Field } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import type { ResponseWriter } from '../http/response-writer.js';
 import type { StoreClient } from '../stores/store-client.js';

@@ -1,10 +1,9 @@
 /** What the decisions of a guard have beside those without HTTP: local limiters, and addresses that nobody knows. */
 
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { ControlLink } from '../contract/control-link.js';
-import type { Decision } from '../contract/decision.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import type { StepContext } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
 import type { Step } from '../contract/store.js';
 import { type Decider, Pipeline } from '../engine/pipeline.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';

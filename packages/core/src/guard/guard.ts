@@ -2,8 +2,7 @@
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { KeptExchange, Settlement } from '../contract/keeping.js';
-import type { Limiter } from '../contract/limiter.js';
+import type { KeptExchange, Limiter, Settlement } from '../contract/limiter.js';
 import type { Recorders } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';

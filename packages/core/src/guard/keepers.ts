@@ -1,10 +1,15 @@
 /** How a guard deals with its limiter that keeps answers, if it has one. */
 
 import { isLater } from '../base/host.js';
-import type { Field } from '../contract/field.js';
-import type { KeepContext, KeptExchange, Settled, Settlement } from '../contract/keeping.js';
-import type { StoredLimiter } from '../contract/limiter.js';
+import type {
+  KeepContext,
+  KeptExchange,
+  Settled,
+  Settlement,
+  StoredLimiter,
+} from '../contract/limiter.js';
 import type { KeptAnswer } from '../contract/recorder.js';
+import type { Field } from '../contract/request.js';
 import { brokenDecision } from './deciding.js';
 import type { DecidedTurn, Turn } from './turn.js';
 

@@ -1,13 +1,12 @@
 /** What a guard is made of. */
 
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Control } from '../contract/control.js';
-import type { KeepContext } from '../contract/keeping.js';
-import type { Limiter, StepContext } from '../contract/limiter.js';
+import type { KeepContext, Limiter, StepContext } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
 import type { Recorders } from '../contract/recorder.js';
-import type { Policies } from '../contract/resilience.js';
-import type { Values } from '../contract/values.js';
+import type { Values } from '../contract/store.js';
+import type { Policies } from '../contract/store-link.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { voiceFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';

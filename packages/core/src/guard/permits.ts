@@ -2,7 +2,7 @@
 
 import { GIVE_BACK_US, hasFailed, MOST_STEPS, releaseOf } from '../algorithms/upkeep/sending.js';
 import { afterIdly, isLater } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { BreakerEvent } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import type { LateValue, Upkeep, UpkeepOf } from '../contract/upkeep.js';

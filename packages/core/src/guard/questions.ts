@@ -2,9 +2,8 @@
 
 import { isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
-import type { Decision } from '../contract/decision.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import type { Limiter, Question, StepContext, StoredLimiter } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { read } from '../limits/callbacks.js';

@@ -1,11 +1,9 @@
 /** One limiter's part in the decision on a request, while it is made. */
 
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
-import type { Decision } from '../contract/decision.js';
-import type { Settled } from '../contract/keeping.js';
-import type { Limiter, LimiterTurn } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
+import type { Decision, Mode } from '../contract/decision.js';
+import type { Limiter, LimiterTurn, Settled } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 

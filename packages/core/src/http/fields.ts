@@ -4,7 +4,7 @@
  */
 
 import type { Decision, Policy } from '../contract/decision.js';
-import type { Field } from '../contract/field.js';
+import type { Field } from '../contract/request.js';
 import { integerItem, stringItem } from './structured.js';
 
 /** Seconds until the same cost passes, rounded up, at least 1: what `Retry-After` says. */

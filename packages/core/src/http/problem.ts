@@ -1,8 +1,7 @@
 /** The answer to a refusal by its reason: the status, and the body, an RFC 9457 problem that says what to do. */
 
 import { helpFor } from '../base/errors.js';
-import type { Decision, Reason } from '../contract/decision.js';
-import { statusOf } from '../contract/status.js';
+import { type Decision, type Reason, statusOf } from '../contract/decision.js';
 import { retryAfterSeconds } from './fields.js';
 
 /** Media type of `problemBody`. */

@@ -1,7 +1,7 @@
 /** The headers of decisions that are made without HTTP, for a server that sends them itself. */
 
 import type { Decision } from '../contract/decision.js';
-import type { Field } from '../contract/field.js';
+import type { Field } from '../contract/request.js';
 import { type Decided, type HeaderStyle, ResponseWriter } from './response-writer.js';
 
 /** Writes headers; what {@link rateLimitHeaders} returns. */

@@ -2,11 +2,9 @@
 
 import { wallClockMs } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
-import { bindingOf } from '../contract/binding.js';
-import type { Decision, Policy } from '../contract/decision.js';
-import type { Field } from '../contract/field.js';
+import { bindingOf, type Decision, type Policy, statusOf } from '../contract/decision.js';
 import type { LimiterTurn } from '../contract/limiter.js';
-import { statusOf } from '../contract/status.js';
+import type { Field } from '../contract/request.js';
 import {
   fields06,
   legacyFields,

@@ -4,8 +4,8 @@ import { isCost, isKey } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
-import type { Fault } from '../contract/fault.js';
 import type { StepContext } from '../contract/limiter.js';
+import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 

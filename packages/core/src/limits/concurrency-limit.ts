@@ -4,8 +4,7 @@ import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
-import type { PlanOption } from '../contract/plan.js';
-import type { KeyOption } from '../contract/request.js';
+import type { KeyOption, PlanOption } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from './lease-limiter.js';
 import { checkKeyOption } from './limiter-options.js';
 

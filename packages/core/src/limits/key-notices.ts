@@ -1,6 +1,6 @@
 /** What may be a mistake in the `key` of a limiter, as far as its text shows. */
 
-import type { Notice } from '../contract/notice.js';
+import type { Notice } from '../contract/observer.js';
 
 /** An address in the text of a function: a property such as `raw.ip`, or a header field that holds one. */
 const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;

@@ -7,15 +7,20 @@ import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type HintOptions, hints } from '../base/hint.js';
 import { isThenable } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
-import type { Decision } from '../contract/decision.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import type { StepContext, StoredLimiter } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
-import type { Notice } from '../contract/notice.js';
-import type { Plan, PlanOption } from '../contract/plan.js';
-import type { KeyOption, KeyParts, LimitRequest, Per } from '../contract/request.js';
+import type { Notice } from '../contract/observer.js';
+import type {
+  KeyOption,
+  KeyParts,
+  LimitRequest,
+  Per,
+  Plan,
+  PlanOption,
+} from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, keyFrom, read } from './callbacks.js';

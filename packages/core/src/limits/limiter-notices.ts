@@ -1,7 +1,7 @@
 /** What may be a mistake in how a limiter was made: known when it is made, told by its guard. */
 
 import type { Duration } from '../base/duration.js';
-import type { Notice } from '../contract/notice.js';
+import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;
 

@@ -1,7 +1,7 @@
 /** Checks of the options that limiters have in common. */
 
 import { checkKey, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
-import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
+import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
 import type { KeyOption, Per } from '../contract/request.js';
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */

@@ -5,10 +5,9 @@ import { checkCallback, checkCost } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
+import type { Mode } from '../contract/decision.js';
 import type { RequestOutcome } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
-import type { PlanOption } from '../contract/plan.js';
-import type { KeyOption, LimitRequest, Per, PerLater } from '../contract/request.js';
+import type { KeyOption, LimitRequest, Per, PerLater, PlanOption } from '../contract/request.js';
 import { type Anchor, capacityOf, type RateAlgorithm, type Rule } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 

@@ -4,9 +4,9 @@ import { decide } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { LiveLimits } from '../contract/control.js';
-import type { Decision } from '../contract/decision.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import type {
   LimiterTurn,
   RequestOutcome,
@@ -14,10 +14,8 @@ import type {
   StepsBack,
   StoredLimiter,
 } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
-import type { Notice } from '../contract/notice.js';
-import type { Plan } from '../contract/plan.js';
-import type { KeyParts, LimitRequest, Per } from '../contract/request.js';
+import type { Notice } from '../contract/observer.js';
+import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, read } from './callbacks.js';

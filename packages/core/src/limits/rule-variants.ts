@@ -6,8 +6,8 @@ import { Junk } from '../base/junk.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { LiveLink, Numbers } from '../contract/control-link.js';
 import type { Policy } from '../contract/decision.js';
-import type { Fault } from '../contract/fault.js';
-import type { Plan } from '../contract/plan.js';
+import type { Fault } from '../contract/observer.js';
+import type { Plan } from '../contract/request.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 
 /** All that follows from the numbers of a limit. */

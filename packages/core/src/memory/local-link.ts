@@ -1,12 +1,12 @@
 /** The link of a memory store, which answers at once and cannot be away. */
 
+import { unanswered } from '../algorithms/decide.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step, SyncStore } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
-import { unanswered } from '../contract/unanswered.js';
 
 /** What a memory store can beside `apply`: one step, without a list for it or for its answer. */
 export interface OneStepStore extends SyncStore {

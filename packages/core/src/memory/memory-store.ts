@@ -4,9 +4,8 @@ import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { SyncStore } from '../contract/store.js';
+import type { SyncStore, SyncValues } from '../contract/store.js';
 import type { Linked } from '../contract/store-link.js';
-import type { SyncValues } from '../contract/values.js';
 import { Memory } from './memory.js';
 
 /** Options of {@link memoryStore}. */

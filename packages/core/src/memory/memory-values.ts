@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
-import { checkValue, type SyncValues, type ValueName } from '../contract/values.js';
+import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
 /** What an entry takes beside its bytes and its name: without it, many empty values would fill the memory. */
 const ENTRY_BYTES = 128;

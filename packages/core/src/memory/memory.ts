@@ -1,10 +1,9 @@
 /** The memory store itself: its steps, on the shelves of all algorithms, and on shared counts where it is full. */
 
+import { groupPasses, spread, uniqueGroup } from '../algorithms/group.js';
+import { KnownCounts } from '../algorithms/known-counts.js';
 import type { Clock } from '../base/clock.js';
-import type { Answer } from '../contract/answer.js';
-import type { Ask } from '../contract/ask.js';
-import { groupPasses, spread, uniqueGroup } from '../contract/group.js';
-import { KnownCounts } from '../contract/known-counts.js';
+import type { Answer, Ask } from '../contract/ask.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';

@@ -3,7 +3,7 @@
  */
 
 import { SpillwayError } from '../base/errors.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';

@@ -6,8 +6,7 @@ import { mustBe, SpillwayError } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { randomOf } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { Outcome, Reason } from '../contract/decision.js';
-import type { Mode } from '../contract/mode.js';
+import type { Mode, Outcome, Reason } from '../contract/decision.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import { COMMON, checkOutcomes, OUTCOMES } from './outcomes.js';
 

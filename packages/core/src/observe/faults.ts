@@ -2,11 +2,10 @@
 
 import { systemClock } from '../base/clock.js';
 import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
-import type { Logger } from '../base/host.js';
-import { consoleLogger, disregard } from '../base/host.js';
+import { consoleLogger, disregard, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { Remembered, warn } from '../base/log.js';
-import type { Fault } from '../contract/fault.js';
+import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
 /** What Spillway does instead, by what failed. */

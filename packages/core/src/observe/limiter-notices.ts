@@ -1,8 +1,8 @@
 /** Logs what may be a mistake in how limiters were made, or in the process in which they are. */
 
 import { environment, oneOfMany } from '../base/host.js';
-import type { Mode } from '../contract/mode.js';
-import type { Notice } from '../contract/notice.js';
+import type { Mode } from '../contract/decision.js';
+import type { Notice } from '../contract/observer.js';
 import { MADE_IN_HANDLER } from '../limits/limiter-notices.js';
 import type { Notices } from './notices.js';
 

@@ -3,11 +3,10 @@
 import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { helpFor, mustBe } from '../base/errors.js';
-import type { Logger } from '../base/host.js';
-import { consoleLogger } from '../base/host.js';
+import { consoleLogger, type Logger } from '../base/host.js';
 import { Remembered, warn } from '../base/log.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { NoticeCode, Validate } from '../contract/notice.js';
+import type { NoticeCode, Validate } from '../contract/observer.js';
 
 const CODES: NamesOf<{ readonly [Code in NoticeCode]: unknown }> = {
   SPW_ADDRESS_UNKNOWN: 1,

@@ -2,12 +2,11 @@
 
 import { disregard, isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
-import type { Decision } from '../contract/decision.js';
-import type { Fault } from '../contract/fault.js';
-import type { Mode } from '../contract/mode.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import type {
   BreakerEvent,
   DecisionEvent,
+  Fault,
   Observer,
   Overflowing,
   StoreCallEvent,

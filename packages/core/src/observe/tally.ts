@@ -2,8 +2,13 @@
 
 import type { Control } from '../contract/control.js';
 import type { Outcome, Reason } from '../contract/decision.js';
-import type { Fault } from '../contract/fault.js';
-import type { BreakerEvent, DecisionEvent, Observer, Overflowing } from '../contract/observer.js';
+import type {
+  BreakerEvent,
+  DecisionEvent,
+  Fault,
+  Observer,
+  Overflowing,
+} from '../contract/observer.js';
 import { readSafely, type Signal } from '../shed/signal.js';
 import type { WorkerShedder } from '../shed/worker-shedder.js';
 

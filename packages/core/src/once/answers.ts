@@ -1,6 +1,6 @@
 /** Which answers are kept, and what of them. */
 
-import type { Field } from '../contract/field.js';
+import type { Field } from '../contract/request.js';
 
 /** The fields that describe the body, or lead to what was made. Others are of one response only, or of one client. */
 const FIELDS = [

@@ -1,7 +1,5 @@
 /** What a handler can know of the claim under which it runs. */
 
-import type { HostSignal } from '../contract/host-signal.js';
-
 /** The claim of a request. */
 export interface RequestClaim {
   /**
@@ -46,3 +44,8 @@ export function rememberClaim(holder: object, claim: RequestClaim): void {
 export function claimOf(holder: object): RequestClaim | undefined {
   return (holder as Holder)[CLAIM];
 }
+
+/** The `AbortSignal` of whoever compiles against this, if that has one. */
+export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
+  ? Own
+  : { readonly aborted: boolean };

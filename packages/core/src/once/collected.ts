@@ -1,6 +1,6 @@
 /** An answer while it is given: its head, and its body as long as that is not too long. */
 
-import type { Field } from '../contract/field.js';
+import type { Field } from '../contract/request.js';
 import type { AnswerRecord } from './record.js';
 
 export class Collected {

@@ -6,26 +6,26 @@ import { SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';
 import { isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
-import type { Answer, ClaimsAnswer } from '../contract/answer.js';
-import type { Decision } from '../contract/decision.js';
-import type { HostSignal } from '../contract/host-signal.js';
-import type { KeepContext, Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
+import type { Answer, ClaimsAnswer } from '../contract/ask.js';
+import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
 import type {
+  KeepContext,
+  Keeping,
+  KeptExchange,
   LimiterTurn,
   Question,
   RequestOutcome,
+  Settlement,
   StepContext,
   StepsBack,
   StoredLimiter,
 } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
-import { skippedDecision } from '../contract/skipped.js';
 import type { Claim, Step } from '../contract/store.js';
 import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
-import { claimOf, rememberClaim } from './claim-of.js';
+import { claimOf, type HostSignal, rememberClaim } from './claim-of.js';
 import { type ValueDigest, valueDigest } from './digests.js';
 import type { Comparing } from './fingerprint.js';
 import { keyIn } from './key.js';

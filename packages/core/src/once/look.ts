@@ -2,7 +2,7 @@
 
 import { makeClaimsRule } from '../algorithms/claims/rule.js';
 import { SpillwayError } from '../base/errors.js';
-import type { ClaimsAnswer } from '../contract/answer.js';
+import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
 import { keyIn } from './key.js';

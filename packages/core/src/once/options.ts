@@ -12,9 +12,8 @@ import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { Field } from '../contract/field.js';
-import type { Mode } from '../contract/mode.js';
-import type { LimitRequest, Per } from '../contract/request.js';
+import type { Mode } from '../contract/decision.js';
+import type { Field, LimitRequest, Per } from '../contract/request.js';
 import { FREE_ON, isKeepable, isToken } from './answers.js';
 
 /** What `keepIf` is told of an answer. */

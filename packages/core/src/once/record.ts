@@ -1,7 +1,7 @@
 /** An answer as bytes: a version, the length of its head, its head as JSON, and its body. */
 
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
-import type { Field } from '../contract/field.js';
+import type { Field } from '../contract/request.js';
 
 const VERSION = 1;
 const PREFIX = 5;

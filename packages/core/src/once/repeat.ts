@@ -2,11 +2,10 @@
 
 import { isThenable } from '../base/host.js';
 import type { Result } from '../base/within.js';
-import type { ClaimsAnswer } from '../contract/answer.js';
+import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Decision, Reason } from '../contract/decision.js';
-import type { Field } from '../contract/field.js';
-import type { KeepContext, KeptExchange, Settled } from '../contract/keeping.js';
-import type { LimiterTurn } from '../contract/limiter.js';
+import type { KeepContext, KeptExchange, LimiterTurn, Settled } from '../contract/limiter.js';
+import type { Field } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { compare } from './comparison.js';
 import type { Comparing } from './fingerprint.js';

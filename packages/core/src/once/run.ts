@@ -3,8 +3,13 @@
 import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
-import type { KeepContext, KeptExchange } from '../contract/keeping.js';
-import type { LimiterTurn, ResponseEnd, StepsBack } from '../contract/limiter.js';
+import type {
+  KeepContext,
+  KeptExchange,
+  LimiterTurn,
+  ResponseEnd,
+  StepsBack,
+} from '../contract/limiter.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';

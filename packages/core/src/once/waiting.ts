@@ -1,8 +1,8 @@
 /** Repeats that wait for the request that is running. */
 
 import { after, endsTimersWithRequests } from '../base/host.js';
-import type { ClaimsAnswer } from '../contract/answer.js';
-import type { KeepContext, KeptExchange } from '../contract/keeping.js';
+import type { ClaimsAnswer } from '../contract/ask.js';
+import type { KeepContext, KeptExchange } from '../contract/limiter.js';
 import type { Claim, Step } from '../contract/store.js';
 
 /** How often the store is asked: less and less. */

@@ -1,6 +1,6 @@
 /** An exchange as a limiter sees it that keeps answers. */
 
-import type { KeptExchange } from '../contract/keeping.js';
+import type { KeptExchange } from '../contract/limiter.js';
 import type { Recorder, Recorders } from '../contract/recorder.js';
 import { admissionsOf } from './admissions.js';
 import type { Exchange } from './exchange.js';

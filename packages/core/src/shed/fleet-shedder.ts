@@ -6,7 +6,7 @@ import { mustBe } from '../base/errors.js';
 import { isThenable } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { StoredLimiter } from '../contract/limiter.js';
-import type { Plan } from '../contract/plan.js';
+import type { Plan } from '../contract/request.js';
 import { LeaseLimiter, type LeaseOptions } from '../limits/lease-limiter.js';
 import { type Priority, Ranking } from './priority.js';
 

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { Mode } from '../contract/mode.js';
+import type { Mode } from '../contract/decision.js';
 import type { Per } from '../contract/request.js';
 import type { Priority } from './priority.js';
 import type { Signal } from './signal.js';

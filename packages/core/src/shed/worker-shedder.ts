@@ -4,9 +4,8 @@ import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { hints, randomOf } from '../base/hint.js';
-import type { Decision } from '../contract/decision.js';
+import type { Decision, Mode } from '../contract/decision.js';
 import type { LocalLimiter, StepContext } from '../contract/limiter.js';
-import type { Mode } from '../contract/mode.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import { checkMode } from '../limits/limiter-options.js';
 import {

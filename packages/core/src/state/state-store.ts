@@ -1,17 +1,14 @@
 /** A store over any database that can read some texts, decide, and write them while nobody else does. */
 
+import { MAX_STEPS, spread, tooLarge, uniqueGroup } from '../algorithms/group.js';
+import { KnownCounts } from '../algorithms/known-counts.js';
 import { checkHas, checkObject } from '../base/check-shapes.js';
 import type { Clock } from '../base/clock.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
-import type { Answer } from '../contract/answer.js';
-import { isEnd } from '../contract/ask.js';
-import { spread, uniqueGroup } from '../contract/group.js';
-import { MAX_STEPS, tooLarge } from '../contract/group-size.js';
-import { KnownCounts } from '../contract/known-counts.js';
+import { type Answer, isEnd } from '../contract/ask.js';
 import { countOf, type Rule } from '../contract/rule.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { ApplyOptions, Step, Store, Values } from '../contract/store.js';
 import type { LinkedStore } from '../contract/store-link.js';
-import type { Values } from '../contract/values.js';
 import { remoteStore } from '../stores/remote-store.js';
 import type { StateBackend } from './backend.js';
 import { StateValues } from './state-values.js';

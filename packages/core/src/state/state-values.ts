@@ -2,8 +2,13 @@
 
 import { bytesOfText, textOfBytes } from '../base/bytes-text.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
-import type { ApplyOptions } from '../contract/apply-options.js';
-import { checkValue, type ValueName, type Values, valueCode } from '../contract/values.js';
+import {
+  type ApplyOptions,
+  checkValue,
+  type ValueName,
+  type Values,
+  valueCode,
+} from '../contract/store.js';
 import type { StateBackend } from './backend.js';
 import { transact } from './transaction.js';
 

@@ -1,9 +1,9 @@
 /** A group of steps, decided on the texts of its counts. */
 
+import { groupPasses } from '../algorithms/group.js';
 import type { StoredCount } from '../algorithms/stored-count.js';
 import { readCount, stateOf } from '../algorithms/texts.js';
-import type { Answer } from '../contract/answer.js';
-import { groupPasses } from '../contract/group.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 import type { StateChanges } from './backend.js';
 

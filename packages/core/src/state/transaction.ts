@@ -2,7 +2,7 @@
 
 import { systemClock } from '../base/clock.js';
 import { SpillwayError, show } from '../base/errors.js';
-import type { ApplyOptions } from '../contract/apply-options.js';
+import type { ApplyOptions } from '../contract/store.js';
 import type { StateBackend, StateChanges } from './backend.js';
 
 /** Decides with what is stored under the names, at the time of the database. May throw, and may be called again. */

@@ -1,7 +1,7 @@
 /** Decides a group whose steps lie in several parts of a store. What was taken is put back where a part refuses. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 import { type Part, place, refuses } from './parts.js';
 

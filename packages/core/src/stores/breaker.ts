@@ -1,14 +1,13 @@
 /** What all who use one store know of its parts: which do not answer, or answer slowly, and need not be waited for. */
 
+import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError, isSpillwayError, messageOf, SpillwayError } from '../base/errors.js';
 import { disregard, outside } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
-import { timeoutOf } from '../contract/group-size.js';
 import type { BreakerEvent } from '../contract/observer.js';
-import type { BreakerSettings } from '../contract/resilience.js';
 import type { Step, Store } from '../contract/store.js';
-import type { Host } from '../contract/store-link.js';
+import type { BreakerSettings, Host } from '../contract/store-link.js';
 import { domainOf } from './domain.js';
 import { FAILED, HEALTHY, SLOW, WINDOW_SECONDS } from './health.js';
 import { LoopTurns } from './loop-turns.js';

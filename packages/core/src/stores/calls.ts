@@ -6,7 +6,7 @@
 import { systemClock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
 import { type Eventually, isLater } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { Observers } from '../observe/observers.js';
 import type { Breaker } from './breaker.js';

@@ -1,7 +1,7 @@
 /** What is no answer to the steps that were asked is an error of that call, before anything is made of it. */
 
 import { SpillwayError, show } from '../base/errors.js';
-import type { Answer, ClaimsAnswer } from '../contract/answer.js';
+import type { Answer, ClaimsAnswer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 
 /** The numbers in the answer of each machine. */

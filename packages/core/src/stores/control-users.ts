@@ -3,7 +3,7 @@
 import { SpillwayError } from '../base/errors.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
-import type { Fault } from '../contract/fault.js';
+import type { Fault } from '../contract/observer.js';
 import type { StoreClient } from './store-client.js';
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl` */

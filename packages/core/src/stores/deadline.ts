@@ -1,5 +1,6 @@
 /** Store decorator: every call is answered, or rejected, within a time. */
 
+import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import {
@@ -9,9 +10,7 @@ import {
   endsTimersWithRequests,
   isLater,
 } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
-import { isEnd } from '../contract/ask.js';
-import { timeoutOf } from '../contract/group-size.js';
+import { type Answer, isEnd } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**

@@ -1,9 +1,9 @@
 /** Asks a store for answers that are never missing: when it cannot answer, each step's own policy does. */
 
+import { timeoutOf } from '../algorithms/group.js';
 import { systemClock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from '../contract/answer.js';
-import { timeoutOf } from '../contract/group-size.js';
+import type { Answer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 import { askParts } from './ask-parts.js';

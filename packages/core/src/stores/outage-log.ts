@@ -5,10 +5,9 @@
 
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
-import type { Logger } from '../base/host.js';
-import { afterIdly } from '../base/host.js';
+import { afterIdly, type Logger } from '../base/host.js';
 import { warn } from '../base/log.js';
-import type { OnStoreError } from '../contract/mode.js';
+import type { OnStoreError } from '../contract/decision.js';
 
 /** Each outage of a part that begins within this time of a line about it is only counted. */
 const QUIET_US = 60_000_000;

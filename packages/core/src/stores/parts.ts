@@ -1,7 +1,7 @@
 /** The parts of a group whose steps lie in parts of a store that are asked apart, such as shards. */
 
-import type { Answer } from '../contract/answer.js';
-import { groupPasses } from '../contract/group.js';
+import { groupPasses } from '../algorithms/group.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 
 /** The steps of a group that are asked together. */

@@ -1,7 +1,7 @@
 /** What a store that did not answer is asked to find out whether it is back. */
 
 import { fixedWindow } from '../algorithms/values.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 
 /** Whoever failed to reach the store: its question goes the same way. */

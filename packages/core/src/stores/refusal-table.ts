@@ -3,7 +3,7 @@
  * with an object for each in a map it took 1.65 (section "refused again" of the benchmarks).
  */
 
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { RefusalMemory, Rule } from '../contract/rule.js';
 
 /** What is kept of a refusal. */

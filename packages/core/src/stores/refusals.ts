@@ -1,9 +1,9 @@
 /** Refusals remembered until the moment they promised: who is refused is refused again without a call of the store. */
 
-import { measure } from '../algorithms/measure.js';
+import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import { countOf, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { RefusalTable } from './refusal-table.js';

@@ -3,7 +3,7 @@
 import { systemClock } from '../base/clock.js';
 import { type Eventually, isLater } from '../base/host.js';
 import type { Turns } from '../base/turns.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { Host, StoreLink, StoreUser } from '../contract/store-link.js';
 import { Calls } from './calls.js';

@@ -1,8 +1,8 @@
 /** What all users of a remote store share, so that what one learns the others know: one record for each store. */
 
 import { type Clock, systemClock } from '../base/clock.js';
-import type { BreakerSettings } from '../contract/resilience.js';
 import type { Store } from '../contract/store.js';
+import type { BreakerSettings } from '../contract/store-link.js';
 import { Breaker } from './breaker.js';
 import { Refusals } from './refusals.js';
 import { StandIn } from './stand-in.js';

@@ -5,8 +5,8 @@ import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
-import { ON_STORE_ERROR, type OnStoreError } from '../contract/mode.js';
-import type { BreakerSettings, Policies, Resilience } from '../contract/resilience.js';
+import { ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
+import type { BreakerSettings, Policies, Resilience } from '../contract/store-link.js';
 
 /** What to do about a store that is slow or fails. */
 export interface ResilienceOptions {

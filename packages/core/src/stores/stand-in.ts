@@ -1,12 +1,12 @@
 /** The stand-in: what this process admitted of the limits of a store, counted in memory for when the store fails. */
 
+import { unanswered } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
-import type { Answer } from '../contract/answer.js';
+import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
-import { unanswered } from '../contract/unanswered.js';
 import { forgivingMemory } from '../memory/memory-store.js';
 import { refuses } from './parts.js';
 

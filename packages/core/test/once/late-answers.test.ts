@@ -1,8 +1,7 @@
 /** Answers that the store did not take: they wait, within bounds, and are written again. */
 
 import { SpillwayError } from '@spillway/core';
-import type { ValueName } from '@spillway/core/store';
-import { remoteStore } from '@spillway/core/store';
+import { remoteStore, type ValueName } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { OnceStore, setUp } from './gate-set-up.js';

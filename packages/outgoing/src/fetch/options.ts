@@ -1,8 +1,7 @@
 /** The options of calls that go out. */
 
 import type { Clock, Duration, Fault, HintOptions, Logger } from '@spillway/core';
-import type { NamesOf } from '@spillway/core/adapter';
-import { checkOptions, mustBe, tellFault } from '@spillway/core/adapter';
+import { checkOptions, mustBe, type NamesOf, tellFault } from '@spillway/core/adapter';
 import {
   checkCallback,
   checkClock,

@@ -1,8 +1,13 @@
 /** What the answers of a store tell about the keys of a shaper. */
 
 import type { Answer, Step } from '@spillway/core';
-import type { QueueAnswer, QueueRule, Rule } from '@spillway/core/store';
-import { delayOf, receiptFrom } from '@spillway/core/store';
+import {
+  delayOf,
+  type QueueAnswer,
+  type QueueRule,
+  type Rule,
+  receiptFrom,
+} from '@spillway/core/store';
 import { Moment } from './moment.js';
 import type { StoreTimes } from './store-time.js';
 

@@ -1,7 +1,6 @@
 /** What a caller of a shaper says about one piece of work, checked. */
 
-import type { NamesOf } from '@spillway/core/adapter';
-import { checkOptions, mustBe } from '@spillway/core/adapter';
+import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 import { checkHas, integerBetween } from '@spillway/core/direct';
 import type { QueueRule } from '@spillway/core/store';
 import type { Signal } from './aborted.js';

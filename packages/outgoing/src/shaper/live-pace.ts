@@ -3,10 +3,13 @@
 import type { KeyRuling, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { liveNumbers } from '@spillway/core/control';
-import type { DirectClient, LiveNumbers } from '@spillway/core/direct';
-import { checkLimit, windowToMicroseconds } from '@spillway/core/direct';
-import type { QueueRule, StoreErrorPolicy } from '@spillway/core/store';
-import { makeShaperRule } from '@spillway/core/store';
+import {
+  checkLimit,
+  type DirectClient,
+  type LiveNumbers,
+  windowToMicroseconds,
+} from '@spillway/core/direct';
+import { makeShaperRule, type QueueRule, type StoreErrorPolicy } from '@spillway/core/store';
 
 interface Pace {
   readonly rule: QueueRule;

@@ -1,9 +1,15 @@
 /** The options of a shaper, checked. */
 
-import type { Control, DecisionEvent, KeyedLimiterOptions, Store } from '@spillway/core';
-import { type Duration, type HintOptions, SpillwayError } from '@spillway/core';
-import type { NamesOf } from '@spillway/core/adapter';
-import { checkOptions, mustBe, Notices } from '@spillway/core/adapter';
+import {
+  type Control,
+  type DecisionEvent,
+  type Duration,
+  type HintOptions,
+  type KeyedLimiterOptions,
+  SpillwayError,
+  type Store,
+} from '@spillway/core';
+import { checkOptions, mustBe, type NamesOf, Notices } from '@spillway/core/adapter';
 import {
   checkBurst,
   checkClientOptions,
@@ -18,8 +24,7 @@ import {
   tellOfLimiters,
   windowToMicroseconds,
 } from '@spillway/core/direct';
-import type { QueueRule } from '@spillway/core/store';
-import { durationBetween, makeShaperRule } from '@spillway/core/store';
+import { durationBetween, makeShaperRule, type QueueRule } from '@spillway/core/store';
 
 /** The pace of a shaper, and how much may wait for it. */
 export interface ShaperOptions {

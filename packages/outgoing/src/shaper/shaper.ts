@@ -3,8 +3,7 @@
 import type { CostOptions, Duration, Reason } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { checkCallback, checkKey, DirectClient, Turns } from '@spillway/core/direct';
-import type { QueueRule } from '@spillway/core/store';
-import { durationBetween, MAX_STEPS, tooLarge } from '@spillway/core/store';
+import { durationBetween, MAX_STEPS, type QueueRule, tooLarge } from '@spillway/core/store';
 import type {
   HostSignal,
   Reservation,

@@ -1,7 +1,7 @@
 /** The numbers of a decision about a bucket. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
-import type { BucketAnswer } from '../../contract/answer.js';
+import type { BucketAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { BucketNumbers, BucketRule } from '../../contract/rule.js';
 

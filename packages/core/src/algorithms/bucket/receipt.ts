@@ -1,7 +1,7 @@
 /** The receipt of a grant of a bucket, and of what is left of one. */
 
 import { mulDiv } from '../../base/exact.js';
-import type { BucketAnswer, Receipt } from '../../contract/answer.js';
+import type { BucketAnswer, Receipt } from '../../contract/ask.js';
 import type { BucketRule, QueueRule } from '../../contract/rule.js';
 
 export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number): Receipt {

@@ -1,6 +1,6 @@
 /** How the refusal of a bucket is remembered: it holds until the cost passes. */
 
-import type { BucketAnswer } from '../../contract/answer.js';
+import type { BucketAnswer } from '../../contract/ask.js';
 import type { RefusalMemory } from '../../contract/rule.js';
 
 export const bucketRefusals: RefusalMemory = {

@@ -1,7 +1,6 @@
 /** Buckets by limiter, code and key, in a flat table. */
 
-import type { BucketAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';

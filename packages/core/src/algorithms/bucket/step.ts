@@ -4,7 +4,7 @@
  */
 
 import { mulDiv } from '../../base/exact.js';
-import type { Receipt } from '../../contract/answer.js';
+import type { Receipt } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';

@@ -1,6 +1,6 @@
 /** A token bucket as a text, the same as in Redis: `us`, or `us:num`; the instant at which it is full again. */
 
-import type { BucketAnswer } from '../../contract/answer.js';
+import type { BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule, Rule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount, unknownFormat } from '../stored-count.js';

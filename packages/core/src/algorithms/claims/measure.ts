@@ -1,6 +1,6 @@
 /** The numbers of a decision about a claim. */
 
-import type { ClaimsAnswer } from '../../contract/answer.js';
+import type { ClaimsAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 

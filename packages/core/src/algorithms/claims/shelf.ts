@@ -1,8 +1,7 @@
 /** The claims of a store in memory. */
 
 import { type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
-import type { ClaimsAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';

@@ -4,8 +4,7 @@
  */
 
 import { SpillwayError } from '../../base/errors.js';
-import type { ClaimsAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/step.js';
 

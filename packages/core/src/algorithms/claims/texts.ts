@@ -3,8 +3,7 @@
  * `1767225660000000raaaaaaaaaaaaaaaa`.
  */
 
-import type { ClaimsAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';

@@ -1,6 +1,6 @@
 /** The numbers of a decision about permits. */
 
-import type { LeasesAnswer } from '../../contract/answer.js';
+import type { LeasesAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LeasesRule } from '../../contract/rule.js';
 

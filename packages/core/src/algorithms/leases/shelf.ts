@@ -1,7 +1,6 @@
 /** The leases of a store in memory, with a count of all that are kept. */
 
-import type { LeasesAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';

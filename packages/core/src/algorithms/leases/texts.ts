@@ -3,7 +3,7 @@
  * critical holder, 0 for another, of each: `1[["a1b2",1767225660000000,0]]`.
  */
 
-import type { LeasesAnswer } from '../../contract/answer.js';
+import type { LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { isWritten, type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';

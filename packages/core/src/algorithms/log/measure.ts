@@ -1,6 +1,6 @@
 /** The numbers of a decision about a log. */
 
-import type { LogAnswer } from '../../contract/answer.js';
+import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LogRule } from '../../contract/rule.js';
 

@@ -1,6 +1,6 @@
 /** How the refusal of a log is remembered. */
 
-import type { LogAnswer } from '../../contract/answer.js';
+import type { LogAnswer } from '../../contract/ask.js';
 import type { LogRule, RefusalMemory } from '../../contract/rule.js';
 
 export const logRefusals: RefusalMemory = {

@@ -1,7 +1,6 @@
 /** The logs of a store in memory: in a flat table, with entries packed in blocks, or as objects if they are long. */
 
-import type { LogAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';

@@ -3,7 +3,7 @@
  * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
-import type { Receipt } from '../../contract/answer.js';
+import type { Receipt } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';

@@ -3,7 +3,7 @@
  * the first: since the epoch), a colon and its units: `1 1767225600000000:2 5000:1`.
  */
 
-import type { LogAnswer } from '../../contract/answer.js';
+import type { LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import {

@@ -1,7 +1,7 @@
 /** The numbers of a decision about a bucket that waits. */
 
 import { mulAddDiv } from '../../base/exact.js';
-import type { QueueAnswer } from '../../contract/answer.js';
+import type { QueueAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { measureParts, refillTime } from '../bucket/measure.js';

@@ -1,7 +1,6 @@
 /** The buckets that wait, of a store in memory. */
 
-import type { QueueAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';

@@ -4,8 +4,7 @@
  */
 
 import { mulDiv } from '../../base/exact.js';
-import type { QueueAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 

@@ -3,8 +3,7 @@
  * the instant is not a whole number of microseconds; without a pause, that is then 0.
  */
 
-import type { QueueAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount } from '../stored-count.js';

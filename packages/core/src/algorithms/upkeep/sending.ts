@@ -1,6 +1,6 @@
 /** How releases and renewals are sent. */
 
-import type { Answer } from '../../contract/answer.js';
+import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 
 /** Steps sent in one turn at most: some milliseconds of a store, so that requests hardly wait for them. */

@@ -1,7 +1,7 @@
 /** The numbers of a decision about a window. */
 
 import { mulDiv } from '../../base/exact.js';
-import type { WindowAnswer } from '../../contract/answer.js';
+import type { WindowAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { WindowRule } from '../../contract/rule.js';
 

@@ -1,6 +1,6 @@
 /** How the refusal of a window is remembered: it holds until the cost passes. */
 
-import type { WindowAnswer } from '../../contract/answer.js';
+import type { WindowAnswer } from '../../contract/ask.js';
 import type { RefusalMemory, WindowRule } from '../../contract/rule.js';
 import { stepWindow } from './step.js';
 

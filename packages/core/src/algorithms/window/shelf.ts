@@ -1,7 +1,6 @@
 /** The windows of a store in memory, in a flat table. */
 
-import type { WindowAnswer } from '../../contract/answer.js';
-import type { Ask } from '../../contract/ask.js';
+import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import type { Shelf } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';

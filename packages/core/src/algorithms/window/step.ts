@@ -4,7 +4,7 @@
  */
 
 import { productAtMost } from '../../base/exact.js';
-import type { Receipt } from '../../contract/answer.js';
+import type { Receipt } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';

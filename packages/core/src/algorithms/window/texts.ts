@@ -1,6 +1,6 @@
 /** A window counter as a text, the same as in Redis: `start:current:previous`. */
 
-import type { WindowAnswer } from '../../contract/answer.js';
+import type { WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount } from '../stored-count.js';

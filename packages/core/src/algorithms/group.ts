@@ -1,9 +1,9 @@
-/** What every store does with a group of steps before it reads any key. */
+/** What every store does with a group of steps before it reads any key: limits its size, and merges steps. */
 
 import { SpillwayError, show } from '../base/errors.js';
-import type { Answer } from './answer.js';
-import { countOf, sameRule } from './rule.js';
-import type { Step } from './store.js';
+import type { Answer } from '../contract/ask.js';
+import { countOf, sameRule } from '../contract/rule.js';
+import type { Step } from '../contract/store.js';
 
 /** A group in which no count comes twice, and where each step of the caller finds its answer. */
 export interface UniqueGroup {
@@ -108,4 +108,27 @@ export function groupPasses(
 /** The answers in the order of the caller's steps. */
 export function spread({ places }: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
   return places ? places.map((place) => answers[place] as Answer) : answers;
+}
+
+/** The most steps of one group: Redis does one thing at a time, and so many steps take it some 10 ms. */
+export const MAX_STEPS = 1_000;
+
+/** Up to so many steps have the deadline of one step. */
+const FREE_STEPS = 128;
+
+/** Each further block of so many steps adds that time once more. */
+const EXTRA_STEPS = 512;
+
+/** The error for a group of more than {@link MAX_STEPS} steps; such a group is not sent. */
+export function tooLarge(): SpillwayError {
+  return new SpillwayError(
+    'SPW_GROUP_TOO_LARGE',
+    `one call may ask for at most ${MAX_STEPS} keys or limits: ask in several calls`,
+  );
+}
+
+/** How long to wait for a group of `steps`, where one step may take `timeoutUs`. */
+export function timeoutOf(steps: number, timeoutUs: number): number {
+  if (steps <= FREE_STEPS) return timeoutUs;
+  return timeoutUs * (1 + Math.ceil((steps - FREE_STEPS) / EXTRA_STEPS));
 }

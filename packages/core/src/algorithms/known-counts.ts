@@ -1,7 +1,7 @@
 /** The rules under which each limiter counts, as the store was told: one rule for each code. */
 
-import { countOf, type Rule } from './rule.js';
-import type { Step } from './store.js';
+import { countOf, type Rule } from '../contract/rule.js';
+import type { Step } from '../contract/store.js';
 
 /**
  * Codes kept for each limiter. Plans may make any number of them, so the second oldest is dropped for a
