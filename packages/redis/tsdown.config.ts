@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { library } from '../../tools/tsdown.js';
 
-/** Lua as text, without the lines that only comment: a bundle has no use for them, and neither has a server. */
+/** Lua as text, without comments and indentation: a bundle has no use for them, and neither has a server. */
 const luaAsText = {
   name: 'lua-as-text',
   async load(id: string) {
     if (!id.endsWith('.lua')) return undefined;
-    const text = (await readFile(id, 'utf8')).replace(/^\s*--.*\n/gm, '');
+    const text = (await readFile(id, 'utf8')).replace(/^\s*(--.*)?\n|^ +| +-- .*$/gm, '');
     return { code: `export default ${JSON.stringify(text)};`, moduleType: 'js' as const };
   },
 };

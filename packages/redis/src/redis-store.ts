@@ -35,7 +35,7 @@ import type { RedisClient } from './clients/client.js';
 import { type KeyNamer, keyNamer } from './codec/keys.js';
 import { prefixFrom } from './codec/prefix.js';
 import { productionScript, type Script } from './codec/script.js';
-import { ControlScripts } from './control/control-scripts.js';
+import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
 /** How long a refusal is remembered on a Cluster. */
@@ -145,7 +145,7 @@ export class Redis implements RedisStore {
     }
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
     const transport = new Transport(client, silence);
-    this.registry = new Registry(new ControlScripts(transport, prefix), options.logger);
+    this.registry = new Registry(new LimiterScripts(transport, prefix), options.logger);
     const again = (group: Group) => this.batches.ask(group);
     this.values = new RedisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);

@@ -2,8 +2,8 @@
 
 import { systemClock } from '@spillway/core/store';
 import { afterIdly } from '../host.js';
-import type { ControlScripts } from './control-scripts.js';
 import { ANNOUNCED_EVERY_MS, type Announced, encodeAnnouncement } from './known-limiter.js';
+import type { LimiterScripts } from './limiter-scripts.js';
 
 /** Announcements within this time are sent together. A client that is not ready is tried again after it. */
 const SOON_US = 1_000_000;
@@ -16,7 +16,7 @@ type TellTrouble = (error: unknown) => void;
 
 /** No request waits for it, and nothing fails if it fails. */
 export class Announcer {
-  private readonly scripts: ControlScripts;
+  private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];
   private readonly tell: TellTrouble;
   private readonly beside: () => Promise<void>;
@@ -30,7 +30,7 @@ export class Announcer {
 
   /** @param beside what else is to be noted as often. Must not reject */
   constructor(
-    scripts: ControlScripts,
+    scripts: LimiterScripts,
     limiters: () => readonly Announced[],
     tell: TellTrouble,
     beside: () => Promise<void> = async () => undefined,

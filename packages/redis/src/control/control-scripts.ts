@@ -1,54 +1,29 @@
 /// <reference path="../lua.d.ts" />
-/** The control's scripts, and the keys that they work on. */
+/** The scripts of live settings, and the keys that they work on. A store without a control has none of them. */
 
-import { systemClock } from '@spillway/core/store';
-import type { Transport } from '../calls/transport.js';
-import { type Script, scriptOf } from '../codec/script.js';
-import announce from '../lua/control-announce.lua';
+import { scriptOf } from '../codec/script.js';
 import follow from '../lua/control-follow.lua';
 import followers from '../lua/control-followers.lua';
 import history from '../lua/control-history.lua';
 import keep from '../lua/control-keep.lua';
-import limiters from '../lua/control-limiters.lua';
 import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
+import { LimiterScripts } from './limiter-scripts.js';
 
-/** All in one hash slot. No count can have such a name: in the names of counts these letters never follow a `%`. */
-const TAG = '{%control}';
-
-/** How long a call may take, with the time to wait for a client to connect, by default. */
-const PATIENCE_US = 5_000_000;
-
-/** Each rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. */
-export class ControlScripts {
-  private readonly transport: Transport;
+export class ControlScripts extends LimiterScripts {
   private readonly reading = scriptOf(read);
   private readonly writing = scriptOf(write);
   private readonly keeping = scriptOf(keep);
   private readonly telling = scriptOf(history);
-  private readonly announcing = scriptOf(announce);
-  private readonly naming = scriptOf(limiters);
   private readonly following = scriptOf(follow);
   private readonly counting = scriptOf(followers);
 
-  private readonly settings: string;
-  private readonly revision: string;
-  private readonly changes: string;
-  private readonly names: string;
-  private readonly processes: string;
-  private readonly dataSet: string;
-  private readonly kept: string;
-
-  constructor(transport: Transport, prefix: string) {
-    this.transport = transport;
-    this.settings = `${prefix}${TAG}settings`;
-    this.revision = `${prefix}${TAG}revision`;
-    this.changes = `${prefix}${TAG}history`;
-    this.names = `${prefix}${TAG}limiters`;
-    this.processes = `${prefix}${TAG}followers`;
-    this.dataSet = `${prefix}${TAG}dataset`;
-    this.kept = `${prefix}${TAG}kept`;
-  }
+  private readonly settings = this.keyOf('settings');
+  private readonly revision = this.keyOf('revision');
+  private readonly changes = this.keyOf('history');
+  private readonly processes = this.keyOf('followers');
+  private readonly dataSet = this.keyOf('dataset');
+  private readonly kept = this.keyOf('kept');
 
   /** @param follower the id under which this process notes itself */
   read(knownRevision: string, follower: string): Promise<unknown> {
@@ -70,20 +45,6 @@ export class ControlScripts {
     return this.run(this.telling, [this.changes], []);
   }
 
-  /** Whether a call can be sent at once. */
-  get isReady(): boolean {
-    return this.transport.isReady;
-  }
-
-  announce(args: string[]): Promise<unknown> {
-    return this.run(this.announcing, [this.names], args);
-  }
-
-  /** What is noted of the limiters with these names; without names, of all. */
-  limiters(names: string[] = [], deadlineUs: number = deadlineFromNow()): Promise<unknown> {
-    return this.run(this.naming, [this.names], names, deadlineUs);
-  }
-
   follow(args: string[]): Promise<unknown> {
     return this.run(this.following, [this.processes], args);
   }
@@ -91,17 +52,4 @@ export class ControlScripts {
   followers(): Promise<unknown> {
     return this.run(this.counting, [this.processes, this.revision], []);
   }
-
-  private run(
-    script: Script,
-    keys: string[],
-    args: string[],
-    deadlineUs = deadlineFromNow(),
-  ): Promise<unknown> {
-    return this.transport.run(script, keys, args, { deadlineUs });
-  }
-}
-
-function deadlineFromNow(): number {
-  return systemClock.nowUs() + PATIENCE_US;
 }

@@ -4,18 +4,18 @@ import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { consoleLogger } from '../host.js';
 import { Announcer } from './announcer.js';
-import type { ControlScripts } from './control-scripts.js';
 import { decodeCodes } from './known-limiter.js';
+import type { LimiterScripts } from './limiter-scripts.js';
 
 /** The longest time that a reset waits for what others have noted. It waits at most half of its own deadline. */
 const LOOK_US = 1_000_000;
 
 export class Registry {
-  private readonly scripts: ControlScripts;
+  private readonly scripts: LimiterScripts;
   private readonly known = new KnownCounts();
   private readonly announcer: Announcer;
 
-  constructor(scripts: ControlScripts, logger: Logger | false = consoleLogger()) {
+  constructor(scripts: LimiterScripts, logger: Logger | false = consoleLogger()) {
     this.scripts = scripts;
     const announced = () =>
       [...this.known.entries()].map(([name, rules]) => ({ name, rules, isFollowed: false }));
