@@ -21,7 +21,7 @@ import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { skippedDecision } from '../../packages/core/src/contract/decision.js';
-import { Names } from '../../packages/core/src/stores/names.js';
+import { StoreClient } from '../../packages/core/src/stores/store-client.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -116,13 +116,13 @@ describe.each([
 
 describe('names that are made of what clients send', () => {
   it('are compared up to 10,000 of them, and held no longer', () => {
-    const names = new Names(memoryStore({ maxEntries: 10 }));
+    const client = new StoreClient({ store: memoryStore({ maxEntries: 10 }) }, undefined, []);
     const { rule } = createLimiter({ limit: 1, window: '1h' });
-    for (let i = 0; i < 10_000; i += 1) names.claim(`tenant ${i}`, rule);
+    for (let i = 0; i < 10_000; i += 1) client.claim({ name: `tenant ${i}` }, rule);
     const before = heapMb();
-    for (let i = 10_000; i < 100_000; i += 1) names.claim(`tenant ${i}`, rule);
+    for (let i = 10_000; i < 100_000; i += 1) client.claim({ name: `tenant ${i}` }, rule);
     expect(heapMb() - before).toBeLessThan(3);
     const other = createLimiter({ limit: 2, window: '1h' }).rule;
-    expect(() => names.claim('tenant 9999', other)).toThrow(/SPW_NAME_CONFLICT/);
+    expect(() => client.claim({ name: 'tenant 9999' }, other)).toThrow(/SPW_NAME_CONFLICT/);
   });
 });

@@ -26,4 +26,4 @@ export { nameOf } from './limits/rule-options.js';
 export { checkObservers } from './observe/check-observers.js';
 export { tellOfLimiters } from './observe/limiter-notices.js';
 export { checkClientOptions } from './stores/check-store.js';
-export { domainOf } from './stores/domain.js';
+export { domainOf } from './stores/circuit-breaker.js';

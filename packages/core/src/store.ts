@@ -83,7 +83,6 @@ export {
 } from './once/look.js';
 export type { Decide, StateBackend, StateChanges } from './state/backend.js';
 export { stateStore } from './state/state-store.js';
-export { askParts } from './stores/ask-parts.js';
 export { withDeadline } from './stores/deadline.js';
-export { type Part, partsOf } from './stores/parts.js';
+export { askParts, type Part, partsOf } from './stores/group-parts.js';
 export { remoteStore } from './stores/remote-store.js';

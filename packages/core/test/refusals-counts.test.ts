@@ -75,7 +75,7 @@ describe('a client that chooses its limit, and with it the count', () => {
     for (let limit = 1; limit <= 200; limit += 1) {
       for (let i = 0; i < 2; i += 1) await admit({ path: `${limit}` });
     }
-    expect(remoteState(store).refusals?.size).toBe(64);
+    expect(remoteState(store).denials?.size).toBe(64);
     const { asked } = store;
     for (let limit = 137; limit <= 200; limit += 1) await admit({ path: `${limit}` });
     expect(store.asked).toBe(asked);

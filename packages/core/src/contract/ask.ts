@@ -81,7 +81,7 @@ export interface Receipt {
   readonly num: number;
   /** The cost that was granted. A `put` gives back at most so many units, and may give back fewer. */
   readonly units: number;
-  /** What the stand-in charged for the same grant. Stores ignore it. See {@link AnswerBase.standIn}. */
+  /** What the fallback counters charged for the same grant. Stores ignore it. See {@link AnswerBase.standIn}. */
   readonly standIn?: Receipt;
 }
 
@@ -98,8 +98,7 @@ interface AnswerBase {
   /** Set if the store could not answer. The fallback has answered. */
   readonly failure?: Error;
   /**
-   * Receipt of what the stand-in charged for this grant. The stand-in is the count of this process for when the store
-   * fails.
+   * Receipt of what the fallback counters charged for this grant. This process counts with them when the store fails.
    */
   readonly standIn?: Receipt;
 }

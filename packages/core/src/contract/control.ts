@@ -63,7 +63,7 @@ export interface Control {
   limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
    * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch. The
-   * stand-in, which keeps counts beside the store, reads it. Whenever it changes, {@link settingsOf} must return a new
+   * fallback counters, which count beside the store, read it. Whenever it changes, {@link settingsOf} must return a new
    * object. With `hashKeys`, the keys are hashes, as the control stores them.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;

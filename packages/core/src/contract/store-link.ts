@@ -6,7 +6,7 @@ import type { Turns } from '../base/turns.js';
 import type { Answer } from './ask.js';
 import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
-import type { Step, Store } from './store.js';
+import type { ApplyOptions, Step, Store } from './store.js';
 
 /** A store that guards and limiters take: `memoryStore()`, or what has passed through `remoteStore`. */
 export type LinkedStore = Store & Linked;
@@ -44,6 +44,12 @@ export interface Host {
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
+/** What an {@link StoreLink.ask} is told beside its steps. */
+export interface AskOptions extends ApplyOptions {
+  /** Of the request that asks. */
+  readonly host?: Host | undefined;
+}
+
 type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
 
 /**
@@ -57,12 +63,8 @@ export interface StoreLink {
   askNow(step: Step): Answer | undefined;
   /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
   known(step: Step): Answer | undefined;
-  /**
-   * What `then` makes of the answers.
-   *
-   * @param host of the request that asks
-   */
-  ask<Value>(steps: readonly Step[], then: Then<Value>, host?: Host): Eventually<Value>;
+  /** What `then` makes of the answers. Each layer before a store has this method. */
+  ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
    * {@link ask} for steps that give back, `put` and `reset`. What they free may not be refused from memory: neither
    * while the store does them, nor by an answer that was on its way meanwhile.

@@ -25,8 +25,7 @@ import { voiceFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
-import { linkTo } from '../stores/control-users.js';
-import { StoreClient } from '../stores/store-client.js';
+import { linkTo, StoreClient } from '../stores/store-client.js';
 import { type KeyedPart, Limit } from './limit.js';
 import type { KeyedLimiterOptions, LimitOptions } from './options.js';
 

@@ -102,7 +102,7 @@ export class Pipeline<P extends Part> {
       for (let i = 0; i < asked.length; i += 1) this.judge(asked[i] as P, answers[i], asked[i - 1]);
       return then();
     };
-    return this.client.ask(steps, judge, host);
+    return this.client.ask(steps, judge, { host });
   }
 
   /** Tells observers of the decision; the limiter was skipped if nobody has decided. */

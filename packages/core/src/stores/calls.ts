@@ -1,28 +1,28 @@
 /**
- * Asks a store, and hears what came of each call: answers are checked, and the breaker and observers are told. All of
- * it in one continuation of the store's promise, because each promise more costs as much as a decision in memory.
+ * Asks a store: checks each answer, and reports each call to the breaker and to observers. All of it is in one
+ * continuation of the store's promise, because each promise more costs as much as a decision in memory.
  */
 
 import { systemClock } from '../base/clock.js';
-import { isSpillwayError } from '../base/errors.js';
+import { isSpillwayError, SpillwayError, show } from '../base/errors.js';
 import { type Eventually, isLater } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer, ClaimsAnswer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { AskOptions } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
-import type { Breaker } from './breaker.js';
-import { checkAnswers } from './checked.js';
-import type { Asker } from './probe-step.js';
+import type { CircuitBreaker } from './circuit-breaker.js';
+import type { ProbeSender } from './probe.js';
 
 /** Told how long each call took, and what came of it. */
 type CallObserver = Pick<Observers, 'storeCall'>;
 
 type Answers = readonly Answer[];
 
-export class Calls implements Asker {
+export class Calls implements ProbeSender {
   readonly sync: boolean;
   readonly timeoutUs: number;
   private readonly store: Store;
-  private readonly breaker: Breaker | undefined;
+  private readonly breaker: CircuitBreaker | undefined;
   private readonly observer: CallObserver | undefined;
 
   /**
@@ -30,7 +30,7 @@ export class Calls implements Asker {
    * @param timeoutUs how long a step may take
    * @param breaker for a store that answers later only
    */
-  constructor(store: Store, timeoutUs: number, breaker?: Breaker, observer?: CallObserver) {
+  constructor(store: Store, timeoutUs: number, breaker?: CircuitBreaker, observer?: CallObserver) {
     this.store = store;
     this.sync = store.sync;
     this.timeoutUs = timeoutUs;
@@ -40,19 +40,31 @@ export class Calls implements Asker {
 
   /**
    * What `then` makes of the answers, or `failed` of what the store threw. All steps of a call must depend on one part
-   * of the store.
-   *
-   * @param isHeard whether the breaker is told. By default not of what nobody waits for: it has a deadline of its own,
-   * and no say in whether others wait.
+   * of the store. The breaker does not count background calls: they have deadlines of their own, and their failure must
+   * not keep requests from the store.
    */
   ask<Value>(
     steps: readonly Step[],
-    options: ApplyOptions | undefined,
     then: (answers: Answers) => Eventually<Value>,
-    failed: (error: unknown) => Eventually<Value>,
-    isHeard: boolean = !options?.background && steps.length > 0,
+    options?: AskOptions,
+    failed: (error: unknown) => Eventually<Value> = rethrow,
   ): Eventually<Value> {
-    const breaker = isHeard ? this.breaker : undefined;
+    const counts = !options?.background && steps.length > 0;
+    return this.call(steps, then, options, failed, counts ? this.breaker : undefined);
+  }
+
+  /** The breaker's own question, which it does not count as a call. */
+  sendProbe(step: Step): Eventually<Answers> {
+    return this.call([step], (answers) => answers, undefined, rethrow, undefined);
+  }
+
+  private call<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+    options: ApplyOptions | undefined,
+    failed: (error: unknown) => Eventually<Value>,
+    breaker: CircuitBreaker | undefined,
+  ): Eventually<Value> {
     const askedUs = breaker ? breaker.clock.nowUs() : 0;
     const turn = breaker ? breaker.turns.now : 0;
     const startUs = this.observer ? systemClock.nowUs() : 0;
@@ -81,23 +93,9 @@ export class Calls implements Asker {
     return isLater(answers) ? Promise.resolve(answers).then(take, fail) : take(answers);
   }
 
-  /** {@link ask} for the answers themselves. */
-  apply(steps: readonly Step[], options?: ApplyOptions): Eventually<Answers> {
-    return this.ask(steps, options, same, rethrow);
-  }
-
-  /** The breaker's own question, whose answer is not heard as that of a call. */
-  question(step: Step): Eventually<Answers> {
-    return this.ask([step], undefined, same, rethrow, false);
-  }
-
   private tell(startUs: number, outcome: string): void {
     this.observer?.storeCall({ durationMs: (systemClock.nowUs() - startUs) / 1000, outcome });
   }
-}
-
-function same<Value>(value: Value): Value {
-  return value;
 }
 
 function rethrow(error: unknown): never {
@@ -114,3 +112,51 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_TIMEOUT: 'timeout',
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
+
+/** The numbers in the answer of each machine. */
+const NUMBERS = {
+  bucket: ['nowUs', 'tatUs', 'tatNum'],
+  queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
+  window: ['nowUs', 'startUs', 'current', 'previous'],
+  log: ['nowUs', 'used', 'freesUs', 'lastUs'],
+  leases: ['nowUs', 'used', 'critical'],
+  claims: ['nowUs', 'endsUs'],
+} as const;
+
+const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
+
+/**
+ * What is no answer to the steps fails the call, before a decision is made of it.
+ *
+ * @throws SpillwayError `SPW_STORE_ERROR` of kind `reply`
+ */
+function checkAnswers(steps: readonly Step[], answers: unknown): void {
+  if (!Array.isArray(answers) || answers.length !== steps.length) {
+    throw noAnswer(`${steps.length} answers`, answers);
+  }
+  for (let i = 0; i < steps.length; i += 1) checkAnswer(steps[i] as Step, answers[i]);
+}
+
+function checkAnswer({ rule }: Step, answer: unknown): void {
+  const { machine } = rule;
+  if (typeof answer !== 'object' || answer === null) throw noAnswer('an object', answer);
+  const { allowed, failure } = answer as Answer;
+  if (failure) return; // a part of the store failed, and says so
+  if (typeof allowed !== 'boolean') throw noAnswer(`allowed of ${machine}`, allowed);
+  for (const name of NUMBERS[machine]) {
+    const value = (answer as Readonly<Record<string, unknown>>)[name];
+    if (!Number.isSafeInteger(value)) throw noAnswer(`${name} of ${machine}`, value);
+  }
+  if (machine === 'claims') checkTexts(answer as Readonly<Record<string, unknown>>);
+}
+
+function checkTexts({ state, owner, note }: Readonly<Record<string, unknown>>): void {
+  if (!STATES.includes(state)) throw noAnswer(`one of ${STATES.join(', ')}`, state);
+  if (typeof owner !== 'string') throw noAnswer('owner of claims', owner);
+  if (typeof note !== 'string') throw noAnswer('note of claims', note);
+}
+
+function noAnswer(wanted: string, got: unknown): SpillwayError {
+  const message = `the store gave no answer: ${wanted} wanted, got ${show(got)}`;
+  return new SpillwayError('SPW_STORE_ERROR', message, { kind: 'reply' });
+}

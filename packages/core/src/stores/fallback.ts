@@ -4,53 +4,46 @@ import { timeoutOf } from '../algorithms/group.js';
 import { systemClock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
-import type { Host } from '../contract/store-link.js';
-import { askParts } from './ask-parts.js';
-import type { Breaker } from './breaker.js';
+import type { Step, Store } from '../contract/store.js';
+import type { AskOptions } from '../contract/store-link.js';
 import type { Calls } from './calls.js';
-import { domainOf } from './domain.js';
-import { asLook, type Part, partsOf, place, refuses } from './parts.js';
-import type { StandIn } from './stand-in.js';
+import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
+import type { FallbackCounters } from './fallback-counters.js';
+import { askParts, asLook, type Part, partsOf, place, refuses } from './group-parts.js';
 
 /**
- * Answers by {@link Step.onStoreError} where a call fails, and says so in `failure`. Where that is a rule, the stand-in
- * decides, by what it has counted. It follows a store that answers later; one that answers at once lives in this
- * process itself.
+ * Answers by {@link Step.onStoreError} where a call fails, and says so in `failure`. Where that is a rule, the fallback
+ * counters decide. They also count what a store admits that answers later; one that answers at once lives in this
+ * process.
  */
 export class Fallback {
   private readonly calls: Calls;
-  private readonly standIn: StandIn;
+  private readonly counters: FallbackCounters;
   private readonly store: Store | undefined;
-  private readonly breaker: Breaker | undefined;
+  private readonly breaker: CircuitBreaker | undefined;
 
   /**
    * @param store behind the calls: it says on which of its parts a step depends
    * @param breaker says which parts need not be asked
    */
-  constructor(calls: Calls, standIn: StandIn, store?: Store, breaker?: Breaker) {
+  constructor(calls: Calls, counters: FallbackCounters, store?: Store, breaker?: CircuitBreaker) {
     this.calls = calls;
-    this.standIn = standIn;
+    this.counters = counters;
     this.store = store;
     this.breaker = breaker;
   }
 
-  /**
-   * What `then` makes of the answers, which are never missing.
-   *
-   * @param host of the request that asks: keeps alive what outlives it
-   */
+  /** What `then` makes of the answers, which are never missing. */
   ask<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
-    options?: ApplyOptions,
-    host?: Host,
+    options?: AskOptions,
   ): Eventually<Value> {
     if (this.calls.sync) return this.call(steps, then, options);
-    this.standIn.release(steps);
+    this.counters.release(steps);
     const parts = this.parts(steps);
-    if (parts) return this.askAcross(parts, steps, options, host).then(then);
-    const barred = this.bar(steps, options, host);
+    if (parts) return this.askAcross(parts, steps, options).then(then);
+    const barred = this.bar(steps, options);
     if (!barred) return this.call(steps, then, options);
     const inTime = this.inTime(steps, options);
     return Promise.resolve(barred).then((error) =>
@@ -59,7 +52,7 @@ export class Fallback {
   }
 
   /** What a request has waited before it asks is part of its time. */
-  private inTime(steps: readonly Step[], options: ApplyOptions | undefined): ApplyOptions {
+  private inTime(steps: readonly Step[], options: AskOptions | undefined): AskOptions {
     const latestUs = systemClock.nowUs() + timeoutOf(steps.length, this.calls.timeoutUs);
     return { ...options, deadlineUs: Math.min(latestUs, options?.deadlineUs ?? Infinity) };
   }
@@ -67,13 +60,13 @@ export class Fallback {
   private call<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
-    options: ApplyOptions | undefined,
+    options: AskOptions | undefined,
   ): Eventually<Value> {
-    const { calls, standIn } = this;
+    const { calls, counters } = this;
     return calls.ask(
       steps,
+      (answers) => then(calls.sync ? answers : counters.follow(steps, answers)),
       options,
-      (answers) => then(calls.sync ? answers : standIn.follow(steps, answers)),
       (error) => then(this.answerFor(steps, error)),
     );
   }
@@ -89,49 +82,47 @@ export class Fallback {
   /** Why a group, all in one part, need not be asked. */
   private bar(
     steps: readonly Step[],
-    options: ApplyOptions | undefined,
-    host: Host | undefined,
-  ): ReturnType<Breaker['bar']> {
-    return this.breaker?.bar(steps, host, options?.background);
+    options: AskOptions | undefined,
+  ): ReturnType<CircuitBreaker['bar']> {
+    return this.breaker?.bar(steps, options);
   }
 
   /**
    * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a
-   * policy refuses, the others are only looked at. The stand-in is charged last, if all pass.
+   * policy refuses, the others are only looked at. The fallback counters are charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
     steps: readonly Step[],
-    options: ApplyOptions | undefined,
-    host: Host | undefined,
+    options: AskOptions | undefined,
   ): Promise<readonly Answer[]> {
     const inTime = options?.background ? options : this.inTime(steps, options);
-    const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options, host)));
+    const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
-    const standInFor = (own: readonly Step[], error: unknown) =>
-      this.standIn.answer(own, error, false);
+    const answerOf = (own: readonly Step[], error: unknown) =>
+      this.counters.answer(own, error, false);
     const errors = new Map(parts.map(({ name }, i) => [name, barred[i]]));
     const ask = (own: readonly Step[], name: string, always: boolean) => {
       const error = errors.get(name);
       if (error) throw error;
-      return this.calls.apply(own, always ? undefined : inTime);
+      return this.calls.ask(own, (answers) => answers, always ? undefined : inTime);
     };
     const answersOfDown: Answer[] = [];
     let refused = false;
     for (const part of down) {
-      const own = standInFor(part.steps, errors.get(part.name));
+      const own = answerOf(part.steps, errors.get(part.name));
       place(part, own, answersOfDown);
       refused ||= refuses(part.steps, own);
     }
     const up = parts.filter(({ name }) => !errors.get(name));
     // A group that is refused anyway takes nothing.
-    const answers = await askParts(refused ? up.map(asLook) : up, ask, standInFor);
+    const answers = await askParts(refused ? up.map(asLook) : up, ask, answerOf);
     const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);
-    return this.standIn.follow(steps, all);
+    return this.counters.follow(steps, all);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    return this.standIn.answer(steps, error, true);
+    return this.counters.answer(steps, error, true);
   }
 }

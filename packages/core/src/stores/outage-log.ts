@@ -49,13 +49,13 @@ export class OutageLog {
     this.clock = clock;
   }
 
-  /** Tells `logger` too; each once, however many guards have it. */
-  tell(logger: Logger): void {
+  /** Adds a logger. Each gets a line once, even if several guards have it. */
+  addLogger(logger: Logger): void {
     this.loggers.add(logger);
   }
 
   /** Notes what a limiter does while the store does not decide. */
-  note(limiter: string, policy: OnStoreError): void {
+  notePolicy(limiter: string, policy: OnStoreError): void {
     this.policies.set(limiter, policy);
   }
 

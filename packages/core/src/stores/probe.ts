@@ -1,11 +1,12 @@
 /** Finds out when a part of a store that did not answer is back. */
 
+import { fixedWindow } from '../algorithms/values.js';
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
 import { afterIdly } from '../base/host.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
-import { type Asker, questionAt } from './probe-step.js';
 
 /** So long after the last request the store is still asked at the full pace. */
 const WANTED_US = 10_000_000;
@@ -15,7 +16,7 @@ const LONGEST_PAUSE_US = 5_000_000;
 
 /** What a probe needs to know, and whom it tells. */
 interface ProbeOptions {
-  readonly asker: Asker;
+  readonly sender: ProbeSender;
   /** A key that failed: it lies where the store failed. */
   readonly key: string;
   readonly everyUs: number;
@@ -53,7 +54,7 @@ export class Probe {
   constructor(options: ProbeOptions) {
     this.options = options;
     const { key, everyUs, clock } = options;
-    this.question = questionAt(key);
+    this.question = probeStep(key);
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
     this.wantedUs = this.askedUs;
@@ -65,7 +66,7 @@ export class Probe {
    * Somebody would have asked the store. Returns what is worth waiting for: the answer to a question that this request
    * has asked, because nobody did for long, or because nothing would keep the question alive after it.
    */
-  knock(host: Host | undefined): Promise<void> | undefined {
+  noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
     const nowUs = clock.nowUs();
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
@@ -84,7 +85,7 @@ export class Probe {
 
   /** From now on the question is about this key. */
   aimAt({ key }: Step): void {
-    this.question = questionAt(key);
+    this.question = probeStep(key);
   }
 
   end(): void {
@@ -94,12 +95,12 @@ export class Probe {
 
   /** On some hosts a question is lost with the request that asked it. */
   private isAsking(nowUs: number): boolean {
-    const { asker, everyUs } = this.options;
-    return this.isUnderWay && nowUs - this.askedUs < asker.timeoutUs + everyUs;
+    const { sender, everyUs } = this.options;
+    return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;
   }
 
   private send(): Promise<void> {
-    const { asker, clock, healthyUs, back, failed } = this.options;
+    const { sender, clock, healthyUs, back, failed } = this.options;
     this.cancel?.();
     this.turn += 1;
     const { turn, question } = this;
@@ -108,7 +109,7 @@ export class Probe {
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
     return Promise.resolve()
-      .then(() => asker.question(question))
+      .then(() => sender.sendProbe(question))
       .then(isWell, (error: unknown) => {
         if (turn === this.turn) failed(error, question);
         // An error about the question alone came from a store that decides.
@@ -149,4 +150,28 @@ function isKept(host: Host | undefined, promise: Promise<void>): boolean {
   } catch {
     return false; // the request waits itself
   }
+}
+
+/** Sends a probe the way on which a call failed. */
+export interface ProbeSender {
+  /** How long {@link sendProbe} may take, in microseconds. */
+  readonly timeoutUs: number;
+  sendProbe(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
+}
+
+/**
+ * Charges something, for a second, that nobody counts: a store that can only read, or has no memory left, is not back.
+ * No limiter can have this name, so that the count is nobody's.
+ */
+const PROBE: Omit<Step, 'key'> = {
+  op: 'take',
+  limiter: '\u0001probe',
+  rule: fixedWindow.makeRule(1_000_000, 1_000_000, 1_000_000, 'epoch'),
+  cost: 1,
+  binding: false,
+};
+
+/** The question, beside a key that failed: it lies where the store failed. */
+function probeStep(key: string): Step {
+  return { ...PROBE, key };
 }

@@ -3,32 +3,32 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Store } from '../contract/store.js';
 import type { BreakerSettings } from '../contract/store-link.js';
-import { Breaker } from './breaker.js';
-import { Refusals } from './refusals.js';
-import { StandIn } from './stand-in.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import { DenialCache } from './denial-cache.js';
+import { FallbackCounters } from './fallback-counters.js';
 
 export class RemoteState {
   /** Counts for the store when it does not answer. */
-  readonly standIn: StandIn;
+  readonly counters: FallbackCounters;
   /** None where the store answers at once: it is asked every time. */
-  readonly refusals: Refusals | undefined;
+  readonly denials: DenialCache | undefined;
   private readonly store: Store;
   private readonly clock: Clock;
-  private breakerMade: Breaker | undefined;
+  private circuitBreaker: CircuitBreaker | undefined;
 
   constructor(store: Store, clock: Clock | undefined) {
     this.store = store;
     this.clock = clock ?? systemClock;
-    this.standIn = new StandIn(this.clock);
-    this.refusals = store.sync
+    this.counters = new FallbackCounters(this.clock);
+    this.denials = store.sync
       ? undefined
-      : new Refusals(clock ?? store.testClock, store.denialsLastUs);
+      : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
   }
 
   /** The one breaker of the store; the first user to ask for it chooses its settings. */
-  breaker(settings: BreakerSettings): Breaker {
-    this.breakerMade ??= new Breaker(this.store, settings, this.clock);
-    return this.breakerMade;
+  breaker(settings: BreakerSettings): CircuitBreaker {
+    this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
+    return this.circuitBreaker;
   }
 }
 

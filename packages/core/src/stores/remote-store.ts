@@ -1,10 +1,18 @@
-/** Makes of a store of any kind one that guards and limiters take. */
+/** Makes a store of any kind one that guards and limiters take, with the layers between a user and the store. */
 
+import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
-import type { Store } from '../contract/store.js';
-import type { Linked, StoreUser } from '../contract/store-link.js';
+import { type Eventually, isLater } from '../base/host.js';
+import type { Turns } from '../base/turns.js';
+import type { Answer } from '../contract/ask.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { AskOptions, Linked, StoreLink, StoreUser } from '../contract/store-link.js';
+import { Calls } from './calls.js';
 import { checkStoreShape } from './check-store.js';
-import { RemoteLink } from './remote-link.js';
+import { withDeadline } from './deadline.js';
+import type { DenialCache } from './denial-cache.js';
+import { Fallback } from './fallback.js';
+import { type RemoteState, remoteState } from './remote-state.js';
 
 /**
  * Guards limits against a store that can be slow, fail or answer nonsense: a deadline, a breaker, counts in this
@@ -38,4 +46,120 @@ export function remoteStore<S extends Store>(store: S): S & Linked {
 
 function linkOf(this: Store, user: StoreUser): RemoteLink {
   return new RemoteLink(this, user);
+}
+
+type Answers = readonly Answer[];
+
+/** One user's way to a store that can be slow or fail. */
+class RemoteLink implements StoreLink {
+  readonly clock: undefined = undefined;
+  private readonly answering: Fallback;
+  private readonly state: RemoteState;
+  private readonly denials: DenialCache | undefined;
+  private readonly remembers: boolean;
+  private readonly turns: Turns;
+
+  constructor(store: Store, user: StoreUser) {
+    const state = remoteState(store, user.clock);
+    this.answering = answering(store, state, user);
+    this.state = state;
+    this.denials = state.denials;
+    this.remembers = user.remembers;
+    this.turns = user.turns;
+  }
+
+  askNow(): undefined {}
+
+  known(step: Step): Answer | undefined {
+    return this.remembers ? this.denials?.denialOf(step) : undefined;
+  }
+
+  ask<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+    options?: AskOptions,
+  ): Eventually<Value> {
+    const { denials } = this;
+    if (!denials) return this.answering.ask(steps, then);
+    const askedUs = denials.nowUs();
+    const learn = (answers: Answers) => then(learnt(denials, steps, answers, askedUs));
+    return this.inTurns(this.answering.ask(steps, learn, options), steps);
+  }
+
+  giveBack<Value>(
+    steps: readonly Step[],
+    then: (answers: Answers) => Eventually<Value>,
+    forUs?: number,
+  ): Eventually<Value> {
+    this.forget(steps);
+    const forgetAgain = (answers: Answers) => {
+      this.forget(steps);
+      return then(answers);
+    };
+    const answered = this.answering.ask(steps, forgetAgain, background(forUs));
+    return forUs === undefined ? this.inTurns(answered, steps) : answered;
+  }
+
+  renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
+    return this.answering.ask(steps, (answers) => answers, background(forUs));
+  }
+
+  forgetAll(): void {
+    this.denials?.clear();
+  }
+
+  forgetReset(limiter: string, key: string): void {
+    this.state.counters.forget(limiter, key);
+  }
+
+  /** A store that fails, or answers by itself, may do so without input or output. */
+  private inTurns<Value>(
+    answered: Eventually<Value>,
+    { length }: readonly Step[],
+  ): Eventually<Value> {
+    return isLater(answered) ? this.turns.after(answered, length) : answered;
+  }
+
+  private forget(steps: readonly Step[]): void {
+    if (!this.denials) return;
+    // Denials of permits and claims are not cached.
+    for (const step of steps) if (!step.lease && !step.claim) this.denials.forget(step);
+  }
+}
+
+/** What stands between a user and the store, in its one order. */
+function answering(store: Store, state: RemoteState, user: StoreUser): Fallback {
+  const { resilience, observers, logger } = user;
+  const { timeoutUs, policies } = resilience;
+  if (store.sync) return new Fallback(new Calls(store, timeoutUs), state.counters);
+  const breaker = resilience.breaker && state.breaker(resilience.breaker);
+  if (breaker) {
+    if (observers) breaker.listen((event) => observers.breaker(event));
+    if (logger) breaker.log.addLogger(logger);
+    for (const [limiter, policy] of policies) breaker.log.notePolicy(limiter, policy);
+  }
+  const observer = observers?.hearsStoreCalls ? observers : undefined;
+  const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
+  return new Fallback(calls, state.counters, store, breaker);
+}
+
+function learnt(
+  denials: DenialCache,
+  steps: readonly Step[],
+  answers: Answers,
+  askedUs: number,
+): Answers {
+  try {
+    for (const [i, step] of steps.entries())
+      denials.learnAnswer(step, answers[i] as Answer, askedUs);
+  } catch {
+    // A rule that nobody can measure, of a limiter that is not ours: its own `decide` meets it next.
+  }
+  return answers;
+}
+
+/** The deadline is on the process's own clock, whatever clock is set: by it stores tell what is too late. */
+function background(forUs: number | undefined): ApplyOptions | undefined {
+  if (forUs === undefined) return undefined;
+  return { deadlineUs: systemClock.nowUs() + forUs, background: true };
 }

@@ -1,20 +1,22 @@
-/** The one way to a store for whoever has limits in it: guards, and limits without HTTP. */
+/** The one way from limits, in guards or without HTTP, to their store, and what all users of one store share. */
 
 import { checkClock } from '../base/checks.js';
-import type { Clock } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { SpillwayError } from '../base/errors.js';
 import { consoleLogger, type Eventually } from '../base/host.js';
-import type { Turns } from '../base/turns.js';
+import { Turns } from '../base/turns.js';
 import type { Answer } from '../contract/ask.js';
-import type { Validate } from '../contract/observer.js';
-import type { Rule } from '../contract/rule.js';
+import type { Control } from '../contract/control.js';
+import type { ControlLink, LinkedControl } from '../contract/control-link.js';
+import type { Fault, Validate } from '../contract/observer.js';
+import { capacityOf, type Rule, sameRule } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
-import type { Host, Policies, StoreLink } from '../contract/store-link.js';
+import type { AskOptions, Policies, StoreLink } from '../contract/store-link.js';
 import type { Room, UpkeepClient } from '../contract/upkeep.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
 import { type ResilienceOptions, resilienceOf } from './resilience-options.js';
-import { type SharedState, sharedState } from './shared-state.js';
 
 export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object counts apart. */
@@ -132,9 +134,9 @@ export class StoreClient implements UpkeepClient<Step> {
   ask<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
-    host?: Host,
+    options?: AskOptions,
   ): Eventually<Value> {
-    return this.link.ask(steps, then, host);
+    return this.link.ask(steps, then, options);
   }
 
   /** See {@link StoreLink}. */
@@ -160,4 +162,97 @@ export class StoreClient implements UpkeepClient<Step> {
   forgetReset(limiter: string, key: string): void {
     this.link.forgetReset(limiter, key);
   }
+}
+
+/** Bytes that the lost releases of all users of a store may take: a million permits could end while it is away. */
+const RELEASE_BYTES = 16 * 1024 * 1024;
+
+/** One record for each store object: what one user learns, the others know. */
+class SharedState {
+  readonly clock: Clock;
+  readonly names: NameRegistry;
+  /** For what is answered without asking the store. */
+  readonly turns: Turns = new Turns();
+  /** For releases that did not reach the store. */
+  readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
+
+  constructor(store: Store, clock: Clock | undefined) {
+    this.clock = clock ?? systemClock;
+    this.names = new NameRegistry(store);
+  }
+}
+
+/** Beside the store, not in it: a store may be frozen, a proxy, or an object of a class with private fields. */
+const states = new WeakMap<Store, SharedState>();
+
+/** The record of `store`; made for its first user, whose `clock` then holds for all. */
+function sharedState(store: Store, clock?: Clock): SharedState {
+  const known = states.get(store);
+  if (known) return known;
+  const state = new SharedState(store, clock);
+  states.set(store, state);
+  return state;
+}
+
+/** How many names are compared. */
+const KEPT = 10_000;
+
+/** One name, one rule: two limiters that share a store and a name must share their numbers. */
+class NameRegistry {
+  private readonly rules = new Map<string, Rule>();
+  private readonly store: Store;
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /**
+   * Notes that `name` stands for `rule`, and tells the store.
+   *
+   * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
+   */
+  claim(name: string, rule: Rule): void {
+    const known = this.rules.get(name);
+    if (known && !sameRule(known, rule)) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name, or both the same numbers`,
+      );
+    }
+    // Names come from code, so there are few. An app that makes them of what clients send loses the check, not memory.
+    if (this.rules.size < KEPT) this.rules.set(name, rule);
+    this.store.register?.(name, rule);
+  }
+}
+
+function numbers(rule: Rule): string {
+  const { limit, windowMs, open = limit, leaseMs, keepMs, algorithm } = rule.logic.declared(rule);
+  if (keepMs !== undefined) return `claims under leases of ${leaseMs} ms, kept for ${keepMs} ms`;
+  return windowMs === undefined
+    ? `${limit} at once (${open} if not critical, leases of ${leaseMs} ms)`
+    : `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
+}
+
+/**
+ * Links what uses a store to the control that changes its limits live.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl`
+ */
+export function linkTo(
+  control: Control,
+  client: StoreClient,
+  context: { fault(fault: Fault): void },
+): ControlLink {
+  const { link } = control as Partial<LinkedControl>;
+  if (typeof link !== 'function') {
+    throw new SpillwayError(
+      'SPW_OPTION_INVALID',
+      "control must have passed through liveControl of '@spillway/core/control': write liveControl(control)",
+    );
+  }
+  return (control as LinkedControl).link({
+    fault: (fault) => context.fault(fault),
+    forgetAll: () => client.forgetAll(),
+    forgetReset: (limiter, key) => client.forgetReset(limiter, key),
+  });
 }

@@ -1,4 +1,4 @@
-/** The stand-in: what this process admitted of the limits of a store, counted in memory for when the store fails. */
+/** Fallback counters: what this process admitted of the limits of a store, for when the store fails. */
 
 import { unanswered } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
@@ -8,24 +8,24 @@ import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
 import { forgivingMemory } from '../memory/memory-store.js';
-import { refuses } from './parts.js';
+import { refuses } from './group-parts.js';
 
 /** A step whose limit this process counts when the store fails. */
-type StandInStep = Step & { readonly onStoreError: Rule };
+type CountedStep = Step & { readonly onStoreError: Rule };
 
-function hasStandIn(step: Step): step is StandInStep {
+function isCountedHere(step: Step): step is CountedStep {
   return typeof step.onStoreError === 'object' && !step.rule.logic?.failsClosed;
 }
 
-function endsPermit(step: Step): step is StandInStep {
-  return step.op === 'put' && step.lease !== undefined && hasStandIn(step);
+function endsPermit(step: Step): step is CountedStep {
+  return step.op === 'put' && step.lease !== undefined && isCountedHere(step);
 }
 
-/** About 3 MB of buckets. A key without room is allowed: the stand-in refuses only whom it has counted. */
+/** About 3 MB of buckets. A key without room is allowed: only counted keys are refused. */
 const MAX_ENTRIES = 100_000;
 
 /** The counts are made when they are first needed: most processes never do. */
-export class StandIn {
+export class FallbackCounters {
   private memory: SyncStore | undefined;
   /** The rule that was counted by last. */
   private rule: Rule | undefined;
@@ -52,11 +52,11 @@ export class StandIn {
     failure: Error,
     doing: (step: Step) => Op,
   ): readonly Answer[] {
-    const counted = steps.filter(hasStandIn);
+    const counted = steps.filter(isCountedHere);
     const answers = counted.length === 0 ? [] : this.decide(counted, doing);
     let next = 0;
     return steps.map((step) => {
-      if (hasStandIn(step)) {
+      if (isCountedHere(step)) {
         const own = answers[next++] as Answer;
         // What the store has charged is not given back there.
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
@@ -66,11 +66,11 @@ export class StandIn {
     });
   }
 
-  private decide(steps: readonly StandInStep[], doing: (step: Step) => Op): readonly Answer[] {
+  private decide(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, doing(step)));
     return this.apply(asked).map((answer, place) =>
       asked[place]?.op === 'take'
-        ? withReceipt(steps[place] as StandInStep, answer, answer)
+        ? withReceipt(steps[place] as CountedStep, answer, answer)
         : answer,
     );
   }
@@ -86,11 +86,11 @@ export class StandIn {
 
   /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
-    if (!steps.some(hasStandIn)) return answers;
+    if (!steps.some(isCountedHere)) return answers;
     const isRefused = refuses(steps, answers);
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
-      const op = hasStandIn(step) && opAfter(step, answer, !isRefused);
+      const op = isCountedHere(step) && opAfter(step, answer, !isRefused);
       if (!op) return answer;
       // Each by itself: that all pass was decided by the store.
       const [own] = this.apply([localStep(step, op)]);
@@ -123,8 +123,8 @@ export class StandIn {
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
-/** What the stand-in does once the store has answered; undefined for nothing. */
-function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean): Op | undefined {
+/** What is counted here once the store has answered; undefined for nothing. */
+function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {
     case 'take':
       return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
@@ -141,7 +141,7 @@ function opAfter(step: StandInStep, answer: Answer | undefined, granted: boolean
  * The step under this process's rule. The store's receipt names nothing here. Field by field: a copy of all costs more
  * than the count.
  */
-function localStep(step: StandInStep, op: Op): Step {
+function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease, holdUs, receipt } = step;
   return {
     op,
@@ -156,7 +156,7 @@ function localStep(step: StandInStep, op: Op): Step {
   } as Step;
 }
 
-function withReceipt(step: StandInStep, answer: Answer, own: Answer): Answer {
+function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
   if (step.op !== 'take' || step.lease || !answer.allowed) return answer;
   if (own.provisional) return answer; // there was no room to count it
   // In this order: V8 takes many times as long to add to a copy as to copy into what has more.

@@ -1,9 +1,50 @@
-/** Decides a group whose steps lie in several parts of a store. What was taken is put back where a part refuses. */
+/** A group whose steps lie in several parts of a store: it is decided as one, and what was taken is put back. */
 
+import { groupPasses } from '../algorithms/group.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
-import { type Part, place, refuses } from './parts.js';
+
+/** The steps of a group that are asked together. */
+export interface Part<Name> {
+  /** What they have in common, such as a shard or a hash slot. */
+  readonly name: Name;
+  readonly steps: readonly Step[];
+  /** The place of each step in the whole group. */
+  readonly places: readonly number[];
+}
+
+/** Sorts the steps of a group into parts. */
+export function partsOf<Name>(
+  steps: readonly Step[],
+  nameOf: (step: Step, place: number) => Name,
+): Part<Name>[] {
+  const parts = new Map<Name, { name: Name; steps: Step[]; places: number[] }>();
+  for (const [place, step] of steps.entries()) {
+    const name = nameOf(step, place);
+    const part = parts.get(name) ?? { name, steps: [], places: [] };
+    parts.set(name, part);
+    part.steps.push(step);
+    part.places.push(place);
+  }
+  return [...parts.values()];
+}
+
+/** The same part, in which no step takes anything. */
+export function asLook<Name>(part: Part<Name>): Part<Name> {
+  const lookFor = (step: Step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step);
+  return { ...part, steps: part.steps.map(lookFor) };
+}
+
+/** Puts the answers of a part where the whole group has its steps. */
+export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: Answer[]): void {
+  for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
+}
+
+/** Whether what was answered refuses the group. */
+export function refuses(steps: readonly Step[], answers: readonly Answer[]): boolean {
+  return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
+}
 
 /** `always`: it gives back, so that no deadline may keep it from being done. */
 type Ask<Name> = (
@@ -13,22 +54,22 @@ type Ask<Name> = (
 ) => readonly Answer[] | Promise<readonly Answer[]>;
 
 /** Answers for a part that failed, and charges nothing. */
-type StandIn = (steps: readonly Step[], error: unknown) => readonly Answer[];
+type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Asks all parts at once. What the others took is put back if one refuses, or fails and its `standIn` refuses. In
+ * Asks all parts at once. What the others took is put back if one refuses, or fails and its `answerFailed` refuses. In
  * between, others may be refused for it: never too much is admitted, for a moment too little. The answers stand at the
  * places of their steps.
  *
- * @param standIn without it, a part that fails makes the group fail, unless another part refuses the group. What
+ * @param answerFailed without it, a part that fails makes the group fail, unless another part refuses the group. What
  * failed, and does not make the group fail, is answered with `failure`.
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
   ask: Ask<Name>,
-  standIn?: StandIn,
+  answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
-  const group = new GroupInParts(ask, standIn);
+  const group = new GroupInParts(ask, answerFailed);
   const taken = await group.take(parts);
   if (taken.passes) return group.answers;
   await group.undo(taken);
@@ -44,7 +85,7 @@ function asProvisional(answer: Answer): Answer {
 /** What becomes of parts that are asked together. */
 interface Taken<Name> {
   readonly refused: boolean;
-  /** The first part that failed without a stand-in. */
+  /** The first part that failed without an answer in its place. */
   readonly failed: PromiseRejectedResult | undefined;
   /** Neither refused nor failed. */
   readonly passes: boolean;
@@ -56,11 +97,11 @@ interface Taken<Name> {
 class GroupInParts<Name> {
   readonly answers: Answer[] = [];
   private readonly ask: Ask<Name>;
-  private readonly standIn: StandIn | undefined;
+  private readonly answerFailed: AnswerFailed | undefined;
 
-  constructor(ask: Ask<Name>, standIn: StandIn | undefined) {
+  constructor(ask: Ask<Name>, answerFailed: AnswerFailed | undefined) {
     this.ask = ask;
-    this.standIn = standIn;
+    this.answerFailed = answerFailed;
   }
 
   /** Asks all of them at once, and puts nothing back. */
@@ -78,7 +119,7 @@ class GroupInParts<Name> {
       place(part, own, this.answers);
       if (refuses(part.steps, own)) refused = true;
       else if (isAnswered) granted.push(part);
-      else if (!this.standIn) failed ??= result;
+      else if (!this.answerFailed) failed ??= result;
     }
     return { refused, failed, passes: !refused && !failed, granted };
   }
@@ -120,7 +161,7 @@ class GroupInParts<Name> {
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    if (this.standIn) return this.standIn(steps, error);
+    if (this.answerFailed) return this.answerFailed(steps, error);
     return steps.map(() => ({ ...NOTHING_KNOWN, failure: error as Error }));
   }
 }

@@ -7,14 +7,10 @@ import { disregard, outside } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import type { BreakerEvent } from '../contract/observer.js';
 import type { Step, Store } from '../contract/store.js';
-import type { BreakerSettings, Host } from '../contract/store-link.js';
-import { domainOf } from './domain.js';
-import { FAILED, HEALTHY, SLOW, WINDOW_SECONDS } from './health.js';
-import { LoopTurns } from './loop-turns.js';
+import type { AskOptions, BreakerSettings } from '../contract/store-link.js';
+import { FAILED, HEALTHY, Health, LoopTurns, SLOW, WINDOW_SECONDS } from './health.js';
 import { OTHER_PARTS, OutageLog } from './outage-log.js';
-import { Probe } from './probe.js';
-import type { Asker } from './probe-step.js';
-import { StorePart } from './store-part.js';
+import { Probe, type ProbeSender } from './probe.js';
 
 type Listener = (event: BreakerEvent) => void;
 
@@ -40,7 +36,7 @@ const HEALTHY_US = 400_000;
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 
-export class Breaker {
+export class CircuitBreaker {
   readonly log: OutageLog;
   readonly clock: Clock;
   readonly turns: LoopTurns;
@@ -79,8 +75,7 @@ export class Breaker {
    */
   bar(
     steps: readonly Step[],
-    host?: Host,
-    background = false,
+    { host, background = false }: AskOptions = {},
   ): Error | undefined | Promise<Error | undefined> {
     const [step] = steps;
     if (this.openParts === 0 || !step) return undefined;
@@ -93,7 +88,7 @@ export class Breaker {
     part.badUs = this.clock.nowUs();
     // A key that has failed must not keep the breaker of all others open.
     if (part === this.others && !this.suspects.has(name)) probe.aimAt(step);
-    const answered = probe.knock(host);
+    const answered = probe.noteDemand(host);
     if (isAsked) return undefined;
     if (!answered) return unasked(reason);
     return answered.then(() => (part.probe ? unasked(part.reason) : undefined));
@@ -103,7 +98,7 @@ export class Breaker {
    * @param startUs when the group was asked, by {@link clock}
    * @param turn {@link turns} at that moment
    */
-  succeeded(steps: readonly Step[], startUs: number, turn: number, asker: Asker): void {
+  succeeded(steps: readonly Step[], startUs: number, turn: number, sender: ProbeSender): void {
     const [step] = steps as readonly [Step];
     const nowUs = this.clock.nowUs();
     const name = domainOf(this.store, step);
@@ -114,11 +109,11 @@ export class Breaker {
     const tookUs = nowUs - startUs;
     const isSlow = this.isSlow(part, tookUs, turn, steps.length);
     if (part.health.count(nowUs, isSlow ? SLOW : HEALTHY, tookUs)) this.touch(name, part);
-    if (isSlow) this.diagnose(part, step, asker, nowUs);
+    if (isSlow) this.diagnose(part, step, sender, nowUs);
   }
 
   /** As {@link succeeded}. */
-  failed(steps: readonly Step[], thrown: unknown, startUs: number, asker: Asker): void {
+  failed(steps: readonly Step[], thrown: unknown, startUs: number, sender: ProbeSender): void {
     if (isOfTheCall(thrown)) return;
     const [step] = steps as readonly [Step];
     const nowUs = this.clock.nowUs();
@@ -145,15 +140,15 @@ export class Breaker {
     const isDown = part.failures >= most;
     if (part.probe) {
       if (isDown) part.reason = 'failures'; // it was slow before
-    } else if (isDown) this.open(part, step, asker, nowUs, 'failures', asError(thrown), 0);
-    else if (part !== this.others) this.diagnose(part, step, asker, nowUs, thrown);
+    } else if (isDown) this.open(part, step, sender, nowUs, 'failures', asError(thrown), 0);
+    else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
 
   /** Opens the breaker of a part of whose last calls too many were slow, or failed. */
   private diagnose(
     part: StorePart,
     step: Step,
-    asker: Asker,
+    sender: ProbeSender,
     nowUs: number,
     thrown?: unknown,
   ): void {
@@ -169,20 +164,20 @@ export class Breaker {
     const kind = isSlow ? 'slow' : 'failing';
     const error = new SpillwayError('SPW_STORE_UNAVAILABLE', text, { kind, cause: thrown });
     const healthyUs = isRelapse ? Math.min(2 * part.healthyUs, LONGEST_HEALTHY_US) : HEALTHY_US;
-    this.open(part, step, asker, nowUs, isSlow ? 'slow' : 'failures', error, healthyUs);
+    this.open(part, step, sender, nowUs, isSlow ? 'slow' : 'failures', error, healthyUs);
   }
 
   private open(
     part: StorePart,
     step: Step,
-    asker: Asker,
+    sender: ProbeSender,
     nowUs: number,
     reason: BreakerEvent['reason'],
     error: Error,
     healthyUs: number,
   ): void {
     part.healthyUs = healthyUs;
-    part.open(this.probe(part, step, asker), reason, nowUs);
+    part.open(this.probe(part, step, sender), reason, nowUs);
     this.openParts += 1;
     // No request is the cause, nor does its context outlive it in what loggers and listeners begin.
     outside(() => {
@@ -191,10 +186,10 @@ export class Breaker {
     });
   }
 
-  private probe(part: StorePart, { key }: Step, asker: Asker): Probe {
+  private probe(part: StorePart, { key }: Step, sender: ProbeSender): Probe {
     const { clock, turns } = this;
     return new Probe({
-      asker,
+      sender,
       key,
       everyUs: this.settings.probeUs,
       healthyUs: () => part.healthyUs,
@@ -319,4 +314,56 @@ function unasked(reason: BreakerEvent['reason']): SpillwayError {
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
+}
+
+/** One part of a store, such as a node of a cluster: how its calls end, and whether it is asked. */
+class StorePart {
+  /** In logs and events; `''` for a store that has no parts. */
+  readonly name: string;
+  readonly health: Health = new Health();
+  /** Calls in a row that have failed. */
+  failures: number = 0;
+  /** When a call last failed, was slow, or was not made because the part is down. */
+  badUs: number = -Infinity;
+  /** Calls that began before this moment say nothing about the part now. */
+  closedUs: number = -Infinity;
+  /** Why it is not asked, or was not asked when it last failed. */
+  reason: BreakerEvent['reason'] = 'failures';
+  /** How long its probes had to be answered well before it was asked again; 0: one answer was enough. */
+  healthyUs: number = 0;
+  /** There is one while the part is not asked. */
+  probe: Probe | undefined;
+  private openedUs = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  open(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
+    this.probe = probe;
+    this.reason = reason;
+    this.openedUs = nowUs;
+    this.badUs = nowUs;
+    this.failures = 0;
+    this.health.clear(reason === 'slow');
+  }
+
+  /** Returns how long it was open, in milliseconds. */
+  close(nowUs: number): number {
+    this.probe?.end();
+    this.probe = undefined;
+    this.closedUs = nowUs;
+    this.badUs = nowUs;
+    this.failures = 0;
+    return (nowUs - this.openedUs) / 1000;
+  }
+}
+
+/** Which part of its store a step depends on: `''` where there is only one part, or nobody knows. */
+export function domainOf(store: Pick<Store, 'domainOf'>, step: Step): string {
+  try {
+    return store.domainOf?.(step) ?? '';
+  } catch {
+    return '';
+  }
 }
