@@ -23,7 +23,16 @@ export function library(entries, plugins = []) {
       // What several entries share is one file: each file that Node loads takes as long as 20 kB of code.
       advancedChunks: { groups: [{ name: 'shared', test: isCode, minShareCount: 2 }] },
     },
-    inputOptions: { experimental: { attachDebugInfo: 'none' } },
+    inputOptions: (options) => ({
+      ...options,
+      experimental: { attachDebugInfo: 'none' },
+      // A field that the constructor sets needs no declaration in JavaScript.
+      tsconfig: false,
+      transform: {
+        ...options.transform,
+        typescript: { removeClassFieldsWithoutInitializer: true },
+      },
+    }),
     plugins: [...plugins],
   });
 }
