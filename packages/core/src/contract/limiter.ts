@@ -1,6 +1,7 @@
 /** What a guard runs: limiters that keep counts in a store, and those that know the answer themselves. */
 
 import type { Clock } from '../base/clock.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
 import type { LiveLimits } from './control.js';
 import type { LiveLink } from './control-link.js';
@@ -9,7 +10,7 @@ import type { Fault, Notice } from './observer.js';
 import type { KeptAnswer, Recorder, Recorders } from './recorder.js';
 import type { Field, LimitRequest, Per } from './request.js';
 import type { Step, Values } from './store.js';
-import type { LateValue } from './upkeep.js';
+import type { LateValue, Upkeep } from './upkeep.js';
 
 /** How a response ended, as an adapter tells it to {@link Admission.release}. */
 export interface ResponseEnd {
@@ -170,10 +171,63 @@ export interface Settled {
  */
 export type Settlement = Settled | 'again' | 'own';
 
+/** What a guard gives its keeper to work with. */
+export interface KeeperParts {
+  readonly context: StepContext;
+  readonly client: {
+    readonly clock: Clock;
+    readonly store: { readonly values?: Values | undefined };
+    ask<Value>(
+      steps: readonly Step[],
+      then: (answers: readonly Answer[]) => Eventually<Value>,
+    ): Eventually<Value>;
+  };
+  readonly releases: {
+    permitsOf(step: Step): Upkeep<Step>;
+    giveBack(steps: readonly Step[]): Promise<void> | undefined;
+  };
+  readonly storeTimeoutMs: number;
+}
+
+/** One limiter's part in a request. */
+export interface KeptTurn<Raw> {
+  readonly limiter: {
+    readonly name: string;
+    readonly onStoreError?: OnStoreError | undefined;
+    readonly keeping?: Keeping<Raw> | undefined;
+  };
+  readonly request: LimitRequest<Raw>;
+  readonly mode: Mode;
+  readonly step?: Step | undefined;
+  readonly answer?: Answer | undefined;
+  readonly decision?: Decision | undefined;
+  /** What became of a claim that the store refused. */
+  readonly settled?: Settled | undefined;
+}
+
+/** How a guard deals with its limiter that keeps answers. */
+export interface Keeper<Raw> {
+  /** The turn that alone refuses a request, by a claim of whose state the store has told. */
+  refusing<Turn extends KeptTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
+  /** What the limiter makes of such a turn. If it throws, the request is refused: it may have run before. */
+  settle(turn: KeptTurn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement>;
+  /**
+   * Tells the limiter that the handler is about to run, which waits for the promise. What it throws is a fault: its
+   * answer is not kept.
+   */
+  begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined;
+  /** The answer to give, if the request is a repeat. */
+  answerIn(turns: readonly KeptTurn<Raw>[]): KeptAnswer | undefined;
+  /** What is added to the fields of a refusal. */
+  fieldsIn(turns: readonly KeptTurn<Raw>[]): readonly Field[] | undefined;
+}
+
 /** The part of such a limiter that other limiters have not. */
 export interface Keeping<Raw> {
   /** Exchanges make their recorders by these. */
   readonly recorders: Recorders;
+  /** Made once for each guard with such a limiter: other guards have no code for it. */
+  readonly keeper: (parts: KeeperParts) => Keeper<Raw>;
   /** What to answer, where the store refused a request for the claim alone. A promise must not reject. */
   settle(
     turn: LimiterTurn<Raw>,

@@ -179,7 +179,7 @@ export interface Machine {
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
   readonly refusals?: RefusalMemory;
-  /** What keeps leases alive; left out where units are held by no request. */
+  /** What keeps permits and claims alive; left out where units are held by no request. */
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
 

@@ -3,6 +3,7 @@
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
+import type { Fault } from './observer.js';
 
 /** The way to the store, as upkeep needs it. `Held`: the steps of the store. */
 export interface UpkeepClient<Held> {
@@ -22,39 +23,60 @@ export interface Room {
 }
 
 /**
- * Makes the upkeep of the leases of one length.
+ * Makes the upkeep of all permits and claims of one guard: its rule brings the code to the guard.
  *
- * @param track told of renewals and releases on their way
+ * @param track told of calls on their way, for which whoever closes waits
  */
 export type UpkeepOf<Held> = (
   client: UpkeepClient<Held>,
-  leaseUs: number,
-  track: (call: Promise<unknown>) => void,
+  track: <T>(call: Promise<T>) => Promise<T>,
 ) => Upkeep<Held>;
 
-/** The leases of one length. A lease is named by the step that took it. */
+/** The permits and claims of a guard. Each is named by the step that took it. */
 export interface Upkeep<Held> {
-  /** Leases held now. */
+  /** Permits held now. */
   readonly size: number;
   hold(step: Held): void;
-  /** From now on it is not renewed. `last`: the step that ends a claim. */
-  release(step: Held, last?: Held): void;
-  /** Calls back if a renewal finds that another owner has the claim. */
+  /** The step that gives a permit back, or ends a claim; from now on it is not renewed. */
+  release(step: Held, last?: Held): Held;
+  /** From now on a claim is not renewed, and nothing is sent. */
+  abandon(step: Held): void;
+  /** Calls back if a renewal finds that another owner has the claim of a step that is held. */
   whenLost(step: Held, lost: () => void): void;
-  /** Writes `value` again with `last`, the step that ends its claim. */
+  /** Writes `value` again with `last`, which ends its claim, until it was written, or `last` is not sent again. */
   writeLater(last: Held, value: LateValue): void;
-  /** A claim was ended by `last`. If its value was not written before, the store may take it now. */
-  noteDone(last: Held): void;
-  /** A release did not reach the store: it is sent again. */
-  noteLost(release: Held): void;
+  /** The answers to steps that give back: what did not reach the store is sent again. */
+  noteAnswers(steps: readonly Held[], answers: readonly Answer[]): void;
   /** The store is back, and may have forgotten or never heard. */
   catchUp(): void;
-  /** Writes what waits to be written, once more. */
-  writeNow(): Promise<void>;
-  /** Stops; the releases that are left to send, with those of what is held if `givesBack`. */
-  end(givesBack: boolean): readonly Held[];
   /** Some hosts end a timer with the request that set it: what is long overdue is done by the next request. */
   keepUp(): void;
+  /**
+   * Gives all permits back, and leaves claims to their leases, for handlers may still run; done when the store has
+   * answered, at the latest at `endUs`.
+   */
+  close(endUs: number): Promise<void>;
+  /** Ends the claim of a step by what `ask` says, now or later; a fault meanwhile abandons it. */
+  endClaim<Context extends ClaimContext>(
+    step: Held,
+    context: Context,
+    ask: (context: Context) => Later<readonly Held[]>,
+  ): Later<readonly Held[]>;
+  /** Gives `steps` back in one call with the end of a claim; but after `patienceMs` without it. */
+  giveBackWith(
+    claim: Promise<readonly Held[]>,
+    steps: readonly Held[],
+    giveBack: (steps: readonly Held[]) => Promise<void> | undefined,
+    patienceMs: number,
+  ): Promise<void>;
+}
+
+type Later<Value> = Value | Promise<Value>;
+
+/** What the limiter of a claim is lent to end it. */
+export interface ClaimContext {
+  fault(fault: Fault): void;
+  readonly callbackTimeoutMs?: number | undefined;
 }
 
 /** A value that could not be written. It waits for another try as long as the end of its claim may be sent again. */

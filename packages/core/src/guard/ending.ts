@@ -1,12 +1,11 @@
 /** What is done when a request is over: limiters are told, and what is to be given back goes to the store. */
 
 import type { Clock } from '../base/clock.js';
-import { after, isThenable } from '../base/host.js';
+import { isThenable } from '../base/host.js';
 import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
-import type { Fault } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
-import type { Permits } from './permits.js';
+import type { Releases } from './releases.js';
 import {
   type DecidedTurn,
   hearsEnd,
@@ -17,14 +16,8 @@ import {
   takesHold,
 } from './turn.js';
 
-/**
- * How long the limiter of a claim may take to say how it ends. That of `idempotency()` takes 1 s at most; one around it
- * that never says would have the claim renewed as long as this process lives.
- */
-const CLAIM_TIMEOUT_MS = 10_000;
-
 export class Ending<Raw> {
-  private readonly permits: Permits;
+  private readonly releases: Releases;
   private readonly clock: Clock;
   private readonly context: StepContext;
   /** Whether any limiter wants to know how long requests take. */
@@ -34,13 +27,13 @@ export class Ending<Raw> {
 
   constructor(
     limiters: readonly Limiter<Raw>[],
-    permits: Permits,
+    releases: Releases,
     clock: Clock,
     context: StepContext,
     patienceMs: number,
   ) {
     this.patienceMs = patienceMs;
-    this.permits = permits;
+    this.releases = releases;
     this.clock = clock;
     this.context = context;
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
@@ -70,7 +63,7 @@ export class Ending<Raw> {
     let open: DecidedTurn<Raw>[] | undefined;
     for (const turn of turns) {
       const holds = takesHold(turn) && this.holds(turn, turns, allowed);
-      if (holds && allowed) this.permits.hold(turn.step as Step);
+      if (holds && allowed) this.releases.permitsOf(turn.step as Step).hold(turn.step as Step);
       if (holds || hearsEnd(turn, !allowed)) {
         open ??= [];
         open.push(turn);
@@ -91,21 +84,28 @@ export class Ending<Raw> {
   ): Promise<void> | undefined {
     const durationMs = this.isTimed ? (this.clock.nowUs() - startUs) / 1000 : 0;
     const outcome = refused ? { ...end, durationMs, refused } : { ...end, durationMs };
+    const { releases } = this;
     const steps: Step[] = [];
     const later: Promise<readonly Step[]>[] = [];
+    let given: Promise<void> | undefined;
     let claim: Promise<readonly Step[]> | undefined;
     for (const turn of turns) {
-      if (turn.step?.lease) steps.push(this.permits.release(turn.step));
-      const back = turn.step?.claim
-        ? this.endClaim(turn, turn.step, outcome)
+      const { step } = turn;
+      if (step?.lease) steps.push(releases.permitsOf(step).release(step));
+      const back = step?.claim
+        ? this.endClaim(turn, step, outcome)
         : hearsEnd(turn, refused) && this.finish(turn, outcome);
       if (!back) continue;
       if (!isThenable(back)) steps.push(...back);
-      else if (turn.step?.claim) claim = back;
+      else if (step?.claim) claim = back;
       else later.push(back);
     }
-    const given = claim ? this.endTogether(steps, claim) : this.permits.giveBack(steps);
-    return later.length === 0 ? given : this.permits.track(this.endLater(given, later));
+    if (claim) {
+      // What ends together goes in one call; but a claim that takes long holds up nothing else.
+      const giveBack = (own: readonly Step[]) => releases.giveBack(own);
+      given = releases.permits?.giveBackWith(claim, steps, giveBack, this.patienceMs);
+    } else given = releases.giveBack(steps);
+    return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
   /** The limiter ends a claim in its own way, now or later, unless no handler ran: then the claim is given up. */
@@ -114,34 +114,9 @@ export class Ending<Raw> {
     step: Step,
     outcome: RequestOutcome,
   ): readonly Step[] | Promise<readonly Step[]> {
-    if (outcome.refused) return [this.permits.release(step)];
-    const { context, permits } = this;
-    const fault = (own: Fault): void => {
-      context.fault(own);
-      permits.abandon(step); // or it would be held as long as this process lives
-    };
-    // Other callbacks have less time: to write the answer may take longer.
-    const patient = { ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault };
-    const ended = (lasts: readonly Step[]) => lasts.map((last) => permits.release(step, last));
-    const lasts = this.finish(turn, outcome, patient);
-    return isThenable(lasts) ? lasts.then(ended) : ended(lasts);
-  }
-
-  /** What ends together goes in one call; but a claim that takes long holds up nothing else. */
-  private endTogether(steps: readonly Step[], claim: Promise<readonly Step[]>): Promise<void> {
-    return this.permits.track(
-      new Promise((resolve) => {
-        let isLate = false;
-        const cancel = after(this.patienceMs, () => {
-          isLate = true;
-          void this.permits.giveBack(steps);
-        });
-        void claim.then((ends) => {
-          cancel();
-          resolve(this.permits.giveBack(isLate ? ends : [...ends, ...steps]));
-        });
-      }),
-    );
+    const permits = this.releases.permitsOf(step);
+    if (outcome.refused) return [permits.release(step)];
+    return permits.endClaim(step, this.context, (context) => this.finish(turn, outcome, context));
   }
 
   private finish(
@@ -160,7 +135,7 @@ export class Ending<Raw> {
     later: readonly Promise<readonly Step[]>[],
   ): Promise<void> {
     const lists = await Promise.all(later);
-    await Promise.all([given, this.permits.giveBack(lists.flat())]);
+    await Promise.all([given, this.releases.giveBack(lists.flat())]);
   }
 
   /** A refusal charged nothing, unless the store let it pass and we did not, or nobody knows what the store did. */

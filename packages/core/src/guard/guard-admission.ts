@@ -2,14 +2,13 @@
 
 import type { Admission } from '../contract/admission.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
-import type { KeptExchange, ResponseEnd } from '../contract/limiter.js';
+import type { Keeper, KeptExchange, ResponseEnd } from '../contract/limiter.js';
 import type { KeptAnswer } from '../contract/recorder.js';
 import type { Field } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import type { ResponseWriter } from '../http/response-writer.js';
 import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
-import type { Keepers } from './keepers.js';
 import type { DecidedTurn } from './turn.js';
 
 /** What all admissions of a guard have in common. */
@@ -17,7 +16,7 @@ interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
   readonly client: StoreClient;
-  readonly keepers: Keepers<Raw> | undefined;
+  readonly keeper: Keeper<Raw> | undefined;
 }
 
 /** Made for each request: `declare` keeps the compiler from setting each field twice. */
@@ -46,7 +45,7 @@ export class GuardAdmission<Raw> implements Admission {
   ) {
     this.allowed = allAllowed(turns);
     this.guard = guard;
-    this.repeat = this.allowed || !shared.keepers ? undefined : shared.keepers.answerIn(turns);
+    this.repeat = this.allowed || !shared.keeper ? undefined : shared.keeper.answerIn(turns);
     this.shared = shared;
     this.turns = turns;
     this.startUs = startUs;
@@ -93,7 +92,7 @@ export class GuardAdmission<Raw> implements Admission {
 
   /** To be called before the handler runs, if a limiter of the guard keeps answers. The handler waits for a promise. */
   begin(exchange: KeptExchange): Promise<void> | undefined {
-    return this.shared.keepers?.begin(this.turns, exchange);
+    return this.shared.keeper?.begin(this.turns, exchange);
   }
 
   release(end: ResponseEnd): Promise<void> | undefined {
@@ -110,7 +109,7 @@ export class GuardAdmission<Raw> implements Admission {
   private allFields(): readonly Field[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
-    const own = this.allowed ? undefined : shared.keepers?.fieldsIn(turns);
+    const own = this.allowed ? undefined : shared.keeper?.fieldsIn(turns);
     return own ? [...fields, ...own] : fields;
   }
 

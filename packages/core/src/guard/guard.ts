@@ -92,12 +92,12 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   get inProgress(): number {
-    return this.parts.permits.size;
+    return this.parts.releases.permits?.size ?? 0;
   }
 
   close(): Promise<void> {
     this.parts.presence.seen();
-    return this.parts.permits.close();
+    return this.parts.releases.close();
   }
 
   /** From now on a line tells if no request reaches it. Not for guards that a framework puts before their routes. */
@@ -112,11 +112,11 @@ export class ListGuard<Raw> implements Guard<Raw> {
     startUs: number,
     exchange: KeptExchange | undefined,
   ): Admitted<Raw> {
-    const { pipeline, permits } = this.parts;
+    const { pipeline, releases } = this.parts;
     // 2. Local limiters answer, and whatever else this process knows.
     const open = pipeline.open(turns);
     if (!open) return this.conclude(turns, startUs);
-    permits.keepUp();
+    releases.permits?.keepUp();
     // 3. All steps go to the store in one call.
     return pipeline.decideNow(open)
       ? this.settle(request, turns, startUs, exchange)
@@ -130,9 +130,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
     startUs: number,
     exchange: KeptExchange | undefined,
   ): Admitted<Raw> {
-    const { keepers } = this.parts;
-    const turn = exchange && keepers?.refusing(turns);
-    const settled = turn && keepers?.settle(turn, exchange);
+    const { keeper } = this.parts;
+    const turn = exchange && keeper?.refusing(turns);
+    const settled = turn && keeper?.settle(turn, exchange);
     if (!settled) return this.conclude(turns, startUs);
     const go = (given: Settlement): Admitted<Raw> => {
       if (given === 'own') turn.leaveOut();

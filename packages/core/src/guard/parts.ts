@@ -1,11 +1,9 @@
 /** What a guard is made of. */
 
-import type { Answer } from '../contract/ask.js';
 import type { Control } from '../contract/control.js';
-import type { KeepContext, Limiter, StepContext } from '../contract/limiter.js';
+import type { Keeper, Limiter, StepContext } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
 import type { Recorders } from '../contract/recorder.js';
-import type { Values } from '../contract/store.js';
 import type { Policies } from '../contract/store-link.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { voiceFor } from '../observe/faults.js';
@@ -17,25 +15,24 @@ import { linkTo, StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkLimiters, keepingIn } from './check.js';
 import { Ending } from './ending.js';
 import { GuardPipeline } from './guard-pipeline.js';
-import { Keepers } from './keepers.js';
 import { Modes } from './modes.js';
 import type { GuardOptions } from './options.js';
-import { Permits } from './permits.js';
 import { Presence } from './presence.js';
 import { Asker, Questions } from './questions.js';
+import { Releases } from './releases.js';
 
 export interface Parts<Raw> {
   readonly notices: Notices;
   readonly context: StepContext;
   readonly client: StoreClient;
-  readonly permits: Permits;
+  readonly releases: Releases;
   readonly questions: Questions<Raw>;
   readonly pipeline: GuardPipeline<Raw>;
   readonly ending: Ending<Raw>;
   readonly presence: Presence;
   readonly writer: ResponseWriter;
   /** Undefined if no limiter keeps answers. */
-  readonly keepers: Keepers<Raw> | undefined;
+  readonly keeper: Keeper<Raw> | undefined;
   /** Of the limiter that keeps answers. */
   readonly recorders: Recorders | undefined;
 }
@@ -52,8 +49,9 @@ export function partsOf<Raw>(
   checkGuardOptions(options, extra);
   checkLimiters(limiters, options.store);
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
-  const own = {
-    onBreaker: (event: Parameters<Permits['onBreaker']>[0]) => permits.onBreaker(event),
+  const own: Observer = {
+    // What an outage kept from the store is made up for when it ends.
+    onBreaker: ({ state }) => state !== 'open' && releases.permits?.catchUp(),
   };
   // What the guard is told of are its own requests.
   const all = [options as Observer, ...(options.observers ?? []), own];
@@ -65,7 +63,7 @@ export function partsOf<Raw>(
     callbackTimeoutMs: callbackTimeoutOf(options),
   };
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
-  const permits = new Permits(client);
+  const releases = new Releases(client);
   const keeping = keepingIn(limiters, client.store);
   const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) announce(limiter, client, options.control);
@@ -83,34 +81,14 @@ export function partsOf<Raw>(
     notices,
     context,
     client,
-    permits,
+    releases,
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
-    ending: new Ending(limiters, permits, client.clock, context, timeoutMs),
+    ending: new Ending(limiters, releases, client.clock, context, timeoutMs),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     recorders: keeping?.recorders,
-    keepers: keeping ? new Keepers(keepContextOf(context, client, permits, timeoutMs)) : undefined,
-  };
-}
-
-/** What is lent to a limiter that keeps answers. */
-function keepContextOf(
-  context: StepContext,
-  client: StoreClient,
-  permits: Permits,
-  storeTimeoutMs: number,
-): KeepContext {
-  return {
-    ...context,
-    clock: client.clock,
-    values: client.store.values as Values,
-    storeTimeoutMs,
-    ask: (step) => client.ask([step], ([answer]) => answer as Answer),
-    whenLost: (step, lost) => permits.whenLost(step, lost),
-    abandon: (step) => permits.abandon(step),
-    writeLater: (last, value) => permits.writeLater(last, value),
-    end: (step, last) => permits.giveBack([permits.release(step, last)]),
+    keeper: keeping?.keeper({ context, client, releases, storeTimeoutMs: timeoutMs }),
   };
 }
 

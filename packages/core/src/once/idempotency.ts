@@ -28,6 +28,7 @@ import { checkMode } from '../limits/limiter-options.js';
 import { claimOf, type HostSignal, rememberClaim } from './claim-of.js';
 import { type ValueDigest, valueDigest } from './digests.js';
 import type { Comparing } from './fingerprint.js';
+import { GuardKeeper } from './keeper.js';
 import { keyIn } from './key.js';
 import { LateAnswers } from './late-answers.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
@@ -100,6 +101,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.waiting = new Waiting(settings.waitUs);
     this.keeping = {
       recorders: RECORDERS,
+      keeper: (parts) => new GuardKeeper(parts),
       settle: (turn, exchange, context) => this.settle(turn, exchange, context),
       begin: (turn, exchange, context) => this.begin(turn, exchange, context),
     };

@@ -1,14 +1,14 @@
 /** The rule of claims, and its machine. */
 
 import type { ClaimsRule, Machine } from '../../contract/rule.js';
-import { claimUpkeep } from '../upkeep/lease-cycle.js';
+import { permitUpkeep } from '../upkeep/permits.js';
 import { checkClaim } from './check.js';
 import { measureClaims } from './measure.js';
 import { receiptOfClaim } from './receipt.js';
 import { ClaimShelf } from './shelf.js';
 
 const claimsMachine: Machine = {
-  upkeep: claimUpkeep,
+  upkeep: permitUpkeep,
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
   capacity: () => 1,

@@ -1,7 +1,7 @@
 /** The rule of a limit on requests in progress, and its machine. */
 
 import type { LeasesRule, Machine } from '../../contract/rule.js';
-import { permitUpkeep } from '../upkeep/lease-cycle.js';
+import { permitUpkeep } from '../upkeep/permits.js';
 import { measureLeases } from './measure.js';
 import { receiptOfPermit } from './receipt.js';
 import { LeaseShelf } from './shelf.js';

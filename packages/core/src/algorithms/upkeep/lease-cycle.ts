@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
-import type { LateValue, Upkeep, UpkeepClient, UpkeepOf } from '../../contract/upkeep.js';
+import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
 import { LostReleases } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 import { GIVE_BACK_US, hasFailed, MOST_STEPS, releaseOf } from './sending.js';
@@ -15,21 +15,10 @@ const MOST_AFTER_OUTAGE = 256;
 /** A claim that is done is told again for so many leases: nobody else may run it, as long as it is free. */
 const DONE_LEASES = 10;
 
-/** The end of a claim that was lost is sent again no later than this: until it is told, repeats are refused. */
-const RESEND_CLAIMS_US = 5_000_000;
-
 /** So much later than it should have come, a timer is taken for dead. */
 const OVERDUE_US = 1_000_000;
 
-/** The upkeep of permits. */
-export const permitUpkeep: UpkeepOf<Step> = (client, leaseUs, track) =>
-  new LeaseCycle(client, leaseUs, Infinity, track);
-
-/** The upkeep of claims. */
-export const claimUpkeep: UpkeepOf<Step> = (client, leaseUs, track) =>
-  new LeaseCycle(client, leaseUs, RESEND_CLAIMS_US, track);
-
-class LeaseCycle implements Upkeep<Step> {
+export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
   /** Of claims: what ends them, and whom to tell when they are lost. */
@@ -78,11 +67,13 @@ class LeaseCycle implements Upkeep<Step> {
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
+  /** From now on it is not renewed. `last`: the step that ends a claim. */
   release(step: Step, last?: Step): void {
     this.roster.release(step);
     if (step.claim && last) this.lasts.set(step, last);
   }
 
+  /** Calls back if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void {
     this.losers.set(step, lost);
   }
@@ -99,6 +90,7 @@ class LeaseCycle implements Upkeep<Step> {
     this.track(this.giveBack(last));
   }
 
+  /** A release did not reach the store: it is sent again. */
   noteLost(release: Step): void {
     const late = this.lates.get(release);
     if (late?.hold() === false) late.drop();

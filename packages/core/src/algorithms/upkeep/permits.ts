@@ -1,0 +1,158 @@
+/** The permits and claims of a guard: held, renewed so that they do not expire, and given back once. */
+
+import { after, isThenable } from '../../base/host.js';
+import type { Answer } from '../../contract/ask.js';
+import type { Fault } from '../../contract/observer.js';
+import type { Step } from '../../contract/store.js';
+import type {
+  ClaimContext,
+  LateValue,
+  Upkeep,
+  UpkeepClient,
+  UpkeepOf,
+} from '../../contract/upkeep.js';
+import { LeaseCycle } from './lease-cycle.js';
+import { hasFailed, MOST_STEPS, releaseOf } from './sending.js';
+
+/** The end of a claim that was lost is sent again no later than this: until it is told, repeats are refused. */
+const RESEND_CLAIMS_US = 5_000_000;
+
+/**
+ * How long the limiter of a claim may take to say how it ends. That of `idempotency()` takes 1 s at most; one around it
+ * that never says would have the claim renewed as long as this process lives.
+ */
+const CLAIM_TIMEOUT_MS = 10_000;
+
+/** For the rules of permits and claims. */
+export const permitUpkeep: UpkeepOf<Step> = (client, track) => new Permits(client, track);
+
+class Permits implements Upkeep<Step> {
+  /** By the length of their leases: as many as limiters have. */
+  private readonly permits = new Map<number, LeaseCycle>();
+  private readonly claims = new Map<number, LeaseCycle>();
+  private readonly client: UpkeepClient<Step>;
+  private readonly track: <T>(call: Promise<T>) => Promise<T>;
+
+  constructor(client: UpkeepClient<Step>, track: <T>(call: Promise<T>) => Promise<T>) {
+    this.client = client;
+    this.track = track;
+  }
+
+  hold(step: Step): void {
+    this.cycleOf(step).hold(step);
+  }
+
+  whenLost(step: Step, lost: () => void): void {
+    this.cycleOf(step).whenLost(step, lost);
+  }
+
+  writeLater(last: Step, value: LateValue): void {
+    this.cycleOf(last).writeLater(last, value);
+  }
+
+  abandon(step: Step): void {
+    this.cyclesOf(step).get(lengthOf(step))?.release(step);
+  }
+
+  release(step: Step, last: Step = releaseOf(step)): Step {
+    this.cyclesOf(step).get(lengthOf(step))?.release(step, last);
+    return last;
+  }
+
+  keepUp(): void {
+    if (this.permits.size > 0) for (const cycle of this.permits.values()) cycle.keepUp();
+    if (this.claims.size > 0) for (const cycle of this.claims.values()) cycle.keepUp();
+  }
+
+  catchUp(): void {
+    for (const cycle of [...this.permits.values(), ...this.claims.values()]) cycle.catchUp();
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const cycle of this.permits.values()) size += cycle.size;
+    return size;
+  }
+
+  async close(endUs: number): Promise<void> {
+    for (const cycle of this.claims.values()) void this.track(cycle.writeNow());
+    const releases = [
+      ...[...this.permits.values()].flatMap((cycle) => cycle.end(true)),
+      ...[...this.claims.values()].flatMap((cycle) => cycle.end(false)),
+    ];
+    this.permits.clear();
+    this.claims.clear();
+    const { client } = this;
+    for (let from = 0; from < releases.length; from += MOST_STEPS) {
+      const leftUs = endUs - client.clock.nowUs();
+      const some = releases.slice(from, from + MOST_STEPS);
+      await Promise.all(
+        some.map((release) => client.giveBack([release], (given) => given, leftUs)),
+      );
+    }
+  }
+
+  noteAnswers(steps: readonly Step[], answers: readonly Answer[]): void {
+    for (const [i, step] of steps.entries()) {
+      if (!step.lease && !step.claim) continue;
+      if (hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
+      else if (step.op === 'done') this.cyclesOf(step).get(lengthOf(step))?.noteDone(step);
+    }
+  }
+
+  endClaim<Context extends ClaimContext>(
+    step: Step,
+    context: Context,
+    ask: (context: Context) => readonly Step[] | Promise<readonly Step[]>,
+  ): readonly Step[] | Promise<readonly Step[]> {
+    const fault = (own: Fault): void => {
+      context.fault(own);
+      this.abandon(step); // or it would be held as long as this process lives
+    };
+    // Other callbacks have less time: to write the answer may take longer.
+    const lasts = ask({ ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault });
+    const ended = (own: readonly Step[]) => own.map((last) => this.release(step, last));
+    return isThenable(lasts) ? lasts.then(ended) : ended(lasts);
+  }
+
+  giveBackWith(
+    claim: Promise<readonly Step[]>,
+    steps: readonly Step[],
+    giveBack: (steps: readonly Step[]) => Promise<void> | undefined,
+    patienceMs: number,
+  ): Promise<void> {
+    return this.track(
+      new Promise((resolve) => {
+        let isLate = false;
+        const cancel = after(patienceMs, () => {
+          isLate = true;
+          void giveBack(steps);
+        });
+        void claim.then((ends) => {
+          cancel();
+          resolve(giveBack(isLate ? ends : [...ends, ...steps]));
+        });
+      }),
+    );
+  }
+
+  private cycleOf(step: Step): LeaseCycle {
+    const cycles = this.cyclesOf(step);
+    const leaseUs = lengthOf(step);
+    let cycle = cycles.get(leaseUs);
+    if (!cycle) {
+      const latestResendUs = cycles === this.claims ? RESEND_CLAIMS_US : Infinity;
+      cycle = new LeaseCycle(this.client, leaseUs, latestResendUs, this.track);
+      cycles.set(leaseUs, cycle);
+    }
+    return cycle;
+  }
+
+  private cyclesOf({ rule }: Step): Map<number, LeaseCycle> {
+    return rule.machine === 'claims' ? this.claims : this.permits;
+  }
+}
+
+function lengthOf({ rule }: Step): number {
+  return rule.machine === 'leases' || rule.machine === 'claims' ? rule.leaseUs : Infinity;
+}
