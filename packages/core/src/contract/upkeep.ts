@@ -3,7 +3,6 @@
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
-import type { Fault } from './observer.js';
 
 /** The way to the store, as upkeep needs it. `Held`: the steps of the store. */
 export interface UpkeepClient<Held> {
@@ -75,7 +74,8 @@ type Later<Value> = Value | Promise<Value>;
 
 /** What the limiter of a claim is lent to end it. */
 export interface ClaimContext {
-  fault(fault: Fault): void;
+  // A fault of the caller's kind, which upkeep only passes on.
+  fault(fault: never): void;
   readonly callbackTimeoutMs?: number | undefined;
 }
 

@@ -2,7 +2,6 @@
 
 import { after, isThenable } from '../../base/host.js';
 import type { Answer } from '../../contract/ask.js';
-import type { Fault } from '../../contract/observer.js';
 import type { Step } from '../../contract/store.js';
 import type {
   ClaimContext,
@@ -105,7 +104,7 @@ class Permits implements Upkeep<Step> {
     context: Context,
     ask: (context: Context) => readonly Step[] | Promise<readonly Step[]>,
   ): readonly Step[] | Promise<readonly Step[]> {
-    const fault = (own: Fault): void => {
+    const fault = (own: never): void => {
       context.fault(own);
       this.abandon(step); // or it would be held as long as this process lives
     };
