@@ -171,6 +171,12 @@ export interface Settled {
  */
 export type Settlement = Settled | 'again' | 'own';
 
+/** An exchange that shows requests and responses. */
+export interface RecordedExchange {
+  recorder?(recorders: Recorders): Recorder;
+  isGone(): boolean;
+}
+
 /** What a guard gives its keeper to work with. */
 export interface KeeperParts {
   readonly context: StepContext;
@@ -205,6 +211,19 @@ export interface KeptTurn<Raw> {
   readonly settled?: Settled | undefined;
 }
 
+/** What a problem document says (RFC 9457), as the inside of JSON strings. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+}
+
+/** What a limiter itself says of a refusal. */
+export interface OwnProblem extends Problem {
+  readonly detail: string;
+  /** What to do about it. Default: when to try again. */
+  readonly advice?: string | undefined;
+}
+
 /** How a guard deals with its limiter that keeps answers. */
 export interface Keeper<Raw> {
   /** The turn that alone refuses a request, by a claim of whose state the store has told. */
@@ -218,14 +237,16 @@ export interface Keeper<Raw> {
   begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined;
   /** The answer to give, if the request is a repeat. */
   answerIn(turns: readonly KeptTurn<Raw>[]): KeptAnswer | undefined;
+  /** What the body of a refusal says, if it is one by such a limiter. */
+  problemOf(decision: Decision): OwnProblem | undefined;
   /** What is added to the fields of a refusal. */
   fieldsIn(turns: readonly KeptTurn<Raw>[]): readonly Field[] | undefined;
 }
 
 /** The part of such a limiter that other limiters have not. */
 export interface Keeping<Raw> {
-  /** Exchanges make their recorders by these. */
-  readonly recorders: Recorders;
+  /** The exchange as the limiter sees it. */
+  readonly see: (exchange: RecordedExchange, holder: object) => KeptExchange;
   /** Made once for each guard with such a limiter: other guards have no code for it. */
   readonly keeper: (parts: KeeperParts) => Keeper<Raw>;
   /** What to answer, where the store refused a request for the claim alone. A promise must not reject. */

@@ -82,7 +82,8 @@ export class GuardAdmission<Raw> implements Admission {
   get body(): string {
     const { binding } = this;
     if (!binding) return '';
-    this.knownBody ??= this.shared.writer.body(this.turns, binding);
+    const { writer, keeper } = this.shared;
+    this.knownBody ??= writer.body(this.turns, binding, keeper?.problemOf(binding));
     return this.knownBody;
   }
 

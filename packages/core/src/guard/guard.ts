@@ -2,8 +2,7 @@
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { KeptExchange, Limiter, Settlement } from '../contract/limiter.js';
-import type { Recorders } from '../contract/recorder.js';
+import type { Keeping, KeptExchange, Limiter, Settlement } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
 import { isExempt } from './exempt.js';
@@ -38,7 +37,7 @@ export function createGuard<Raw = unknown>(
   options: GuardOptions<Raw> = {},
 ): Guard<Raw> {
   const guard = new ListGuard(limiters, options);
-  if (guard.recorders) {
+  if (guard.keeping) {
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
       'createGuard sees no responses, so it cannot keep the answers of idempotency(): use the guard of an adapter',
@@ -52,7 +51,7 @@ type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 /** What adapters use: a guard that may keep answers. */
 export class ListGuard<Raw> implements Guard<Raw> {
   /** Of a limiter of it that keeps answers: then `admit` needs to be given an exchange. */
-  readonly recorders: Recorders | undefined;
+  readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
   private readonly parts: Parts<Raw>;
@@ -70,7 +69,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     this.options = options;
     this.parts = partsOf(list, options, extra);
     this.limiters = listed(list);
-    this.recorders = this.parts.recorders;
+    this.keeping = this.parts.keeping;
   }
 
   /** Told of what may be a mistake in how the app is put together. */

@@ -1,9 +1,8 @@
 /** What a guard is made of. */
 
 import type { Control } from '../contract/control.js';
-import type { Keeper, Limiter, StepContext } from '../contract/limiter.js';
+import type { Keeper, Keeping, Limiter, StepContext } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
-import type { Recorders } from '../contract/recorder.js';
 import type { Policies } from '../contract/store-link.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { voiceFor } from '../observe/faults.js';
@@ -34,7 +33,7 @@ export interface Parts<Raw> {
   /** Undefined if no limiter keeps answers. */
   readonly keeper: Keeper<Raw> | undefined;
   /** Of the limiter that keeps answers. */
-  readonly recorders: Recorders | undefined;
+  readonly keeping: Keeping<Raw> | undefined;
 }
 
 /**
@@ -87,7 +86,7 @@ export function partsOf<Raw>(
     ending: new Ending(limiters, releases, client.clock, context, timeoutMs),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
-    recorders: keeping?.recorders,
+    keeping,
     keeper: keeping?.keeper({ context, client, releases, storeTimeoutMs: timeoutMs }),
   };
 }

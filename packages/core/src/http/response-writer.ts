@@ -3,7 +3,7 @@
 import { wallClockMs } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { bindingOf, type Decision, type Policy, statusOf } from '../contract/decision.js';
-import type { LimiterTurn } from '../contract/limiter.js';
+import type { LimiterTurn, OwnProblem } from '../contract/limiter.js';
 import type { Field } from '../contract/request.js';
 import {
   fields06,
@@ -104,24 +104,25 @@ export class ResponseWriter {
     return fields;
   }
 
-  body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision): string {
+  /** @param own what the limiter itself says of the refusal */
+  body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision, own?: OwnProblem): string {
     let violated = '';
     for (let i = 0; i < turns.length; i += 1) {
       const { decision } = turns[i] as LimiterTurn<Raw>;
       if (!decision.allowed && decision.outcome !== 'repeated')
         violated += (violated && ',') + this.jsonNameOf(decision);
     }
-    return problemBody(this.headOf(binding), binding, violated);
+    return problemBody(this.headOf(binding, own), binding, violated, own);
   }
 
-  private headOf(binding: Decision): string {
+  private headOf(binding: Decision, own: OwnProblem | undefined): string {
     const { limiter, reason, policy } = binding;
     if (reason === 'rate' && policy?.name === limiter) {
       const texts = this.textsOf(policy);
       texts.quota ??= problemHead(binding, texts.json);
       return texts.quota;
     }
-    return problemHead(binding, this.jsonNameOf(binding), this.statusOf(binding));
+    return problemHead(binding, this.jsonNameOf(binding), this.statusOf(binding), own);
   }
 
   private limits(turns: readonly Decided[], nowMs: number): Field[] {

@@ -113,29 +113,14 @@ export class NodeExchange implements Exchange, RejectedResponse {
     if (!this.res.headersSent) this.res.statusCode = status;
   }
 
-  /** Ends the response with the body of a refusal. */
+  /** Ends the response with the body of a refusal: its own texts and names, which are ASCII. */
   protected end(body: string): void {
-    const { res } = this;
-    if (res.writableEnded) return;
-    if (res.headersSent) {
-      res.end();
-      return;
-    }
-    // Its own texts and names, which are ASCII: as many bytes as characters.
-    res.setHeader('Content-Length', body.length);
-    res.end(body); // Node leaves the body out for HEAD
+    endWithBody(this.res, body);
   }
 
   /** Ends the response with the bytes of an answer that was kept. */
   protected endWith(body: Uint8Array): void {
-    const { res } = this;
-    if (res.writableEnded) return;
-    if (res.headersSent || isBodiless(res.statusCode)) {
-      res.end();
-      return;
-    }
-    res.setHeader('Content-Length', body.length);
-    res.end(body); // Node leaves the body out for HEAD
+    endWithBody(this.res, body);
   }
 
   /** Of an answer that was begun, and is not sent. */
@@ -153,6 +138,17 @@ export class NodeExchange implements Exchange, RejectedResponse {
 }
 
 /** Whether a response of this status has no body, and tells no length of one. */
+/** @param body of as many bytes as its length */
+function endWithBody(res: NodeResponse, body: string | Uint8Array): void {
+  if (res.writableEnded) return;
+  if (res.headersSent || isBodiless(res.statusCode)) {
+    res.end();
+    return;
+  }
+  res.setHeader('Content-Length', body.length);
+  res.end(body); // Node leaves the body out for HEAD
+}
+
 function isBodiless(status: number): boolean {
   return status === 204 || status === 304;
 }

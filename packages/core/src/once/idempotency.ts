@@ -33,9 +33,9 @@ import { keyIn } from './key.js';
 import { LateAnswers } from './late-answers.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
 import { newOwner } from './owner.js';
-import { RECORDERS } from './recorders.js';
 import { repeat } from './repeat.js';
 import { Run } from './run.js';
+import { SeenExchange } from './seen-exchange.js';
 import { Waiting } from './waiting.js';
 
 /**
@@ -100,7 +100,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.hint = hints(options);
     this.waiting = new Waiting(settings.waitUs);
     this.keeping = {
-      recorders: RECORDERS,
+      see: (exchange, holder) => new SeenExchange(exchange, holder),
       keeper: (parts) => new GuardKeeper(parts),
       settle: (turn, exchange, context) => this.settle(turn, exchange, context),
       begin: (turn, exchange, context) => this.begin(turn, exchange, context),

@@ -16,8 +16,10 @@ import type { KeptAnswer } from '../contract/recorder.js';
 import type { Field } from '../contract/request.js';
 import type { Values } from '../contract/store.js';
 import { brokenDecision } from '../guard/deciding.js';
+import { problemOfClaim } from './problems.js';
 
 export class GuardKeeper<Raw> implements Keeper<Raw> {
+  readonly problemOf: typeof problemOfClaim = problemOfClaim;
   private readonly context: KeepContext;
 
   constructor({ context, client, releases, storeTimeoutMs }: KeeperParts) {

@@ -4,8 +4,7 @@ import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
-import type { Limiter } from '../contract/limiter.js';
-import type { Recorders } from '../contract/recorder.js';
+import type { Keeping, KeptExchange, Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { ListGuard } from '../guard/guard.js';
 import type { GuardAdmission } from '../guard/guard-admission.js';
@@ -20,7 +19,6 @@ import {
 } from './admissions.js';
 import type { Exchange } from './exchange.js';
 import { extraNames, type GateOptions } from './gate-options.js';
-import { SeenExchange } from './seen-exchange.js';
 
 /**
  * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because
@@ -99,8 +97,8 @@ export class Gate<Raw> {
     exchange: Exchange,
     holder: object,
   ): Passage | Promise<Passage> {
-    const { recorders } = this.guard;
-    const seen = recorders && this.see(exchange, holder, recorders);
+    const { keeping } = this.guard;
+    const seen = keeping && this.see(exchange, holder, keeping);
     let asked: ReturnType<ListGuard<Raw>['admit']>;
     try {
       asked = this.guard.admit(request, seen);
@@ -154,7 +152,7 @@ export class Gate<Raw> {
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
-    seen: SeenExchange | undefined,
+    seen: KeptExchange | undefined,
   ): Promise<Passage> {
     let admission: GuardAdmission<Raw>;
     try {
@@ -170,7 +168,7 @@ export class Gate<Raw> {
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
-    seen: SeenExchange | undefined,
+    seen: KeptExchange | undefined,
     waited: boolean,
   ): Passage | Promise<Passage> {
     request.checkAddress?.(admission);
@@ -194,8 +192,8 @@ export class Gate<Raw> {
     }
   }
 
-  private see(exchange: Exchange, holder: object, recorders: Recorders): SeenExchange {
-    if (exchange.recorder && exchange.repeat) return new SeenExchange(exchange, holder, recorders);
+  private see(exchange: Exchange, holder: object, keeping: Keeping<Raw>): KeptExchange {
+    if (exchange.recorder && exchange.repeat) return keeping.see(exchange, holder);
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
       'this adapter does not show responses, so that it cannot keep the answers of idempotency()',
