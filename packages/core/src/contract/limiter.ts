@@ -183,6 +183,8 @@ export interface KeeperParts {
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
+    /** How many limiters share the memory of those without a store; 0 with a store. */
+    readonly withoutStore: number;
     ask<Value>(
       steps: readonly Step[],
       then: (answers: readonly Answer[]) => Eventually<Value>,
@@ -193,6 +195,8 @@ export interface KeeperParts {
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
   };
   readonly storeTimeoutMs: number;
+  /** Other limiters of the guard that keep answers: there must be none. */
+  readonly others: readonly unknown[];
 }
 
 /** One limiter's part in a request. */
@@ -247,7 +251,11 @@ export interface Keeper<Raw> {
 export interface Keeping<Raw> {
   /** The exchange as the limiter sees it. */
   readonly see: (exchange: RecordedExchange, holder: object) => KeptExchange;
-  /** Made once for each guard with such a limiter: other guards have no code for it. */
+  /**
+   * Made once for each guard with such a limiter: other guards have no code for it.
+   *
+   * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
+   */
   readonly keeper: (parts: KeeperParts) => Keeper<Raw>;
   /** What to answer, where the store refused a request for the claim alone. A promise must not reject. */
   settle(

@@ -60,7 +60,7 @@ export interface Store {
     options?: ApplyOptions,
   ): readonly Answer[] | Promise<readonly Answer[]>;
   /** Keeps bytes beside the counts. Optional: without it, finished claims have no kept answers. */
-  readonly values?: Values;
+  readonly values?: Values | undefined;
 }
 
 /** A store that answers at once. */

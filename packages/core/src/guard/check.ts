@@ -4,7 +4,7 @@ import { checkList, checkObject } from '../base/check-shapes.js';
 import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import { checkNames } from '../base/option-names.js';
-import type { Keeping, Limiter } from '../contract/limiter.js';
+import type { Limiter } from '../contract/limiter.js';
 import type { Store } from '../contract/store.js';
 import { STYLE_NAMES } from '../http/response-writer.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
@@ -51,30 +51,6 @@ function noLimiter(given: unknown): SpillwayError {
     ? 'made by rateLimit(): write rateLimit({ ... }) around these options'
     : 'made by rateLimit() or its like';
   return mustBe('limiters', what, given, 'SPW_LIMITER_INVALID');
-}
-
-/**
- * What keeps answers, if a limiter does.
- *
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
- */
-export function keepingIn<Raw>(
-  limiters: readonly Limiter<Raw>[],
-  store: Store,
-): Keeping<Raw> | undefined {
-  const [keeping, ...others] = limiters.flatMap((limiter) =>
-    limiter.kind === 'stored' && limiter.keeping ? [limiter.keeping] : [],
-  );
-  if (others.length > 0) {
-    throw new SpillwayError(
-      'SPW_LIMITER_INVALID',
-      'a guard has two limiters that keep answers: leave it one idempotency()',
-    );
-  }
-  if (keeping && !store.values) {
-    throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
-  }
-  return keeping;
 }
 
 /**

@@ -11,7 +11,7 @@ import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
-import { callbackTimeoutOf, checkGuardOptions, checkLimiters, keepingIn } from './check.js';
+import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
 import { GuardPipeline } from './guard-pipeline.js';
 import { Modes } from './modes.js';
@@ -63,7 +63,9 @@ export function partsOf<Raw>(
   };
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
   const releases = new Releases(client);
-  const keeping = keepingIn(limiters, client.store);
+  const [keeping, ...others] = limiters.flatMap((limiter) =>
+    limiter.kind === 'stored' && limiter.keeping ? [limiter.keeping] : [],
+  );
   const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) announce(limiter, client, options.control);
   const notices = new Notices(options);
@@ -87,7 +89,7 @@ export function partsOf<Raw>(
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     keeping,
-    keeper: keeping?.keeper({ context, client, releases, storeTimeoutMs: timeoutMs }),
+    keeper: keeping?.keeper({ context, client, releases, storeTimeoutMs: timeoutMs, others }),
   };
 }
 

@@ -7,6 +7,8 @@ import type { NamesOf } from '../base/option-names.js';
 import type { SyncStore, SyncValues } from '../contract/store.js';
 import type { Linked } from '../contract/store-link.js';
 import { Memory } from './memory.js';
+import { MemoryValues, VALUE_BYTES } from './memory-values.js';
+import { MAX_ENTRIES } from './shared-memory.js';
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
@@ -55,14 +57,14 @@ export interface MemoryStore extends SyncStore, Linked {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions(options, 'memoryStore()', NAMES);
-  const { maxEntries = 1_000_000, valueBytes = 64 * 2 ** 20, clock } = options;
-  checkClock(clock);
+  checkClock(options.clock);
+  const { maxEntries = MAX_ENTRIES, valueBytes = VALUE_BYTES, clock = systemClock } = options;
   integerBetween('maxEntries', maxEntries, 1, 100_000_000);
   integerBetween('valueBytes', valueBytes, 1, 2 ** 40);
-  return new Memory(clock ?? systemClock, maxEntries, valueBytes);
+  return new Memory(clock, maxEntries, new MemoryValues(clock, valueBytes)) as Memory & MemoryStore;
 }
 
 /** A memory store that refuses only callers that it has counted. At `maxEntries` it does not count new keys. */
-export function forgivingMemory(maxEntries: number, clock: Clock): MemoryStore {
-  return new Memory(clock, maxEntries, 0, true);
+export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
+  return new Memory(clock, maxEntries, undefined, true);
 }

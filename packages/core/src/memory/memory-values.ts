@@ -7,6 +7,9 @@ import { checkValue, type SyncValues, type ValueName } from '../contract/store.j
 /** What an entry takes beside its bytes and its name: without it, many empty values would fill the memory. */
 const ENTRY_BYTES = 128;
 
+/** What is kept where nothing else is said. */
+export const VALUE_BYTES: number = 64 * 2 ** 20;
+
 interface Kept {
   readonly bytes: Uint8Array;
   readonly endsUs: number;
@@ -65,4 +68,13 @@ export class MemoryValues implements SyncValues {
 /** The lengths keep the names apart. */
 function textOf({ limiter, key, id }: ValueName): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${id}`;
+}
+
+const shared = new WeakMap<object, MemoryValues>();
+
+/** The values beside the memory of limiters without a store; made when they are first needed. */
+export function sharedValues(memory: object, clock: Clock): MemoryValues {
+  const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
+  shared.set(memory, values);
+  return values;
 }

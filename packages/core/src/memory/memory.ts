@@ -6,10 +6,9 @@ import type { Clock } from '../base/clock.js';
 import type { Answer, Ask } from '../contract/ask.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
-import type { Step } from '../contract/store.js';
+import type { Step, SyncValues } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 import { LocalLink, type OneStepStore } from './local-link.js';
-import { MemoryValues } from './memory-values.js';
 import {
   asLook,
   keepingShared,
@@ -34,11 +33,12 @@ export class Memory implements OneStepStore {
   /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
-  readonly values: MemoryValues;
+  /** Undefined in the memory of limiters without a store, to which `idempotency()` brings them. */
+  readonly values: SyncValues | undefined;
 
-  constructor(clock: Clock, maxEntries: number, valueBytes: number, forgives = false) {
+  constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives = false) {
     this.clock = clock;
-    this.values = new MemoryValues(clock, valueBytes);
+    this.values = values;
     this.maxEntries = maxEntries;
     this.forgives = forgives;
   }

@@ -4,15 +4,18 @@
  */
 
 import { type Clock, systemClock } from '../base/clock.js';
-import { type MemoryStore, memoryStore } from './memory-store.js';
+import { Memory } from './memory.js';
+
+/** How many entries a memory holds, where nothing else is said. */
+export const MAX_ENTRIES = 1_000_000;
 
 export class SharedMemory {
-  readonly store: MemoryStore;
+  readonly store: Memory;
   private readonly names = new WeakMap<object, string>();
   private named = 0;
 
   constructor(clock: Clock) {
-    this.store = memoryStore({ clock });
+    this.store = new Memory(clock, MAX_ENTRIES);
   }
 
   /** How many limiters have a count here, or had. */

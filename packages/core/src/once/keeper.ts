@@ -1,5 +1,6 @@
 /** What a guard with a limiter that keeps answers does beside other guards. */
 
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type {
@@ -16,17 +17,24 @@ import type { KeptAnswer } from '../contract/recorder.js';
 import type { Field } from '../contract/request.js';
 import type { Values } from '../contract/store.js';
 import { brokenDecision } from '../guard/deciding.js';
+import { sharedValues } from '../memory/memory-values.js';
 import { problemOfClaim } from './problems.js';
 
 export class GuardKeeper<Raw> implements Keeper<Raw> {
   readonly problemOf: typeof problemOfClaim = problemOfClaim;
   private readonly context: KeepContext;
 
-  constructor({ context, client, releases, storeTimeoutMs }: KeeperParts) {
+  constructor({ context, client, releases, storeTimeoutMs, others }: KeeperParts) {
+    if (others.length > 0) {
+      throw new SpillwayError(
+        'SPW_LIMITER_INVALID',
+        'a guard has two limiters that keep answers: leave it one idempotency()',
+      );
+    }
     this.context = {
       ...context,
       clock: client.clock,
-      values: client.store.values as Values,
+      values: valuesOf(client),
       storeTimeoutMs,
       ask: (step) => client.ask([step], ([answer]) => answer as Answer),
       whenLost: (step, lost) => releases.permitsOf(step).whenLost(step, lost),
@@ -84,4 +92,11 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
   fieldsIn(turns: readonly KeptTurn<Raw>[]): readonly Field[] | undefined {
     return turns.find(({ settled }) => settled?.fields)?.settled?.fields;
   }
+}
+
+/** Where answers are kept: in the store, or beside the memory of limiters without one. */
+function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values {
+  const values = store.values ?? (withoutStore > 0 ? sharedValues(store, clock) : undefined);
+  if (values) return values;
+  throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
 }
