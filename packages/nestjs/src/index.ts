@@ -1,20 +1,7 @@
 /** @spillway/nestjs: rate limits and load shedding for NestJS. All of core, with Nest's ExecutionContext as `raw`. */
 
 import type { ExecutionContext } from '@nestjs/common';
-import {
-  type ConcurrencyLimitOptions,
-  concurrencyLimit as coreConcurrencyLimit,
-  fleetShedder as coreFleetShedder,
-  idempotency as coreIdempotency,
-  rateLimit as coreRateLimit,
-  workerShedder as coreWorkerShedder,
-  type FleetShedderOptions,
-  type IdempotencyOptions,
-  type RateLimitOptions,
-  type StoredLimiter,
-  type WorkerShedder,
-  type WorkerShedderOptions,
-} from '@spillway/core';
+import * as core from '@spillway/core';
 
 export * from '@spillway/core';
 export { requestOf } from './call.js';
@@ -43,7 +30,7 @@ export {
 } from './options.js';
 
 /**
- * `rateLimit` of core, whose functions are given Nest's ExecutionContext as `raw`.
+ * {@link core.rateLimit}, whose callbacks get Nest's ExecutionContext as `raw`.
  *
  * @example
  * ```ts
@@ -56,73 +43,20 @@ export {
  * });
  * ```
  */
-export const rateLimit: (
-  options: RateLimitOptions<ExecutionContext>,
-) => StoredLimiter<ExecutionContext> = coreRateLimit;
+export const rateLimit: typeof core.rateLimit<ExecutionContext> = core.rateLimit;
+
+/** {@link core.concurrencyLimit}, whose callbacks get Nest's ExecutionContext as `raw`. */
+export const concurrencyLimit: typeof core.concurrencyLimit<ExecutionContext> =
+  core.concurrencyLimit;
+
+/** {@link core.fleetShedder}, whose callbacks get Nest's ExecutionContext as `raw`. */
+export const fleetShedder: typeof core.fleetShedder<ExecutionContext> = core.fleetShedder;
+
+/** {@link core.workerShedder}, whose callbacks get Nest's ExecutionContext as `raw`. */
+export const workerShedder: typeof core.workerShedder<ExecutionContext> = core.workerShedder;
 
 /**
- * `concurrencyLimit` of core, whose functions are given Nest's ExecutionContext as `raw`.
- *
- * @example
- * ```ts
- * import { concurrencyLimit, SpillwayModule } from '@spillway/nestjs';
- *
- * SpillwayModule.forRoot({ limiters: [concurrencyLimit({ limit: 20 })] });
- * ```
+ * {@link core.idempotency}, whose callbacks get Nest's ExecutionContext as `raw`. In handlers, `claimOf` of the
+ * platform's request has the claim. It is for HTTP only: messages and GraphQL operations have no headers of their own.
  */
-export const concurrencyLimit: (
-  options: ConcurrencyLimitOptions<ExecutionContext>,
-) => StoredLimiter<ExecutionContext> = coreConcurrencyLimit;
-
-/**
- * `fleetShedder` of core, whose functions are given Nest's ExecutionContext as `raw`.
- *
- * @example
- * ```ts
- * import { fleetShedder, priorityOf, SpillwayModule } from '@spillway/nestjs';
- * import { redisStore } from '@spillway/redis';
- *
- * SpillwayModule.forRoot({
- *   store: redisStore(redis),
- *   limiters: [fleetShedder({ name: 'fleet', capacity: 1000, priority: priorityOf })],
- * });
- * ```
- */
-export const fleetShedder: (
-  options: FleetShedderOptions<ExecutionContext>,
-) => StoredLimiter<ExecutionContext> = coreFleetShedder;
-
-/**
- * `workerShedder` of core, whose functions are given Nest's ExecutionContext as `raw`.
- *
- * @example
- * ```ts
- * import { eventLoopSignal } from '@spillway/core/node';
- * import { priorityOf, SpillwayModule, workerShedder } from '@spillway/nestjs';
- *
- * SpillwayModule.forRoot({
- *   limiters: [workerShedder({ name: 'workers', signal: eventLoopSignal(), priority: priorityOf })],
- * });
- * ```
- */
-export const workerShedder: (
-  options: WorkerShedderOptions<ExecutionContext>,
-) => WorkerShedder<ExecutionContext> = coreWorkerShedder;
-
-/**
- * `idempotency` of core, whose functions are given Nest's ExecutionContext as `raw`. In handlers, `claimOf` of the
- * platform's request has the claim. It concerns HTTP requests only: messages and GraphQL operations have no field of
- * their own.
- *
- * @example
- * ```ts
- * import { idempotency, requestOf, SpillwayModule } from '@spillway/nestjs';
- *
- * SpillwayModule.forRoot({
- *   limiters: [idempotency({ scope: ({ raw }) => requestOf<{ user?: { id: string } }>(raw).user?.id })],
- * });
- * ```
- */
-export const idempotency: (
-  options: IdempotencyOptions<ExecutionContext>,
-) => StoredLimiter<ExecutionContext> = coreIdempotency;
+export const idempotency: typeof core.idempotency<ExecutionContext> = core.idempotency;
