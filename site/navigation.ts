@@ -10,6 +10,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   Start: [['docs/README.md', 'What do you want to do?'], 'docs/start/'],
   'Limit something': [
     'docs/guide.md',
+    'docs/without-http.md',
     'docs/outgoing.md',
     'docs/idempotency.md',
     'docs/shedding.md',
