@@ -1,13 +1,13 @@
-/** docs/shedding.md, "What the machine allows": its table is what the runs of docs/benchmark-tables.md come to. */
+/** docs/benchmark-tables.md, "What the machine allows": its table follows from the runs under "Overloaded". */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from './snippets.js';
 
-const read = (name: string) => readFileSync(join(ROOT, 'docs', name), 'utf8');
+const tables = readFileSync(join(ROOT, 'docs', 'benchmark-tables.md'), 'utf8');
 const runs = [
-  ...read('benchmark-tables.md').matchAll(
+  ...tables.matchAll(
     /^\| (?:give up|wait), (in|before) Express \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|/gm,
   ),
 ].map(([, place, times, served, idle]) => ({
@@ -33,5 +33,5 @@ it.each(['in', 'before'])('%s Express', (place) => {
   const idle = median(own.map((run) => run.idle));
   const canServe = (i: number) => percent((1 - i - 2 * p) / (1 - p));
   const row = [p.toFixed(3), percent(idle), canServe(idle), canServe(0)].join(' | ');
-  expect(read('shedding.md')).toContain(`| ${place} Express | ${row} |`);
+  expect(tables).toContain(`| ${place} Express | ${row} |`);
 });
