@@ -39,7 +39,12 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['docs/benchmark-tables.md', 'All tables'],
   ],
   'Migrate from another package': [['docs/migrating.md', 'All packages'], 'docs/migrating/'],
-  'Look up': [['docs/options.md', 'All options'], 'docs/errors.md', 'docs/words.md'],
+  'Look up': [
+    ['docs/options.md', 'All options'],
+    'docs/decisions.md',
+    'docs/errors.md',
+    'docs/words.md',
+  ],
   Packages: ['packages/'],
   'How it is built': [
     'docs/how-it-works.md',
