@@ -1,4 +1,4 @@
-/** The sources keep to the walls: see docs/how-it-works.md, "Rooms". */
+/** The sources keep to the walls: see docs/how-it-works.md, "Modules and layers". */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
