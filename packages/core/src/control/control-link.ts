@@ -1,4 +1,8 @@
-/** What guards and limiters obey of a control: a mistake in it is a fault, and what it changes is forgotten. */
+/**
+ * What guards and limiters obey of a control: a mistake in it is a fault, and what it changes is forgotten. A control
+ * brings this code as a store brings that of its failures (ADR 32), so that limiters without a control are 1.5 kB
+ * smaller.
+ */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';

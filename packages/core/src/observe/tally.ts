@@ -1,4 +1,7 @@
-/** Counts what guards report, for exporters of metrics to read. */
+/**
+ * Counts what guards report, for exporters of metrics to read when they are scraped: to increment a labelled counter of
+ * prom-client takes as long as a decision in memory. So all exporters have the same numbers.
+ */
 
 import type { Control } from '../contract/control.js';
 import type { Outcome, Reason } from '../contract/decision.js';
