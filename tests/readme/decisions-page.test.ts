@@ -23,21 +23,27 @@ const wordsOf = (union: string): string[] => {
   return [...words.matchAll(/'([\w-]+)'/g)].map(([, word = '']) => word);
 };
 
-/** An interface, the other interfaces whose rows its section does not repeat, and its methods. */
-const INTERFACES: readonly (readonly [name: string, without?: string, methods?: string[]])[] = [
-  ['Decision'],
-  ['Policy'],
-  ['GroupDecision'],
-  ['LimitersDecision'],
-  ['AlternativeDecision', 'LimitersDecision'],
-  ['Admission', undefined, ['release']],
-  ['DecisionEvent', 'Decision'],
+/** An interface; the one whose rows its section does not repeat; and its methods. */
+interface Table {
+  readonly name: string;
+  readonly without?: string;
+  readonly methods?: readonly string[];
+}
+
+const TABLES: readonly Table[] = [
+  { name: 'Decision' },
+  { name: 'Policy' },
+  { name: 'GroupDecision' },
+  { name: 'LimitersDecision' },
+  { name: 'AlternativeDecision', without: 'LimitersDecision' },
+  { name: 'Admission', methods: ['release'] },
+  { name: 'DecisionEvent', without: 'Decision' },
 ];
 const namesOf = (name: string): string[] =>
   optionsOf(name, 'packages/core/src/contract/decision.ts').map((property) => property.name);
 
 describe('the tables are complete', () => {
-  it.each(INTERFACES)('%s', (name, without, methods = []) => {
+  it.each(TABLES)('$name', ({ name, without, methods = [] }) => {
     const inherited = without ? namesOf(without) : [];
     const own = namesOf(name).filter((property) => !inherited.includes(property));
     expect(own.length).toBeGreaterThan(0);
