@@ -19,7 +19,7 @@ const LINKS: Readonly<Record<string, string>> = {
   control: 'operations.md#changing-settings-live',
   cost: 'guide.md#costs-and-what-counts',
   denialCache: 'how-it-works.md#the-denial-cache',
-  headers: 'guide.md#fields',
+  headers: 'guide.md#headers',
   key: 'guide.md#which-key',
   localShare: 'operations.md#when-redis-is-down',
   mode: 'guide.md#trying-a-limit-in-shadow-mode',
