@@ -107,7 +107,7 @@ describe('where the store fails', () => {
     remoteStore({ sync: false, apply: () => Promise.reject(new Error('down')) });
   const client = (store: Store) => new StoreClient({ store, logger: false }, undefined, []);
   const askOf = async (one: StoreClient, steps: readonly Step[]) =>
-    one.ask(steps, (answers) => answers);
+    one.link.ask(steps, (answers) => answers);
   const askAt = (store: Store, steps: readonly Step[]) => askOf(client(store), steps);
 
   it.each([
@@ -146,7 +146,7 @@ describe('where the store fails', () => {
     const one = client(far);
     await askOf(one, [step('take', 'id')]);
     for (let at = 0; at < 3; at += 1) {
-      expect(one.known(step('take', 'id', 2))).toBeUndefined();
+      expect(one.link.known(step('take', 'id', 2))).toBeUndefined();
       expect(await askOf(one, [step('take', 'id', 2)])).toMatchObject([{ allowed: false }]);
     }
     expect(asked).toBe(4);

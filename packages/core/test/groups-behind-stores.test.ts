@@ -54,7 +54,7 @@ function setUp(options: StoreClientOptions = {}) {
   } as const;
   const client = new StoreClient(settings, undefined, []);
   const ask = async (steps: readonly Step[]): Promise<readonly Answer[]> =>
-    client.ask(steps, (answers) => answers);
+    client.link.ask(steps, (answers) => answers);
   const passes = async (steps: readonly Step[]) =>
     (await ask(steps)).every(({ allowed }) => allowed);
   const outage = () => {

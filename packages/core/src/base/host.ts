@@ -15,7 +15,8 @@ interface BuiltIns {
  * Makes a call in the async context in which this module was loaded, where the host can. What lives longer than a
  * request is begun in it: a timer or a promise would keep the request's context, and all that this holds.
  */
-export const outside: <Value>(call: () => Value) => Value = contextNow() ?? ((call) => call());
+export const outside: <Value>(call: () => Value) => Value =
+  /* @__PURE__ */ contextNow() ?? ((call) => call());
 
 function contextNow(): (<Value>(call: () => Value) => Value) | undefined {
   const { process } = globalThis as BuiltIns;

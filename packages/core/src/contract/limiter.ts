@@ -185,10 +185,12 @@ export interface KeeperParts {
     readonly store: { readonly values?: Values | undefined };
     /** How many limiters share the memory of those without a store; 0 with a store. */
     readonly withoutStore: number;
-    ask<Value>(
-      steps: readonly Step[],
-      then: (answers: readonly Answer[]) => Eventually<Value>,
-    ): Eventually<Value>;
+    readonly link: {
+      ask<Value>(
+        steps: readonly Step[],
+        then: (answers: readonly Answer[]) => Eventually<Value>,
+      ): Eventually<Value>;
+    };
   };
   readonly releases: {
     permitsOf(step: Step): Upkeep<Step>;

@@ -1,6 +1,5 @@
 /** A rule as data: checked integers that any store, in any language, can run. */
 
-import { encodeText } from '../base/encode-name.js';
 import type { Answer, Ask, Claim, Receipt } from './ask.js';
 import type { Numbers, Policy } from './decision.js';
 import type { Shelf } from './shelf.js';
@@ -177,6 +176,10 @@ export interface Machine {
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
+  /** The code of the count of one claim; left out where rules have no claims. */
+  codeOf?(rule: Rule, claim: Claim): string;
+  /** The numbers of the rule in a sentence, where they are no limit per window. */
+  described?(rule: Rule): string;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
   readonly refusals?: RefusalMemory;
   /** What keeps permits and claims alive; left out where units are held by no request. */
@@ -225,7 +228,7 @@ export interface RefusalMemory {
  * `encodeName` does it.
  */
 export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
-  return claim === undefined ? rule.code : `${rule.code}:${encodeText(claim.id)}`;
+  return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
 }
 
 /** Whether two rules have all the same numbers. Then they also have the same count. */

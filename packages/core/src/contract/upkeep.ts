@@ -8,12 +8,14 @@ import type { Answer } from './ask.js';
 export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
-  renew(steps: readonly Held[], forUs: number): Eventually<readonly Answer[]>;
-  giveBack<Value>(
-    steps: readonly Held[],
-    then: (answers: readonly Answer[]) => Eventually<Value>,
-    forUs?: number,
-  ): Eventually<Value>;
+  readonly link: {
+    renew(steps: readonly Held[], forUs: number): Eventually<readonly Answer[]>;
+    giveBack<Value>(
+      steps: readonly Held[],
+      then: (answers: readonly Answer[]) => Eventually<Value>,
+      forUs?: number,
+    ): Eventually<Value>;
+  };
 }
 
 /** Bytes that are left for releases that did not reach the store. */

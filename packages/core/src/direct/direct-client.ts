@@ -139,7 +139,7 @@ export class DirectClient {
 
   /** What is known without the store, as soon as its answers come. */
   known<Value>(value: Eventually<Value>): Eventually<Value> {
-    return this.store.sync || isLater(value) ? value : this.store.soon(value);
+    return this.store.sync || isLater(value) ? value : this.store.turns.soon(value);
   }
 
   /** What `then` makes of the answers to steps of which nothing is decided here. */
@@ -147,7 +147,7 @@ export class DirectClient {
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
   ): Eventually<Value> {
-    return this.store.ask(steps, (answers) => then(this.told(steps, answers)));
+    return this.store.link.ask(steps, (answers) => then(this.told(steps, answers)));
   }
 
   /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */
@@ -163,7 +163,7 @@ export class DirectClient {
 
   /** What `then` makes of the answers to steps that give back. */
   giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
-    return this.store.giveBack(steps, (answers) => then(this.told(steps, answers)));
+    return this.store.link.giveBack(steps, (answers) => then(this.told(steps, answers)));
   }
 
   /** The answers; a failure behind them is told. */

@@ -90,7 +90,7 @@ class Keyed {
     // decision in memory took a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
-      const now = this.client.store.askNow(step);
+      const now = this.client.store.link.askNow(step);
       if (now) return this.limit.decide(step, now);
     }
     return this.decideOne('take', key, options);

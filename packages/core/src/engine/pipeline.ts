@@ -85,7 +85,7 @@ export class Pipeline<P extends Part> {
   /** Decides by a store that needs neither a promise nor a list; false if it must be asked by {@link ask}. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
-    const answer = this.client.askNow(open.step as Step);
+    const answer = this.client.link.askNow(open.step as Step);
     if (answer) this.judge(open, answer);
     return answer !== undefined;
   }
@@ -102,7 +102,7 @@ export class Pipeline<P extends Part> {
       for (let i = 0; i < asked.length; i += 1) this.judge(asked[i] as P, answers[i], asked[i - 1]);
       return then();
     };
-    return this.client.ask(steps, judge, { host });
+    return this.client.link.ask(steps, judge, { host });
   }
 
   /** Tells observers of the decision; the limiter was skipped if nobody has decided. */
@@ -141,7 +141,7 @@ export class Pipeline<P extends Part> {
   /** Decides if the denial cache knows that the store would reject. */
   protected decideByCache(part: P, limiter: Decider, step: Step): void {
     if (part.mode !== 'enforce' || step.op !== 'take') return;
-    const known = this.client.known(step);
+    const known = this.client.link.known(step);
     if (!known) return;
     part.answer = known;
     part.decision = this.decisionOf(limiter, part.mode, step, known);

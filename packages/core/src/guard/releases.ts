@@ -32,7 +32,7 @@ export class Releases {
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;
     const held = steps.find(({ lease, claim }) => lease || claim);
-    const noted = this.client.giveBack(
+    const noted = this.client.link.giveBack(
       steps,
       (answers) => held && this.permitsOf(held).noteAnswers(steps, answers),
       GIVE_BACK_US,

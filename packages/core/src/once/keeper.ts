@@ -36,7 +36,7 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
       clock: client.clock,
       values: valuesOf(client),
       storeTimeoutMs,
-      ask: (step) => client.ask([step], ([answer]) => answer as Answer),
+      ask: (step) => client.link.ask([step], ([answer]) => answer as Answer),
       whenLost: (step, lost) => releases.permitsOf(step).whenLost(step, lost),
       abandon: (step) => releases.permitsOf(step).abandon(step),
       writeLater: (last, value) => releases.permitsOf(last).writeLater(last, value),

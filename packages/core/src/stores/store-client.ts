@@ -3,15 +3,14 @@
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
-import { consoleLogger, type Eventually } from '../base/host.js';
+import { consoleLogger } from '../base/host.js';
 import { Turns } from '../base/turns.js';
-import type { Answer } from '../contract/ask.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
 import type { Fault, Validate } from '../contract/observer.js';
 import { capacityOf, type Rule, sameRule } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
-import type { AskOptions, Policies, StoreLink } from '../contract/store-link.js';
+import type { Policies, StoreLink } from '../contract/store-link.js';
 import type { Room, UpkeepClient } from '../contract/upkeep.js';
 import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
 import type { Observers } from '../observe/observers.js';
@@ -40,7 +39,6 @@ export interface StoreClientOptions extends ResilienceOptions {
   readonly validate?: Validate | undefined;
 }
 
-type Answers = readonly Answer[];
 type Named = { readonly name: string };
 
 /** Its answers are never missing: it neither throws nor rejects, for a store that fails is answered for by policy. */
@@ -55,7 +53,8 @@ export class StoreClient implements UpkeepClient<Step> {
   readonly releaseRoom: Room;
   /** Its users ask through this client; what they learn of the store itself, they keep. */
   readonly store: Store;
-  private readonly link: StoreLink;
+  /** The way to the store of these limiters. */
+  readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;
   private readonly shared: SharedState;
 
@@ -110,57 +109,9 @@ export class StoreClient implements UpkeepClient<Step> {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
 
-  /** See {@link StoreLink}. */
-  known(step: Step): Answer | undefined {
-    return this.link.known(step);
-  }
-
   /** For promises that may be settled already. */
   get turns(): Turns {
     return this.shared.turns;
-  }
-
-  /** A promise of what is known without the store, which lets the event loop turn now and then. */
-  soon<Value>(value: Value): Promise<Value> {
-    return this.turns.soon(value);
-  }
-
-  /** See {@link StoreLink}. */
-  askNow(step: Step): Answer | undefined {
-    return this.link.askNow(step);
-  }
-
-  /** See {@link StoreLink}. */
-  ask<Value>(
-    steps: readonly Step[],
-    then: (answers: Answers) => Eventually<Value>,
-    options?: AskOptions,
-  ): Eventually<Value> {
-    return this.link.ask(steps, then, options);
-  }
-
-  /** See {@link StoreLink}. */
-  giveBack<Value>(
-    steps: readonly Step[],
-    then: (answers: Answers) => Eventually<Value>,
-    forUs?: number,
-  ): Eventually<Value> {
-    return this.link.giveBack(steps, then, forUs);
-  }
-
-  /** See {@link StoreLink}. */
-  renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
-    return this.link.renew(steps, forUs);
-  }
-
-  /** See {@link StoreLink}. */
-  forgetAll(): void {
-    this.link.forgetAll();
-  }
-
-  /** See {@link StoreLink}. */
-  forgetReset(limiter: string, key: string): void {
-    this.link.forgetReset(limiter, key);
   }
 }
 
@@ -226,11 +177,10 @@ class NameRegistry {
 }
 
 function numbers(rule: Rule): string {
-  const { limit, windowMs, open = limit, leaseMs, keepMs, algorithm } = rule.logic.declared(rule);
-  if (keepMs !== undefined) return `claims under leases of ${leaseMs} ms, kept for ${keepMs} ms`;
-  return windowMs === undefined
-    ? `${limit} at once (${open} if not critical, leases of ${leaseMs} ms)`
-    : `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
+  const { described, declared } = rule.logic;
+  if (described) return described(rule);
+  const { limit, windowMs, algorithm } = declared(rule);
+  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
 }
 
 /**
@@ -252,7 +202,7 @@ export function linkTo(
   }
   return (control as LinkedControl).link({
     fault: (fault) => context.fault(fault),
-    forgetAll: () => client.forgetAll(),
-    forgetReset: (limiter, key) => client.forgetReset(limiter, key),
+    forgetAll: () => client.link.forgetAll(),
+    forgetReset: (limiter, key) => client.link.forgetReset(limiter, key),
   });
 }

@@ -72,7 +72,7 @@ export class Slots {
 
   private ask<Value>(step: Step, then: (heard: Heard) => Value): Eventually<Value> {
     const { store } = this.client;
-    const answer = store.askNow(step);
+    const answer = store.link.askNow(step);
     if (answer) {
       // A store in our memory and by our clock has just read it.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();

@@ -1,5 +1,6 @@
 /** The rule of claims, and its machine. */
 
+import { encodeText } from '../../base/encode-name.js';
 import type { ClaimsRule, Machine } from '../../contract/rule.js';
 import { permitUpkeep } from '../upkeep/permits.js';
 import { checkClaim } from './check.js';
@@ -34,6 +35,9 @@ const claimsMachine: Machine = {
   merges: false,
   failsClosed: true,
   checkStep: checkClaim,
+  codeOf: ({ code }, { id }) => `${code}:${encodeText(id)}`,
+  described: ({ leaseUs, keepUs }: ClaimsRule) =>
+    `claims under leases of ${leaseUs / 1000} ms, kept for ${keepUs / 1000} ms`,
   shelf: () => new ClaimShelf(),
   // No refusal is remembered: whoever gives up a claim may end one at any moment.
 };

@@ -27,6 +27,8 @@ const leasesMachine: Machine = {
     const reserved = open === limit ? {} : { open };
     return { algorithm: 'concurrency', limit, ...reserved, leaseMs: leaseUs / 1000 };
   },
+  described: ({ limit, open, leaseUs }: LeasesRule) =>
+    `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
   restUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
   receipt: receiptOfPermit,

@@ -204,7 +204,7 @@ export class LeaseCycle {
     if (due.length === 0) return [];
     const calls: Promise<unknown>[] = [];
     for (const step of due) {
-      const answers = this.client.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
+      const answers = this.client.link.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
       if (!isLater(answers)) {
         if (step.claim) this.renewed(step, answers[0]);
         continue;
@@ -252,7 +252,7 @@ export class LeaseCycle {
   }
 
   private async send(release: Step, late: LateValue | undefined): Promise<boolean> {
-    const [answer] = await this.client.giveBack([release], (given) => given, GIVE_BACK_US);
+    const [answer] = await this.client.link.giveBack([release], (given) => given, GIVE_BACK_US);
     const hasArrived = !hasFailed(answer);
     if (hasArrived) late?.mark();
     return hasArrived;

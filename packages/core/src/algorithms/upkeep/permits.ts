@@ -86,7 +86,7 @@ class Permits implements Upkeep<Step> {
       const leftUs = endUs - client.clock.nowUs();
       const some = releases.slice(from, from + MOST_STEPS);
       await Promise.all(
-        some.map((release) => client.giveBack([release], (given) => given, leftUs)),
+        some.map((release) => client.link.giveBack([release], (given) => given, leftUs)),
       );
     }
   }
