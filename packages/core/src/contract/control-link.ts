@@ -2,8 +2,9 @@
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
-import type { Decision, Mode } from './decision.js';
+import type { Decision, Mode, Policy } from './decision.js';
 import type { Fault } from './observer.js';
+import type { Rule } from './rule.js';
 
 /** What guards and limiters take: `memoryControl()`, `redisControl(client)`, or a control passed to `liveControl`. */
 export type LinkedControl = Control & ControlLinked;
@@ -31,14 +32,41 @@ export interface ControlLink extends Control, LiveLink {
 
 /** How live numbers of limiters are read. */
 export interface LiveLink {
-  /** The override of one key of a limiter. */
-  limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
-   * The declared numbers, or those of a plan, with what was set live in their place.
+   * The variant of a limiter for a caller, with what was set live. What makes no rule is a fault and does not apply.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
+   * @param from the variant of the caller's plan, or the declared one
+   * @param limits what is set live for the limiter as a whole
    */
-  liveNumbers<Declared extends Numbers>(declared: Declared, live: LiveLimits): Declared;
+  variantOf<Declared extends Numbers>(
+    limiter: LiveVariants<Declared>,
+    from: RuleVariant<Declared>,
+    key: string,
+    limits: LiveLimits | undefined,
+  ): RuleVariant<Declared>;
+}
+
+/** A limiter whose numbers can be set live. */
+export interface LiveVariants<Declared extends Numbers> {
+  readonly name: string;
+  readonly declared: RuleVariant<Declared>;
+  /**
+   * A variant of live numbers, of the same plan as another.
+   *
+   * @throws SpillwayError where they make no rule
+   */
+  withNumbers(numbers: Declared, like: RuleVariant<Declared>): RuleVariant<Declared>;
+}
+
+/** All that follows from the numbers of a limit. */
+export interface RuleVariant<Declared extends Numbers> {
+  readonly numbers: Declared;
+  /** The name of the plan, if it has one. */
+  readonly plan: string | undefined;
+  readonly rule: Rule;
+  /** The rule for this process alone, when the store fails. */
+  readonly local: Rule;
+  readonly policy: Policy;
 }
 
 /** What can be set live; limits on requests in progress have no window. */

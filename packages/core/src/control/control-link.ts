@@ -6,7 +6,14 @@
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
-import type { ControlLink, ControlLinked, ControlUser, Numbers } from '../contract/control-link.js';
+import type {
+  ControlLink,
+  ControlLinked,
+  ControlUser,
+  LiveVariants,
+  Numbers,
+  RuleVariant,
+} from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { checkSetting } from './check.js';
@@ -52,6 +59,8 @@ class Link implements ControlLink {
   >();
   /** By limiter, the resets that were passed on last: those of a minute. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
+  /** By what was set live, and by the variant that it changes: they go with it. */
+  private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;
 
@@ -60,8 +69,17 @@ class Link implements ControlLink {
     this.user = user;
   }
 
-  liveNumbers<Declared extends Numbers>(declared: Declared, live: LiveLimits): Declared {
-    return liveNumbers(declared, live);
+  variantOf<Declared extends Numbers>(
+    limiter: LiveVariants<Declared>,
+    from: RuleVariant<Declared>,
+    key: string,
+    limits: LiveLimits | undefined,
+  ): RuleVariant<Declared> {
+    const own = this.limitsOf(limiter.name, key);
+    // Only a limit of the key itself lets a caller pass whose plan has none.
+    if (from.rule.limit === 0 && own?.limit === undefined) return from;
+    const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
+    return live ? this.changed(limiter, from, live) : from;
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
@@ -112,6 +130,27 @@ class Link implements ControlLink {
     }
   }
 
+  private changed<Declared extends Numbers>(
+    limiter: LiveVariants<Declared>,
+    from: RuleVariant<Declared>,
+    live: LiveLimits,
+  ): RuleVariant<Declared> {
+    try {
+      const known = this.variants.get(live);
+      const variants = known ?? new WeakMap<object, object>();
+      if (!known) this.variants.set(live, variants);
+      let variant = variants.get(from) as RuleVariant<Declared> | undefined;
+      if (!variant) {
+        variant = limiter.withNumbers(liveNumbers(from.numbers, live), from);
+        variants.set(from, variant);
+      }
+      return variant;
+    } catch (error) {
+      this.tell(limiter.name, error);
+      return from;
+    }
+  }
+
   /** The valid part of the settings that the control returned. */
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
@@ -150,4 +189,9 @@ class Link implements ControlLink {
   private tell(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
   }
+}
+
+/** Whether live numbers apply to callers with a plan. */
+function reachesPlans(limits: LiveLimits | undefined): boolean {
+  return limits?.factor !== undefined || limits?.allPlans === true;
 }

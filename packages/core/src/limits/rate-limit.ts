@@ -6,6 +6,7 @@ import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { LiveLimits } from '../contract/control.js';
+import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type {
   LimiterTurn,
@@ -29,7 +30,7 @@ import {
   type RateLimitOptions,
 } from './rate-limit-options.js';
 import { nameOf, ruleFrom } from './rule-options.js';
-import { type RuleVariant, RuleVariants } from './rule-variants.js';
+import { RuleVariants } from './rule-variants.js';
 
 /**
  * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the
@@ -65,7 +66,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly notices: readonly Notice[];
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
-  private readonly declared: RuleVariant;
+  private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
