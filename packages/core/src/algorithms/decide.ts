@@ -1,7 +1,13 @@
 /** Makes the decision from a store's answer, or the answer where the store gave none: the same for all limiters. */
 
 import type { Answer } from '../contract/ask.js';
-import type { Decision, Numbers, Policy, Reason } from '../contract/decision.js';
+import {
+  type Decision,
+  type Numbers,
+  type Policy,
+  type Reason,
+  skippedDecision,
+} from '../contract/decision.js';
 import { capacityOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
@@ -26,15 +32,12 @@ export function decide(
   if (answer.failure && !local) {
     const { allowed } = answer;
     return {
-      limiter,
+      ...skippedDecision(limiter),
       allowed: allowed || !binding,
       outcome: 'error',
       reason: allowed ? null : 'store-error',
       cost,
-      used: Number.NaN,
-      remaining: Number.NaN,
       retryAfterMs: allowed ? 0 : Number.NaN,
-      resetMs: Number.NaN,
       policy,
     };
   }

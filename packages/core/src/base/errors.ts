@@ -50,17 +50,8 @@ export type SpillwayErrorCode =
 
 const BRAND = Symbol.for('spillway.error');
 
-/** What requests and jobs end with: made often, so that nothing is made of them beforehand. */
-const MADE_OFTEN: ReadonlySet<SpillwayErrorCode> = new Set([
-  'SPW_ANSWER_MISSING',
-  'SPW_SHAPER_BLOCKED',
-  'SPW_SHAPER_CLOSED',
-  'SPW_SHAPER_FULL',
-  'SPW_SHAPER_WAIT',
-  'SPW_STORE_ERROR',
-  'SPW_STORE_TIMEOUT',
-  'SPW_STORE_UNAVAILABLE',
-]);
+/** Codes that requests and jobs end with: made often, so that nothing is made of them beforehand. */
+const MADE_OFTEN = /SHAPER|ANSWER|STORE_(ERROR|TIMEOUT|UNAVAILABLE)/;
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
@@ -108,17 +99,15 @@ export class SpillwayError extends Error {
     if (options?.kind !== undefined) this.kind = options.kind;
     if (options?.wouldWaitMs !== undefined) this.wouldWaitMs = options.wouldWaitMs;
     Object.defineProperty(this, BRAND, { value: true });
-    if (!MADE_OFTEN.has(code)) this.showHelp();
+    // An own property is printed with the error when nobody catches it.
+    if (!MADE_OFTEN.test(code)) {
+      Object.defineProperty(this, 'help', { value: this.help, enumerable: true });
+    }
   }
 
   /** Where the code is explained: what happened, why it matters, what to write, how to silence it. */
   get help(): string {
     return helpFor(this.code);
-  }
-
-  /** Makes it an own property, which is printed with the error when nobody catches it. */
-  private showHelp(): void {
-    Object.defineProperty(this, 'help', { value: this.help, enumerable: true });
   }
 }
 

@@ -52,32 +52,25 @@ const SPECIAL =
 /** Whether the ranges together hold every public IPv4 address, or every public IPv6 address. */
 export function holdEveryone(ranges: readonly AddressRange[]): boolean {
   if (ranges.length === 0) return false;
-  const held = [...ranges, ...SPECIAL.split(' ').map(rangeOf)];
-  return PUBLIC.some((family) => family.every((text) => cover(held, rangeOf(text))));
+  const held = [...ranges, ...SPECIAL.split(' ').map(rangeOf)].map(bitsOf);
+  return PUBLIC.some((family) => family.every((text) => cover(held, bitsOf(rangeOf(text)))));
 }
 
 const rangeOf = (text: string): AddressRange => parseRange(text) as AddressRange;
 
-function cover(ranges: readonly AddressRange[], whole: AddressRange): boolean {
-  const hasAll = (range: AddressRange): boolean =>
-    range.prefix <= whole.prefix && inRange(range, whole.network);
-  const inside = ranges.filter(({ network }) => inRange(whole, network));
-  return ranges.some(hasAll) || coverRest(inside, whole.prefix);
+/** The family, and the bits with which each address of the range begins. */
+function bitsOf({ network, prefix }: AddressRange): string {
+  const binary = (number: number, bits: number) => number.toString(2).padStart(bits, '0');
+  return typeof network === 'number'
+    ? `4${binary(network, 32)}`.slice(0, prefix + 1)
+    : `6${network.map((group) => binary(group, 16)).join('')}`.slice(0, prefix + 1);
 }
 
-/** Whether ranges of one family, whose first `bits` are the same, have every address that begins with these. */
-function coverRest(ranges: readonly AddressRange[], bits: number): boolean {
-  if (ranges.some(({ prefix }) => prefix <= bits)) return true;
-  const ones = ranges.filter(({ network }) => bitAt(network, bits) === 1);
-  if (ones.length === 0 || ones.length === ranges.length) return false;
-  const zeros = ranges.filter(({ network }) => bitAt(network, bits) === 0);
-  return coverRest(ones, bits + 1) && coverRest(zeros, bits + 1);
-}
-
-function bitAt(address: Address, at: number): number {
-  return typeof address === 'number'
-    ? (address >>> (31 - at)) & 1
-    : ((address[at >> 4] as number) >>> (15 - (at & 15))) & 1;
+/** Whether ranges have every address that begins with these bits. */
+function cover(ranges: readonly string[], bits: string): boolean {
+  if (ranges.some((range) => bits.startsWith(range))) return true;
+  const inside = ranges.filter((range) => range.startsWith(bits));
+  return inside.length > 0 && cover(inside, `${bits}0`) && cover(inside, `${bits}1`);
 }
 
 /** Digits without a leading zero; -1 for anything else. */

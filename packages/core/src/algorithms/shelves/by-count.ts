@@ -3,27 +3,17 @@
 /** With more things than this, idle ones are dropped when another is made. */
 const MANY = 1_024;
 
-/** The things of one limiter, and the one that was used last: most limiters have only one. */
-interface Codes<Thing> {
-  code: string;
-  thing: Thing;
-  readonly all: Map<string, Thing>;
-}
-
 /**
  * Developers choose the names of limiters, so there are few. One limiter may have many codes if its `limit` is a
  * function and it has a burst, so idle things are dropped. A thing that is not idle has at least one entry in its
  * store, and the number of those is limited.
  */
 export class ByCount<Thing> {
-  private readonly names = new Map<string, Codes<Thing>>();
+  private readonly names = new Map<string, Map<string, Thing>>();
   private size = 0;
   private most = MANY;
-  // Most calls come from the limiter of the last call.
-  private lastName: string | undefined;
   private readonly make: (name: string, code: string) => Thing;
   private readonly isIdle: (thing: Thing) => boolean;
-  private last: Codes<Thing> | undefined;
 
   constructor(make: (name: string, code: string) => Thing, isIdle: (thing: Thing) => boolean) {
     this.make = make;
@@ -31,19 +21,7 @@ export class ByCount<Thing> {
   }
 
   find(name: string, code: string): Thing | undefined {
-    let codes = this.last;
-    if (name !== this.lastName) {
-      codes = this.names.get(name);
-      this.lastName = name;
-      this.last = codes;
-    }
-    if (codes === undefined || codes.code === code) return codes?.thing;
-    const thing = codes.all.get(code);
-    if (thing !== undefined) {
-      codes.code = code;
-      codes.thing = thing;
-    }
-    return thing;
+    return this.names.get(name)?.get(code);
   }
 
   findOrMake(name: string, code: string): Thing {
@@ -51,31 +29,27 @@ export class ByCount<Thing> {
   }
 
   *[Symbol.iterator](): Generator<Thing> {
-    for (const { all } of this.names.values()) yield* all.values();
+    for (const codes of this.names.values()) yield* codes.values();
   }
 
   private add(name: string, code: string): Thing {
     if (this.size >= this.most) this.dropIdle();
     const thing = this.make(name, code);
-    const all = this.names.get(name)?.all ?? new Map<string, Thing>();
-    this.names.set(name, { code, thing, all: all.set(code, thing) });
-    this.lastName = undefined;
+    const codes = this.names.get(name) ?? new Map<string, Thing>();
+    this.names.set(name, codes.set(code, thing));
     this.size += 1;
     return thing;
   }
 
   private dropIdle(): void {
-    for (const [name, { all }] of this.names) {
-      for (const [code, thing] of all) {
+    for (const [name, codes] of this.names) {
+      for (const [code, thing] of codes) {
         if (!this.isIdle(thing)) continue;
-        all.delete(code);
+        codes.delete(code);
         this.size -= 1;
       }
-      const [kept] = all;
-      if (kept) this.names.set(name, { code: kept[0], thing: kept[1], all });
-      else this.names.delete(name);
+      if (codes.size === 0) this.names.delete(name);
     }
     this.most = Math.max(MANY, 2 * this.size);
-    this.lastName = undefined;
   }
 }
