@@ -166,7 +166,7 @@ export interface ProbeSender {
 const PROBE: Omit<Step, 'key'> = {
   op: 'take',
   limiter: '\u0001probe',
-  rule: fixedWindow.makeRule(1_000_000, 1_000_000, 1_000_000, 'epoch'),
+  rule: /* @__PURE__ */ fixedWindow.makeRule(1_000_000, 1_000_000, 1_000_000, 'epoch'),
   cost: 1,
   binding: false,
 };
