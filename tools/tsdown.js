@@ -20,6 +20,12 @@ export function library(entries, plugins = []) {
     // Whoever reads the code in node_modules has the declarations for what it means.
     outputOptions: {
       comments: { jsdoc: false },
+      // Constants are folded: bundlers keep what they cannot calculate. Names, lines and statements stay as written.
+      minify: {
+        compress: { joinVars: false, sequences: false, keepNames: { function: true, class: true } },
+        mangle: false,
+        codegen: { removeWhitespace: false },
+      },
       // What several entries share is one file: each file that Node loads takes as long as 20 kB of code.
       advancedChunks: { groups: [{ name: 'shared', test: isCode, minShareCount: 2 }] },
     },
