@@ -1,8 +1,8 @@
 /** @spillway/core/store: what stores are made of, for those who keep counts elsewhere. */
 
-export { refillTime } from './algorithms/bucket/measure.js';
-export { makeClaimsRule } from './algorithms/claims/rule.js';
-export { MAX_KEEP_US } from './algorithms/claims/step.js';
+export { refillTime } from './algorithms/bucket/bucket-rule.js';
+export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
+export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
 export { measure } from './algorithms/decide.js';
 export {
   groupPasses,
@@ -13,11 +13,10 @@ export {
   uniqueGroup,
 } from './algorithms/group.js';
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './algorithms/known-counts.js';
-export { makeLeasesRule } from './algorithms/leases/rule.js';
-export { MAX_LEASE_US } from './algorithms/leases/step.js';
-export { delayOf } from './algorithms/queue/measure.js';
-export { makeShaperRule } from './algorithms/queue/rule.js';
-export { MAX_HOLD_US } from './algorithms/queue/step.js';
+export { makeLeasesRule } from './algorithms/leases/lease-rule.js';
+export { MAX_LEASE_US } from './algorithms/leases/lease-step.js';
+export { delayOf, makeShaperRule } from './algorithms/queue/queue-rule.js';
+export { MAX_HOLD_US } from './algorithms/queue/queue-step.js';
 export { givenBack, receiptFrom, receiptOfRest } from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';

@@ -1,7 +1,7 @@
 /** Units by instant: as a plain list has them, but without walking it. */
 
 import { describe, expect, it } from 'vitest';
-import { Entries } from '../src/algorithms/log/entries.js';
+import { Entries } from '../src/algorithms/log/log-entries.js';
 import { PlainLog } from './memory/plain-log.js';
 import { pick, seeded } from './net/random.js';
 

@@ -16,6 +16,15 @@ export function policyOf(name: string, rule: Rule): Policy {
   return rule.logic.policy(name, rule);
 }
 
+/** {@link policyOf} of a limit of requests in a time. */
+export function ratePolicy(
+  name: string,
+  rule: { readonly limit: number; readonly windowUs: number; readonly burst?: number },
+): Policy {
+  const { limit, windowUs, burst = limit } = rule;
+  return { name, unit: 'requests', limit, windowMs: windowUs / 1000, burst };
+}
+
 /**
  * The decision of the limiter named `limiter` about one step. `reason` is the reason of a refusal, unless the cost can
  * never pass.

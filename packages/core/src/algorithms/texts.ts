@@ -3,13 +3,13 @@
 import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { readBucket } from './bucket/texts.js';
-import { readClaim } from './claims/texts.js';
-import { readLeases } from './leases/texts.js';
-import { readLog } from './log/texts.js';
-import { readQueue } from './queue/texts.js';
+import { readBucket } from './bucket/bucket-text.js';
+import { readClaim } from './claims/claim-text.js';
+import { readLeases } from './leases/lease-text.js';
+import { readLog } from './log/log-text.js';
+import { readQueue } from './queue/queue-text.js';
 import type { StoredCount } from './stored-count.js';
-import { readWindow } from './window/texts.js';
+import { readWindow } from './window/window-text.js';
 
 type Read = (text: string | undefined, rule: Rule) => StoredCount;
 

@@ -4,9 +4,9 @@
  */
 
 import type { RateAlgorithm } from '../contract/rule.js';
-import { makeBucketRule } from './bucket/rule.js';
-import { makeLogRule } from './log/rule.js';
-import { makeWindowRule } from './window/rule.js';
+import { makeBucketRule } from './bucket/bucket-rule.js';
+import { makeLogRule } from './log/log-rule.js';
+import { makeWindowRule } from './window/window-rule.js';
 
 /**
  * Units come back continuously, and up to `burst` may be used at once: the default, and the token bucket of Stripe's

@@ -249,7 +249,7 @@ export interface Keeper<Raw> {
   fieldsIn(turns: readonly KeptTurn<Raw>[]): readonly Field[] | undefined;
 }
 
-/** The part of such a limiter that other limiters have not. */
+/** Of a limiter that lets a request run once: how it keeps the answer, and gives it to repeats of the request. */
 export interface Keeping<Raw> {
   /** The exchange as the limiter sees it. */
   readonly see: (exchange: RecordedExchange, holder: object) => KeptExchange;

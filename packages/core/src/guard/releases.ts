@@ -1,6 +1,6 @@
 /** What a guard gives back: refunds, and the permits of requests in progress, whose rules bring their upkeep. */
 
-import { GIVE_BACK_US } from '../algorithms/upkeep/sending.js';
+import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
 import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';

@@ -33,8 +33,8 @@ const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
 
 /**
  * The problem document of a refusal. It names policies, never keys. A refusal must stay cheap, so it is written by
- * hand: `head` is of {@link problemHead}, `violated` has all names in JSON with commas. `own` is what the limiter itself
- * says of it.
+ * hand: `head` is of {@link problemHead}, `violated` has all names in JSON with commas. `own` is what the limiter
+ * itself says of it.
  */
 export function problemBody(
   head: string,

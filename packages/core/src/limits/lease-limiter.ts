@@ -1,7 +1,7 @@
 /** What limits on requests in progress have in common: a permit for each, held under a lease in the store. */
 
 import { decide } from '../algorithms/decide.js';
-import { makeLeasesRule } from '../algorithms/leases/rule.js';
+import { makeLeasesRule } from '../algorithms/leases/lease-rule.js';
 import { checkLimit, checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';

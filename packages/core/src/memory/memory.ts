@@ -105,7 +105,7 @@ export class Memory implements OneStepStore {
     const { buckets } = this;
     const count = buckets.load(slot);
     return count
-      ? buckets.step(step as Ask<BucketRule>, nowUs, charge, true, count)
+      ? buckets.step({ ask: step as Ask<BucketRule>, nowUs, charge, mayGrow: true, count })
       : this.performOn(step, buckets, count, nowUs, charge, false);
   }
 
@@ -132,17 +132,20 @@ export class Memory implements OneStepStore {
     const full = isFull || (count === undefined && this.overflows(nowUs));
     if (shelf.alone) {
       const fails = full && count === undefined && needsRoom(step);
-      return fails ? noRoom(step, shelf, nowUs) : shelf.step(step, nowUs, charge, true, count);
+      return fails
+        ? noRoom(step, shelf, nowUs)
+        : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
     if (full && count === undefined && this.forgives) {
       // Units that were not counted cannot be given back.
-      return { ...shelf.step(asLook(step), nowUs, false, false), provisional: true };
+      const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
+      return { ...looked, provisional: true };
     }
     const isAlone = count !== undefined && step.rule.logic.merges;
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
       ? this.performShared(step, shelf, count, shared.of(step.rule), nowUs, charge, full)
-      : shelf.step(step, nowUs, charge, !full, count);
+      : shelf.step({ ask: step, nowUs, charge, mayGrow: !full, count });
   }
 
   /**
@@ -162,8 +165,22 @@ export class Memory implements OneStepStore {
     const other = shared.find(there, nowUs);
     const isShared = full || (other !== undefined && shared.holds?.(other, there) === true);
     const answer = isShared
-      ? shared.step(keepingShared(there), nowUs, charge, false, other, count)
-      : shelf.step(count ? step : keepingShared(step), nowUs, charge, true, count, other);
+      ? shared.step({
+          ask: keepingShared(there),
+          nowUs,
+          charge,
+          mayGrow: false,
+          count: other,
+          other: count,
+        })
+      : shelf.step({
+          ask: count ? step : keepingShared(step),
+          nowUs,
+          charge,
+          mayGrow: true,
+          count,
+          other,
+        });
     const restsUs = (isShared ? shared : shelf).restsAt(step.rule, answer);
     return this.overflow.noted(step, answer, isShared, restsUs);
   }

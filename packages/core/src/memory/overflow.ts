@@ -95,5 +95,7 @@ export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
     },
   );
   const allowed = step.onStoreError === 'allow';
-  return { ...shelf.step({ ...step, op: 'look' }, nowUs, false, false), allowed, failure };
+  const ask: Step = { ...step, op: 'look' };
+  const looked = shelf.step({ ask, nowUs, charge: false, mayGrow: false });
+  return { ...looked, allowed, failure };
 }

@@ -1,6 +1,6 @@
 /** All that a memory store keeps, by algorithm. */
 
-import { BucketShelf } from '../algorithms/bucket/shelf.js';
+import { BucketShelf } from '../algorithms/bucket/bucket-shelf.js';
 import type { Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
 

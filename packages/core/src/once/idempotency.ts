@@ -1,6 +1,6 @@
 /** Idempotency keys: a request that a client repeats with the same key runs once, and is answered as the first time. */
 
-import { makeClaimsRule } from '../algorithms/claims/rule.js';
+import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { decide } from '../algorithms/decide.js';
 import { SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';

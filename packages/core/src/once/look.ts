@@ -1,6 +1,6 @@
 /** An idempotency key seen from the outside: what is kept of it, and how an operator ends that. */
 
-import { makeClaimsRule } from '../algorithms/claims/rule.js';
+import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { SpillwayError } from '../base/errors.js';
 import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Op, Step, Store } from '../contract/store.js';

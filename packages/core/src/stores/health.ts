@@ -109,6 +109,7 @@ const WATCH_US = 10_000_000;
  */
 const TURNS_OF_A_CALL = 4;
 
+/** Counts turns of the event loop, to tell a reply that came late from one that this process read late. */
 export class LoopTurns {
   /** Turns since counting began; -1 while nothing is counted. */
   now = -1;

@@ -11,8 +11,8 @@ import {
 } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
-import { stepLog } from '../../src/algorithms/log/step.js';
-import { stepWindow, type WindowState } from '../../src/algorithms/window/step.js';
+import { stepLog } from '../../src/algorithms/log/log-step.js';
+import { stepWindow, type WindowState } from '../../src/algorithms/window/window-step.js';
 import { pick, type Random, seeded } from '../net/random.js';
 import { PlainLog } from './plain-log.js';
 
@@ -39,21 +39,19 @@ class PlainCounts {
   }
 
   private doLog(name: string, rule: LogRule, step: Step, nowUs: number): object {
-    const { op, cost, receipt } = step;
     const view = { used: 0, freesUs: 0, lastUs: 0 };
     const log = this.logs.get(name) ?? new PlainLog();
-    const allowed = stepLog(rule, log, op, cost, nowUs, true, view, receipt);
+    const allowed = stepLog({ ...step, rule }, log, nowUs, true, view);
     this.logs.set(name, log);
     return { allowed, nowUs, ...view };
   }
 
   private doWindow(name: string, rule: WindowRule, step: Step, nowUs: number): object {
-    const { op, cost, receipt } = step;
     const kept = this.windows.get(name) ?? { dirty: false, startUs: 0, current: 0, previous: 0 };
     const state = { ...kept, dirty: false };
-    const allowed = stepWindow(rule, state, op, cost, nowUs, true, receipt);
+    const allowed = stepWindow({ ...step, rule }, state, nowUs, true);
     const { dirty, ...numbers } = state;
-    if (op === 'reset') this.windows.delete(name);
+    if (step.op === 'reset') this.windows.delete(name);
     else if (dirty) this.windows.set(name, state);
     return { allowed, nowUs, ...numbers };
   }

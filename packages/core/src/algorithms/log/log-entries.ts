@@ -1,4 +1,4 @@
-/** What a log is to its steps: units by instant, oldest first. */
+/** The entries of a log, units by instant, oldest first: what steps need of them, and a list of objects. */
 
 export interface LogEntries {
   /** Units of all entries. */
@@ -30,5 +30,239 @@ export function eachEntry(log: LogEntries, tell: (us: number, units: number) => 
     const until = log.unitsUntil(us);
     tell(us, until - told);
     told = until;
+  }
+}
+
+/** With at most so many entries, the arrays are never rebuilt. */
+const FEW = 32;
+
+/** Room for a few more instants than there are. */
+const SPARE = 8;
+
+/**
+ * The entries of a long log, with running sums: a method takes time proportional to the logarithm of the number of
+ * entries, on average. An entry takes 8 to 9 bytes while each has one unit, and about 20 else.
+ */
+export class Entries implements LogEntries {
+  total = 0;
+  /** Instants, each later than the one before: so many of the array. */
+  private length = 0;
+  private times = new Float64Array(SPARE);
+  /**
+   * A Fenwick tree: node n, counted from 1, is the sum of the `n & -n` entries that end with the n-th. Left out while
+   * each entry has one unit.
+   */
+  private nodes: number[] | undefined;
+  /** The index of the oldest entry that still has units, and how many units were dropped since the last rebuild. */
+  private head = 0;
+  private dropped = 0;
+  /** How many entries in the middle have no units left. */
+  private holes = 0;
+
+  get count(): number {
+    return this.length - this.head;
+  }
+
+  get lastUs(): number {
+    return this.total > 0 ? (this.times[this.length - 1] as number) : -Infinity;
+  }
+
+  unitsUntil(us: number): number {
+    const index = this.indexAfter(us);
+    return index === this.head ? 0 : Math.max(0, this.sumOf(index) - this.dropped);
+  }
+
+  instantOf(unit: number): number {
+    return this.times[this.indexOf(unit)] as number;
+  }
+
+  add(us: number, units: number): void {
+    if (us <= this.lastUs) {
+      this.absorb(this.lastUs, units);
+      return;
+    }
+    if (units !== 1) this.makeNodes();
+    if (this.length === this.times.length) this.resize(0);
+    this.times[this.length] = us;
+    this.length += 1;
+    this.total += units;
+    const { nodes, length } = this;
+    if (!nodes) return;
+    let sum = units;
+    for (let node = length - 1; node > length - (length & -length); node -= node & -node) {
+      sum += nodes[node - 1] as number;
+    }
+    nodes.push(sum);
+  }
+
+  absorb(us: number, units: number): void {
+    const last = this.length - 1;
+    this.times[last] = us;
+    const nodes = this.makeNodes();
+    (nodes[last] as number) += units;
+    this.total += units;
+  }
+
+  takeBack(us: number, units: number): number {
+    const index = this.indexAfter(us) - 1;
+    if (index < this.head || this.times[index] !== us) return 0;
+    const before = Math.max(this.sumOf(index), this.dropped);
+    const held = Math.max(0, this.sumOf(index + 1) - before);
+    const taken = Math.min(units, held);
+    if (taken === 0) return 0;
+    if (taken === this.total) {
+      this.clear();
+      return taken;
+    }
+    const isLast = index === this.length - 1;
+    if (isLast && !this.nodes) this.length -= taken;
+    else this.lower(index, taken);
+    this.total -= taken;
+    if (taken === held && !isLast) this.holes += 1;
+    else this.trimEnd();
+    this.tidy();
+    return taken;
+  }
+
+  drop(units: number): void {
+    if (units === 0) return;
+    if (units >= this.total) {
+      this.clear();
+      return;
+    }
+    this.dropped += units;
+    this.total -= units;
+    this.head = this.indexOf(1);
+    this.tidy();
+  }
+
+  clear(): void {
+    this.times = new Float64Array(SPARE);
+    this.nodes = undefined;
+    this.length = 0;
+    this.head = 0;
+    this.dropped = 0;
+    this.holes = 0;
+    this.total = 0;
+  }
+
+  /** The index of the first entry later than `us`. */
+  private indexAfter(us: number): number {
+    let low = this.head;
+    let high = this.length;
+    if (low === high || (this.times[low] as number) > us) return low;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.times[middle] as number) <= us) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The index of the entry that holds the `unit`-th of the units that were not dropped. */
+  private indexOf(unit: number): number {
+    const { nodes } = this;
+    let left = this.dropped + unit;
+    if (!nodes) return left - 1;
+    let index = 0;
+    for (let width = 1 << (31 - Math.clz32(nodes.length)); width > 0; width >>= 1) {
+      const sum = nodes[index + width - 1];
+      if (sum === undefined || sum >= left) continue;
+      index += width;
+      left -= sum;
+    }
+    return index;
+  }
+
+  /** Units of the first `count` entries, dropped ones too. */
+  private sumOf(count: number): number {
+    const { nodes } = this;
+    if (!nodes) return count;
+    let sum = 0;
+    for (let node = count; node > 0; node -= node & -node) sum += nodes[node - 1] as number;
+    return sum;
+  }
+
+  private makeNodes(): number[] {
+    // Each of one unit: a node has as many as it has entries.
+    this.nodes ??= Array.from({ length: this.length }, (_, i) => (i + 1) & -(i + 1));
+    return this.nodes;
+  }
+
+  private lower(index: number, units: number): void {
+    const nodes = this.makeNodes();
+    for (let node = index + 1; node <= nodes.length; node += node & -node) {
+      (nodes[node - 1] as number) -= units;
+    }
+  }
+
+  /**
+   * Removes empty entries at the end: {@link lastUs} must be the instant of an entry with units, for it says when all
+   * have expired.
+   */
+  private trimEnd(): void {
+    const all = this.dropped + this.total;
+    while (this.sumOf(this.length - 1) === all) {
+      this.length -= 1;
+      this.nodes?.pop();
+    }
+  }
+
+  /**
+   * Rebuilds the arrays when more than half of their entries have no units: more than an eighth, if there are no sums,
+   * for then it is only a copy.
+   */
+  private tidy(): void {
+    const part = this.nodes ? 2 : 8;
+    if (this.length > FEW && (this.head + this.holes) * part > this.length) this.rebuild();
+  }
+
+  /** Moves the entries that have units to the front of the arrays, and makes the sums again. */
+  private rebuild(): void {
+    const { nodes } = this;
+    let from = this.head;
+    if (nodes) {
+      this.gatherNodes(nodes);
+      from = 0;
+    }
+    this.resize(from);
+    this.head = 0;
+    this.dropped = 0;
+    this.holes = 0;
+  }
+
+  private gatherNodes(nodes: number[]): void {
+    const { times, head } = this;
+    const over = this.dropped - this.sumOf(head);
+    for (let node = nodes.length; node > 0; node -= 1) carry(nodes, node, -1);
+    (nodes[head] as number) -= over;
+    let kept = 0;
+    for (let index = head; index < this.length; index += 1) {
+      if ((nodes[index] as number) <= 0) continue;
+      times[kept] = times[index] as number;
+      nodes[kept] = nodes[index] as number;
+      kept += 1;
+    }
+    nodes.length = kept;
+    this.length = kept;
+    if (kept === this.total) this.nodes = undefined;
+    else for (let node = 1; node <= kept; node += 1) carry(nodes, node, 1);
+  }
+
+  /** Copies the instants from an index on into an array with room for an eighth more. */
+  private resize(from: number): void {
+    const length = this.length - from;
+    const times = new Float64Array(length + (length >> 3) + SPARE);
+    times.set(this.times.subarray(from, this.length));
+    this.times = times;
+    this.length = length;
+  }
+}
+
+/** Adds a node to the next node that contains it, or subtracts it from there. */
+function carry(nodes: number[], node: number, sign: 1 | -1): void {
+  const parent = node + (node & -node);
+  if (parent <= nodes.length) {
+    (nodes[parent - 1] as number) += sign * (nodes[node - 1] as number);
   }
 }

@@ -5,9 +5,8 @@ import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
-import { LostReleases } from './lost-releases.js';
+import { GIVE_BACK_US, hasFailed, LostReleases, MOST_STEPS, releaseOf } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
-import { GIVE_BACK_US, hasFailed, MOST_STEPS, releaseOf } from './sending.js';
 
 /** Fewer after an outage, when requests have waited long enough. */
 const MOST_AFTER_OUTAGE = 256;

@@ -11,7 +11,7 @@ import type {
   UpkeepOf,
 } from '../../contract/upkeep.js';
 import { LeaseCycle } from './lease-cycle.js';
-import { hasFailed, MOST_STEPS, releaseOf } from './sending.js';
+import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 
 /** The end of a claim that was lost is sent again no later than this: until it is told, repeats are refused. */
 const RESEND_CLAIMS_US = 5_000_000;

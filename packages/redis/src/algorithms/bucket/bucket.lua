@@ -1,11 +1,11 @@
--- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/step.ts does the
--- same).
+-- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/bucket-step.ts
+-- does the same).
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Gives: `bucket`.
 --
 -- A bucket is charged in four places, which must do the same. If you change one, change all four: this file, takes.lua,
--- packages/core/src/algorithms/bucket/step.ts, and takeWhole in packages/core/src/algorithms/bucket/shelf.ts.
+-- and in packages/core/src/algorithms/bucket stepBucket in bucket-step.ts and takeWhole in bucket-shelf.ts.
 --
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
 -- and a numerator. The denominator is the rule's; the name of the key contains it. Redis keeps a plain integer in one

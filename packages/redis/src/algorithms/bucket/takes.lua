@@ -9,8 +9,8 @@
 -- `is_late`. Gives nothing; returns the reply if all groups are done.
 --
 -- A bucket is charged in four places, which must do the same. If you change one, change all four: this file,
--- bucket.lua, packages/core/src/algorithms/bucket/step.ts, and takeWhole in
--- packages/core/src/algorithms/bucket/shelf.ts.
+-- bucket.lua, packages/core/src/algorithms/bucket/bucket-step.ts, and takeWhole in
+-- packages/core/src/algorithms/bucket/bucket-shelf.ts.
 
 local is_short = #ARGV < 8
 while keys_done < #KEYS and (is_short

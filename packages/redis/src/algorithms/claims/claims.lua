@@ -1,4 +1,4 @@
--- Claims (see docs/algorithms.md; packages/core/src/algorithms/claims/step.ts does the same).
+-- Claims (see docs/algorithms.md; packages/core/src/algorithms/claims/claim-step.ts does the same).
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Gives: `claims`.

@@ -1,4 +1,4 @@
--- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases/step.ts does the same).
+-- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases/lease-step.ts does the same).
 --
 -- Takes: `now`, `format`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number` and the operations
 -- (shared.lua).

@@ -1,5 +1,5 @@
--- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log/step.ts does the same; docs/adr/0012
--- says why it is stored so).
+-- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log/log-step.ts does the same;
+-- docs/adr/0012 says why it is stored so).
 --
 -- Takes: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number`, `max`, `min` and the
 -- operations (shared.lua); `log_put` (log-put.lua). Gives: `log`.

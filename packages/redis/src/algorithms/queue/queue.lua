@@ -1,10 +1,10 @@
--- The bucket that waits (see docs/algorithms.md; packages/core/src/algorithms/queue/step.ts does the same).
+-- The bucket that waits (see docs/algorithms.md; packages/core/src/algorithms/queue/queue-step.ts does the same).
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
 -- `min` and the operations (shared.lua). Gives: `queue`.
 --
 -- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
--- file, takes.lua, and packages/core/src/algorithms/queue/step.ts.
+-- file, takes.lua, and packages/core/src/algorithms/queue/queue-step.ts.
 --
 -- Stored, format 1: a string, `us:span`, then `:pause` if there was one, then `:num:den` if the instant is not a whole
 -- number of microseconds; without a pause, that is then 0.

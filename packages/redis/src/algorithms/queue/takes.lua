@@ -6,7 +6,7 @@
 -- (head.lua). Gives nothing; returns the reply if all groups are done.
 --
 -- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
--- file, queue.lua, which tells what is stored, and packages/core/src/algorithms/queue/step.ts.
+-- file, queue.lua, which tells what is stored, and packages/core/src/algorithms/queue/queue-step.ts.
 
 local sub = string.sub
 local is_plain = true

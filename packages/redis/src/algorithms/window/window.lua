@@ -1,5 +1,5 @@
--- Window counters, fixed, anchored and sliding (see docs/algorithms.md; packages/core/src/algorithms/window/step.ts
--- does the same).
+-- Window counters, fixed, anchored and sliding (see docs/algorithms.md;
+-- packages/core/src/algorithms/window/window-step.ts does the same).
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `floor`,
 -- `max`, `min` and the operations (shared.lua). Gives: `window`.

@@ -7,7 +7,7 @@ import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
-import { type ClaimState, FREE, stepClaim } from './step.js';
+import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 
 const FORM = /^(\d{1,16})(?:r([\w-]{16})|d([\w-]{16})([\x20-\x7e]{0,256}))$/;
 

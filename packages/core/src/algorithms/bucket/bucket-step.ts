@@ -4,9 +4,8 @@
  */
 
 import { mulDiv } from '../../base/exact.js';
-import type { Receipt } from '../../contract/ask.js';
+import type { Ask, Receipt } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
-import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';
 
 /**
@@ -24,16 +23,13 @@ export interface BucketState {
  * says so.
  *
  * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
- * takeWhole in core/src/algorithms/bucket/shelf.ts, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
+ * takeWhole in bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
-  rule: BucketRule,
+  { op, rule, cost, receipt }: Ask<BucketRule>,
   state: BucketState,
-  op: Op,
-  cost: number,
   nowUs: number,
   charge: boolean,
-  receipt?: Receipt,
 ): boolean {
   if (op === 'put') return putBucket(rule, state, cost, nowUs, receipt);
   if (op === 'reset') {
@@ -78,7 +74,7 @@ export function stepBucket(
  * Whether a step may change what is stored. `look`, a cost of 0, and a `put` that gives nothing back may not. `allowed`
  * is what {@link stepBucket} returned.
  */
-export function mayWrite(op: Op, cost: number, allowed: boolean): boolean {
+export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 

@@ -2,9 +2,9 @@
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
-import type { Shelf } from '../../contract/shelf.js';
+import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
-import { noQueue, type QueueState, restOf, stepQueue } from './step.js';
+import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 type StoredQueue = QueueState & Expiring;
 
@@ -25,23 +25,16 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   }
 
   stepKept(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
-    const stored = this.find(ask);
-    return stored && this.step(ask, nowUs, charge, true, stored);
+    const count = this.find(ask);
+    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
 
-  step(
-    ask: Ask<QueueRule>,
-    nowUs: number,
-    charge: boolean,
-    _mayGrow: boolean,
-    stored?: StoredQueue,
-    other?: StoredQueue,
-  ): QueueAnswer {
+  step({ ask, nowUs, charge, count, other }: ShelfStep<QueueRule, StoredQueue>): QueueAnswer {
     const state = this.working;
-    copy(stored ?? other ?? UNUSED, state);
+    copy(count ?? other ?? UNUSED, state);
     state.dirty = false;
     const answer = stepQueue(ask, state, nowUs, charge);
-    if (state.dirty) this.keep(ask, stored, state, nowUs);
+    if (state.dirty) this.keep(ask, count, state, nowUs);
     return answer;
   }
 

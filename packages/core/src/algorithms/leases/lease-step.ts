@@ -3,8 +3,8 @@
  * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
+import type { Ask, Lease } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
-import type { Lease, Op } from '../../contract/store.js';
 
 /** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
 export const MAX_LEASE_US: number = 86_400_000_000;
@@ -38,15 +38,12 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Applies `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. `beside` counts permits
- * of the same key that are stored in another place.
+ * Does what is asked to `state`, in place; see {@link stepBucket} for `charge` and the return value. `beside` counts
+ * permits of the same key that are stored in another place.
  */
 export function stepLeases(
-  rule: LeasesRule,
+  { op, rule, cost, lease }: Ask<LeasesRule>,
   state: LeasesState,
-  op: Op,
-  cost: number,
-  lease: Lease | undefined,
   nowUs: number,
   charge: boolean,
   beside: LeasesView,

@@ -3,11 +3,11 @@
  * critical holder, 0 for another, of each: `1[["a1b2",1767225660000000,0]]`.
  */
 
-import type { LeasesAnswer } from '../../contract/ask.js';
+import type { Ask, LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { isWritten, type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
-import { type LeasesState, MAX_LEASE_US, noLeases, stepLeases } from './step.js';
+import { type LeasesState, MAX_LEASE_US, noLeases, stepLeases } from './lease-step.js';
 
 const NOBODY = { used: 0, critical: 0 };
 
@@ -56,12 +56,12 @@ class StoredLeases implements StoredCount {
     return lastUs;
   }
 
-  step({ op, cost, rule, lease }: Step, nowUs: number, charge: boolean): LeasesAnswer {
+  step(step: Step, nowUs: number, charge: boolean): LeasesAnswer {
     const { state } = this;
     const ahead = state.lastUs > nowUs + MAX_LEASE_US;
-    const allowed = stepLeases(rule as LeasesRule, state, op, cost, lease, nowUs, charge, NOBODY);
-    const acts = op === 'reset' || lease !== undefined;
-    if (acts && isWritten({ op, cost }, allowed, charge, ahead)) this.changed = true;
+    const allowed = stepLeases(step as Ask<LeasesRule>, state, nowUs, charge, NOBODY);
+    const acts = step.op === 'reset' || step.lease !== undefined;
+    if (acts && isWritten(step, allowed, charge, ahead)) this.changed = true;
     return { allowed, nowUs, used: state.held.size, critical: state.critical };
   }
 

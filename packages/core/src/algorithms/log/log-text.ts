@@ -3,7 +3,7 @@
  * the first: since the epoch), a colon and its units: `1 1767225600000000:2 5000:1`.
  */
 
-import type { LogAnswer } from '../../contract/ask.js';
+import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import {
@@ -13,9 +13,8 @@ import {
   unknownFormat,
   wholeNumber,
 } from '../stored-count.js';
-import { Entries } from './entries.js';
-import { eachEntry } from './log-entries.js';
-import { isAhead, stepLog } from './step.js';
+import { Entries, eachEntry } from './log-entries.js';
+import { isAhead, stepLog } from './log-step.js';
 
 /** The most entries in one text, which is read and written whole. */
 const MOST_ENTRIES = 10_000;
@@ -50,26 +49,18 @@ class StoredLog implements StoredCount {
     this.entries = entries;
   }
 
-  step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): LogAnswer {
+  step(step: Step, nowUs: number, charge: boolean): LogAnswer {
     const { entries } = this;
-    const { windowUs } = rule as LogRule;
+    const ask = step as Ask<LogRule>;
+    const { op, rule } = ask;
+    const { windowUs } = rule;
     const view = { used: 0, freesUs: 0, lastUs: 0 };
     // Entries that have expired count for no step, and whatever is written is written without them.
     entries.drop(entries.unitsUntil(nowUs - windowUs));
     const mayGrow = entries.count < MOST_ENTRIES;
-    const ahead = isAhead(rule as LogRule, entries, nowUs);
-    const allowed = stepLog(
-      rule as LogRule,
-      entries,
-      op,
-      cost,
-      nowUs,
-      charge,
-      view,
-      receipt,
-      mayGrow,
-    );
-    if (isWritten({ op, cost }, allowed || op === 'record', charge, ahead)) this.changed = true;
+    const ahead = isAhead(rule, entries, nowUs);
+    const allowed = stepLog(ask, entries, nowUs, charge, view, mayGrow);
+    if (isWritten(ask, allowed || op === 'record', charge, ahead)) this.changed = true;
     this.expiresUs = entries.lastUs + windowUs;
     return { allowed, nowUs, ...view };
   }

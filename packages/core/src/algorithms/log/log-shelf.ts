@@ -2,24 +2,23 @@
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
-import type { Shelf } from '../../contract/shelf.js';
+import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';
-import { Block, Blocks } from './blocks.js';
-import { Entries } from './entries.js';
-import { Instants } from './instants.js';
-import { eachEntry, type LogEntries } from './log-entries.js';
-import { PackedEntries } from './packed-entries.js';
+import { Block, Blocks } from './log-blocks.js';
+import { Entries, eachEntry, type LogEntries } from './log-entries.js';
+import { type LogView, stepLog } from './log-step.js';
 import {
   describe,
   entriesIn,
   headIn,
+  Instants,
   isLarge,
   MOST_PACKED,
+  PackedEntries,
   ringOf,
   roughIn,
   sumSizeIn,
-} from './packed-log.js';
-import { type LogView, stepLog } from './step.js';
+} from './packed-entries.js';
 
 /** A long log that has so few entries left is packed again. */
 const FEW = 64;
@@ -64,8 +63,8 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
       const answer = this.takeOne(rule, slot, nowUs);
       if (answer) return answer;
     }
-    const stored = this.load(slot, rule);
-    return stored && this.step(ask, nowUs, charge, true, stored);
+    const count = this.load(slot, rule);
+    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
 
   private load(slot: number, { windowUs }: LogRule): LogEntries | undefined {
@@ -130,18 +129,12 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /** A log that begins with `other` is kept only if the step charges. */
-  step(
-    ask: Ask<LogRule>,
-    nowUs: number,
-    charge: boolean,
-    mayGrow: boolean,
-    stored?: LogEntries,
-    other?: LogEntries,
-  ): LogAnswer {
-    const { rule, op, cost, receipt } = ask;
+  step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
+    const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
+    const { rule, op, cost } = ask;
     const log = stored ? this.roomy(stored) : this.begin(other);
     const before = stored ? log.count : 0;
-    const allowed = stepLog(rule, log, op, cost, nowUs, charge, this.view, receipt, mayGrow);
+    const allowed = stepLog(ask, log, nowUs, charge, this.view, mayGrow);
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
       this.entries -= before;

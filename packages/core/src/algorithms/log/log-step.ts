@@ -3,9 +3,8 @@
  * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
-import type { Receipt } from '../../contract/ask.js';
+import type { Ask, Receipt } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
-import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';
 import type { LogEntries } from './log-entries.js';
 
@@ -17,19 +16,16 @@ export interface LogView {
 }
 
 /**
- * Applies `op` to `entries`, in place; see {@link stepBucket} for `charge` and the return value. Writes the numbers
- * after the step into `view`. With `mayGrow` false, new units join the newest entry: that entry then expires later than
- * it should, never earlier.
+ * Does what is asked to `entries`, in place; see {@link stepBucket} for `charge` and the return value. Writes the
+ * numbers after the step into `view`. With `mayGrow` false, new units join the newest entry: that entry then expires
+ * later than it should, never earlier.
  */
 export function stepLog(
-  rule: LogRule,
+  { op, rule, cost, receipt }: Ask<LogRule>,
   entries: LogEntries,
-  op: Op,
-  cost: number,
   nowUs: number,
   charge: boolean,
   view: LogView,
-  receipt?: Receipt,
   mayGrow = true,
 ): boolean {
   if (op === 'reset') entries.clear();

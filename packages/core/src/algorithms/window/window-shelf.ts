@@ -2,9 +2,9 @@
 
 import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
-import type { Shelf } from '../../contract/shelf.js';
+import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';
-import { stepWindow, type WindowState } from './step.js';
+import { stepWindow, type WindowState } from './window-step.js';
 
 /**
  * A slot has the last instant at which its window may count, two windows after the start: all rules of a code have the
@@ -35,33 +35,28 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
   }
 
   stepKept(ask: Ask<WindowRule>, nowUs: number, charge: boolean): WindowAnswer | undefined {
-    const stored = this.find(ask, nowUs);
-    return stored && this.step(ask, nowUs, charge, true, stored);
+    const count = this.find(ask, nowUs);
+    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
 
-  step(
-    { op, rule, cost, receipt }: Ask<WindowRule>,
-    nowUs: number,
-    charge: boolean,
-    mayGrow: boolean,
-    stored?: WindowState,
-    other?: WindowState,
-  ): WindowAnswer {
+  step(step: ShelfStep<WindowRule, WindowState>): WindowAnswer {
+    const { ask, nowUs, charge, mayGrow, count, other } = step;
+    const { op, rule } = ask;
     const { state } = this;
     state.dirty = false;
-    if (!stored) {
+    if (!count) {
       state.startUs = other ? other.startUs : 0;
       state.current = other ? other.current : 0;
       state.previous = other ? other.previous : 0;
     }
-    const allowed = stepWindow(rule, state, op, cost, nowUs, charge, receipt);
+    const allowed = stepWindow(ask, state, nowUs, charge);
     // A shared window may have begun with another key: one that ends later is too strict, never too lax.
-    const isShared = !mayGrow || (other !== undefined && !stored);
+    const isShared = !mayGrow || (other !== undefined && !count);
     if (isShared && state.dirty && rule.kind === 'anchored' && op !== 'reset') {
       state.startUs = Math.max(state.startUs, nowUs);
     }
-    if (state.dirty && (stored || op !== 'reset')) {
-      const at = stored ? this.slot : this.keys.add(nowUs);
+    if (state.dirty && (count || op !== 'reset')) {
+      const at = count ? this.slot : this.keys.add(nowUs);
       // A window that was reset is over at once.
       this.table.setTime(at, op === 'reset' ? 0 : state.startUs + 2 * rule.windowUs - 1);
       this.table.setNumber(at, 0, state.current);

@@ -7,7 +7,7 @@ import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount } from '../stored-count.js';
-import { noQueue, type QueueState, restOf, stepQueue } from './step.js';
+import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const FORM = /^(\d+):(\d+)(?::(\d+)(?::(\d+):(\d+))?)?$/;
 

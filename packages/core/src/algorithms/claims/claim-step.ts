@@ -6,7 +6,7 @@
 import { SpillwayError } from '../../base/errors.js';
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
-import { MAX_LEASE_US } from '../leases/step.js';
+import { MAX_LEASE_US } from '../leases/lease-step.js';
 
 /** The longest time that a claim is kept: 400 days. One that ends later was done before the clock went back. */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;

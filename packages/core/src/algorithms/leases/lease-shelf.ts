@@ -2,9 +2,9 @@
 
 import type { Ask, LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
-import type { Shelf } from '../../contract/shelf.js';
+import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
-import { expire, type LeasesState, noLeases, stepLeases } from './step.js';
+import { expire, type LeasesState, noLeases, stepLeases } from './lease-step.js';
 
 type StoredLeases = LeasesState & Expiring;
 
@@ -35,23 +35,17 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
     return lease !== undefined && held.has(lease.id);
   }
 
-  step(
-    { limiter, key, rule, op, cost, lease }: Ask<LeasesRule>,
-    nowUs: number,
-    charge: boolean,
-    _mayGrow: boolean,
-    stored?: StoredLeases,
-    other?: StoredLeases,
-  ): LeasesAnswer {
+  step({ ask, nowUs, charge, count, other }: ShelfStep<LeasesRule, StoredLeases>): LeasesAnswer {
+    const { limiter, key, rule } = ask;
     const beside = other ? { used: other.held.size, critical: other.critical } : NOBODY;
-    const state = stored ?? { ...noLeases(), expiresUs: 0 };
+    const state = count ?? { ...noLeases(), expiresUs: 0 };
     const before = state.held.size;
-    const allowed = stepLeases(rule, state, op, cost, lease, nowUs, charge, beside);
+    const allowed = stepLeases(ask, state, nowUs, charge, beside);
     const { size } = state.held;
     state.expiresUs = state.lastUs;
     this.kept += size - before;
     if (size === 0) this.states.delete(limiter, rule.code, key);
-    else if (!stored) this.states.set(limiter, rule.code, key, state);
+    else if (!count) this.states.set(limiter, rule.code, key, state);
     const critical = state.critical + beside.critical;
     return { allowed, nowUs, used: size + beside.used, critical };
   }

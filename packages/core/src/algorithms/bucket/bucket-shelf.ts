@@ -2,9 +2,9 @@
 
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
-import type { Shelf } from '../../contract/shelf.js';
+import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';
-import { type BucketState, mayWrite, stepBucket } from './step.js';
+import { type BucketState, mayWrite, stepBucket } from './bucket-step.js';
 
 /**
  * A slot has the instant at which its bucket is full: then the entry may be dropped. Its numerator is a number of the
@@ -42,24 +42,17 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return state;
   }
 
-  step(
-    { op, rule, cost, receipt }: Ask<BucketRule>,
-    nowUs: number,
-    charge: boolean,
-    _mayGrow: boolean,
-    stored?: BucketState,
-    other?: BucketState,
-  ): BucketAnswer {
+  step({ ask, nowUs, charge, count, other }: ShelfStep<BucketRule, BucketState>): BucketAnswer {
     const { state, table } = this;
-    if (!stored) {
+    if (!count) {
       state.tatUs = other ? other.tatUs : 0;
       state.tatNum = other ? other.tatNum : 0;
     }
     const { tatUs, tatNum } = state;
-    const allowed = stepBucket(rule, state, op, cost, nowUs, charge, receipt);
+    const allowed = stepBucket(ask, state, nowUs, charge);
     const changed = state.tatUs !== tatUs || state.tatNum !== tatNum;
-    if (changed && mayWrite(op, cost, allowed)) {
-      const at = stored ? this.slot : this.keys.add(nowUs);
+    if (changed && mayWrite(ask, allowed)) {
+      const at = count ? this.slot : this.keys.add(nowUs);
       table.setTime(at, state.tatUs);
       table.setNumber(at, 0, state.tatNum);
     }
@@ -74,7 +67,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   /**
    * Like {@link step}, for a take whose numbers are whole microseconds, as in nearly all takes: it changes the table
    * directly, which is a quarter faster. A bucket is charged in four places, which must do the same. If you change one,
-   * change all four: this method, stepBucket in core/src/algorithms/bucket/step.ts, and bucket.lua and takes.lua in
+   * change all four: this method, stepBucket in bucket-step.ts beside this file, and bucket.lua and takes.lua in
    * packages/redis/src/algorithms/bucket.
    */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {

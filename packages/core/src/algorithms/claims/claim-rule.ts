@@ -1,12 +1,12 @@
 /** The rule of claims, and its machine. */
 
 import { encodeText } from '../../base/encode-name.js';
+import { SpillwayError, show } from '../../base/errors.js';
+import type { ClaimsAnswer } from '../../contract/ask.js';
+import type { Numbers } from '../../contract/decision.js';
 import type { ClaimsRule, Machine } from '../../contract/rule.js';
 import { permitUpkeep } from '../upkeep/permits.js';
-import { checkClaim } from './check.js';
-import { measureClaims } from './measure.js';
-import { receiptOfClaim } from './receipt.js';
-import { ClaimShelf } from './shelf.js';
+import { ClaimShelf } from './claim-shelf.js';
 
 const claimsMachine: Machine = {
   upkeep: permitUpkeep,
@@ -31,7 +31,8 @@ const claimsMachine: Machine = {
   }),
   restUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
-  receipt: receiptOfClaim,
+  // A claim is named by its id and its owner.
+  receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   failsClosed: true,
   checkStep: checkClaim,
@@ -65,4 +66,42 @@ const claimsMachine: Machine = {
  */
 export function makeClaimsRule(leaseUs: number, keepUs: number): ClaimsRule {
   return { machine: 'claims', logic: claimsMachine, code: 'c', limit: 1, leaseUs, keepUs };
+}
+
+const OWNER = /^[\w-]{16}$/;
+const NOTE = /^[\x20-\x7e]{0,256}$/;
+
+/**
+ * @throws SpillwayError `SPW_GROUP_INVALID` if the step names no claim though it is no `reset`, its cost is not 1, the
+ * claim is not what it must be, or another rule is to stand in for it
+ */
+function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): void {
+  const { op, limiter, cost, claim, onStoreError } = step;
+  const invalid = (why: string) =>
+    new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} limiter ${show(limiter)} ${why}`);
+  if (typeof onStoreError === 'object')
+    throw invalid('by a rule of its own: nothing counts claims but the store');
+  if (claim === undefined) {
+    if (op === 'reset') return;
+    throw invalid('without a claim');
+  }
+  if (typeof claim.id !== 'string') throw invalid(`with a claim of ${show(claim.id)}`);
+  const needsNoOwner = (op === 'look' || op === 'reset') && claim.owner === '';
+  if (!needsNoOwner && !(typeof claim.owner === 'string' && OWNER.test(claim.owner)))
+    throw invalid('for an owner that is not 16 of A-Z a-z 0-9 _ -');
+  if (!NOTE.test(claim.note ?? ''))
+    throw invalid('with a note that is not 0 to 256 printable ASCII characters');
+  if (cost !== 1 && op !== 'reset') throw invalid(`for ${show(cost)} units: a claim is one`);
+}
+
+/**
+ * `retryAfterMs` is what is left of the lease of who runs it, though it may be renewed. It is NaN if the claim is done:
+ * it does not pass then, it is answered.
+ */
+function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
+  const { allowed, nowUs, state, endsUs } = answer;
+  const used = state === 'free' ? 0 : 1;
+  const resetMs = used === 0 ? 0 : (endsUs - nowUs) / 1000;
+  const waitMs = state === 'running' ? resetMs : Number.NaN;
+  return { used, remaining: 1 - used, retryAfterMs: allowed ? 0 : waitMs, resetMs };
 }

@@ -1,10 +1,10 @@
 /** A token bucket as a text, the same as in Redis: `us`, or `us:num`; the instant at which it is full again. */
 
-import type { BucketAnswer } from '../../contract/ask.js';
+import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule, Rule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount, unknownFormat } from '../stored-count.js';
-import { type BucketState, mayWrite, stepBucket } from './step.js';
+import { type BucketState, mayWrite, stepBucket } from './bucket-step.js';
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
@@ -27,12 +27,13 @@ class StoredBucket implements StoredCount {
     return this.state.tatUs + (this.state.tatNum > 0 ? 1 : 0);
   }
 
-  step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): BucketAnswer {
+  step(step: Step, nowUs: number, charge: boolean): BucketAnswer {
     const { state } = this;
     const { tatUs, tatNum } = state;
-    const allowed = stepBucket(rule as BucketRule, state, op, cost, nowUs, charge, receipt);
+    const ask = step as Ask<BucketRule>;
+    const allowed = stepBucket(ask, state, nowUs, charge);
     const differs = state.tatUs !== tatUs || state.tatNum !== tatNum;
-    if (op === 'reset' || (differs && mayWrite(op, cost, allowed))) this.changed = true;
+    if (ask.op === 'reset' || (differs && mayWrite(ask, allowed))) this.changed = true;
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
   }
 

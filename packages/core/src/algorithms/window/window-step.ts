@@ -4,9 +4,8 @@
  */
 
 import { productAtMost } from '../../base/exact.js';
-import type { Receipt } from '../../contract/ask.js';
+import type { Ask } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
-import type { Op } from '../../contract/store.js';
 import { givenBack } from '../receipt.js';
 
 /** Counts of the newest window that was charged and of the window before it. */
@@ -18,15 +17,12 @@ export interface WindowState {
   previous: number;
 }
 
-/** Applies `op` to `state`, in place; see {@link stepBucket} for `charge` and the return value. */
+/** Does what is asked to `state`, in place; see {@link stepBucket} for `charge` and the return value. */
 export function stepWindow(
-  rule: WindowRule,
+  { op, rule, cost, receipt }: Pick<Ask<WindowRule>, 'op' | 'rule' | 'cost' | 'receipt'>,
   state: WindowState,
-  op: Op,
-  cost: number,
   nowUs: number,
   charge: boolean,
-  receipt?: Receipt,
 ): boolean {
   const wasAhead = roll(rule, state, nowUs);
   if (op === 'reset') {

@@ -1,10 +1,10 @@
 /** The rule of a limit on requests in progress, and its machine. */
 
+import type { LeasesAnswer } from '../../contract/ask.js';
+import type { Numbers } from '../../contract/decision.js';
 import type { LeasesRule, Machine } from '../../contract/rule.js';
 import { permitUpkeep } from '../upkeep/permits.js';
-import { measureLeases } from './measure.js';
-import { receiptOfPermit } from './receipt.js';
-import { LeaseShelf } from './shelf.js';
+import { LeaseShelf } from './lease-shelf.js';
 
 const leasesMachine: Machine = {
   upkeep: permitUpkeep,
@@ -31,7 +31,8 @@ const leasesMachine: Machine = {
     `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
   restUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
-  receipt: receiptOfPermit,
+  // A permit is named by its lease.
+  receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   shelf: () => new LeaseShelf(),
 };
@@ -45,4 +46,15 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
   // Calculated in millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
   const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
   return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
+}
+
+/** Nobody can know when a request in progress will end, so there is no wait and no reset to tell. */
+function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
+  const { allowed, used, critical } = answer;
+  return {
+    used,
+    remaining: Math.max(0, Math.min(rule.limit - used, rule.open - (used - critical))),
+    retryAfterMs: allowed ? 0 : Number.NaN,
+    resetMs: Number.NaN,
+  };
 }

@@ -1,10 +1,10 @@
 /** A window counter as a text, the same as in Redis: `start:current:previous`. */
 
-import type { WindowAnswer } from '../../contract/ask.js';
+import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount } from '../stored-count.js';
-import { stepWindow, type WindowState } from './step.js';
+import { stepWindow, type WindowState } from './window-step.js';
 
 const FORM = /^(\d+):(\d+):(\d+)$/;
 
@@ -23,13 +23,15 @@ class StoredWindow implements StoredCount {
     this.state = state;
   }
 
-  step({ op, cost, rule, receipt }: Step, nowUs: number, charge: boolean): WindowAnswer {
+  step(step: Step, nowUs: number, charge: boolean): WindowAnswer {
     const { state } = this;
-    const { windowUs, kind } = rule as WindowRule;
-    const allowed = stepWindow(rule as WindowRule, state, op, cost, nowUs, charge, receipt);
+    const ask = step as Ask<WindowRule>;
+    const { windowUs, kind } = ask.rule;
+    const allowed = stepWindow(ask, state, nowUs, charge);
     const { startUs, current, previous } = state;
     if (state.dirty) this.changed = true;
-    this.expiresUs = op === 'reset' ? 0 : startUs + (kind === 'sliding' ? 2 * windowUs : windowUs);
+    this.expiresUs =
+      ask.op === 'reset' ? 0 : startUs + (kind === 'sliding' ? 2 * windowUs : windowUs);
     return { allowed, nowUs, startUs, current, previous };
   }
 

@@ -3,9 +3,9 @@
 import { type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
-import type { Shelf } from '../../contract/shelf.js';
+import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
-import { type ClaimState, FREE, stepClaim } from './step.js';
+import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 
 type StoredClaim = ClaimState & Expiring;
 
@@ -26,14 +26,8 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     return this.states.get(ask.limiter, ask.rule.code, this.nameOf(ask));
   }
 
-  step(
-    ask: Ask<ClaimsRule>,
-    nowUs: number,
-    charge: boolean,
-    _mayGrow: boolean,
-    stored?: StoredClaim,
-  ): ClaimsAnswer {
-    const { answer, dirty } = stepClaim(ask, stored ?? FREE, nowUs, charge);
+  step({ ask, nowUs, charge, count = FREE }: ShelfStep<ClaimsRule, ClaimState>): ClaimsAnswer {
+    const { answer, dirty } = stepClaim(ask, count, nowUs, charge);
     if (dirty) this.keep(ask, answer);
     return answer;
   }

@@ -1,0 +1,160 @@
+/** The rule of a token bucket, and its machine. A bucket that waits shares the numbers and the receipts. */
+
+import { mulAddDiv, mulDiv } from '../../base/exact.js';
+import type { BucketAnswer, Receipt } from '../../contract/ask.js';
+import type { Numbers } from '../../contract/decision.js';
+import type { BucketNumbers, BucketRule, Machine, QueueRule } from '../../contract/rule.js';
+import { ratePolicy } from '../decide.js';
+import { BucketShelf } from './bucket-shelf.js';
+
+const bucketMachine: Machine = {
+  same: (rule: BucketRule, other: BucketRule) => sameNumbers(rule, other),
+  capacity: ({ burst }: BucketRule) => burst,
+  share: ({ limit, windowUs, burst }: BucketRule, share) =>
+    makeBucketRule(limit, Math.ceil(windowUs / share), burst),
+  closed: (rule: BucketRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
+  policy: (name, rule: BucketRule) => ratePolicy(name, rule),
+  declared({ limit, windowUs, burst }: BucketRule) {
+    const numbers = { algorithm: 'token-bucket', limit, windowMs: windowUs / 1000 };
+    return burst === limit ? numbers : { ...numbers, burst };
+  },
+  restUs: ({ tolUs }: BucketRule) => tolUs + 1,
+  measure: measureBucket,
+  receipt: receiptOfBucket,
+  rest: restOfBucket,
+  merges: true,
+  shelf: () => new BucketShelf(),
+  refusals: {
+    holdsMs: (_, { retryAfterMs }) => retryAfterMs,
+    tells: (cost, kept) => cost >= kept,
+    write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
+      numbers[at] = tatUs;
+      numbers[at + 1] = tatNum;
+    },
+    read(_, numbers, at, nowUs): BucketAnswer {
+      const tatUs = numbers[at] as number;
+      return { allowed: false, nowUs, tatUs, tatNum: numbers[at + 1] as number };
+    },
+  },
+};
+
+/** Numbers as for `makeRule`. */
+export function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
+  const numbers = bucketNumbers(limit, windowUs, declaredBurst);
+  const { den, tolUs, tolNum } = numbers;
+  // Rules with the same tolerance and the same denominator can read each other's state unchanged.
+  const fraction = den === 1 ? '' : `.${tolNum.toString(36)}.${den.toString(36)}`;
+  const code = `b${tolUs.toString(36)}${fraction}`;
+  return { machine: 'bucket', logic: bucketMachine, code, ...numbers };
+}
+
+/** The longest time that a bucket may take to fill: 2^51 us, 71 years. It keeps every instant of a rule below 2^53. */
+const MAX_TOLERANCE_US: number = 2 ** 51;
+
+/** Numbers as for `makeRule`. */
+export function bucketNumbers(
+  limit: number,
+  windowUs: number,
+  declaredBurst: number,
+): BucketNumbers {
+  const divisor = gcd(limit, windowUs);
+  const den = limit / divisor;
+  const period = windowUs / divisor;
+  // Rounded once, here, and down: a smaller burst never admits more.
+  const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
+  const { whole: tolUs, rest: tolNum } = mulDiv(burst, period, den);
+  return { limit, windowUs, burst, den, period, tolUs, tolNum };
+}
+
+/** Whether two buckets of the same limit have all other numbers in common too. */
+export function sameNumbers(a: BucketNumbers, b: BucketNumbers): boolean {
+  return (
+    a.windowUs === b.windowUs && a.burst === b.burst && a.tolUs === b.tolUs && a.tolNum === b.tolNum
+  );
+}
+
+function gcd(a: number, b: number): number {
+  return b === 0 ? a : gcd(b, a % b);
+}
+
+function measureBucket(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
+  return rule.den === 1 && cost <= rule.burst
+    ? measureWhole(rule, answer, cost)
+    : measureParts(rule, answer, cost, 0);
+}
+
+/** The time that `cost` units take to refill, as whole microseconds and a numerator over `rule.den`. */
+export function refillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
+  // A cost above the burst never passes. One microsecond more than the tolerance says so without large numbers.
+  if (cost > rule.burst) return { us: rule.tolUs + 1, num: 0 };
+  const { whole, rest } = mulDiv(cost, rule.period, rule.den);
+  return { us: whole, num: rest };
+}
+
+/** Of a bucket of any numbers. `waitUs`: how much longer its units may be waited for than until they have refilled. */
+export function measureParts(
+  rule: BucketNumbers,
+  answer: BucketAnswer,
+  cost: number,
+  waitUs: number,
+): Numbers {
+  const { den } = rule;
+  const full = answer.tatUs < answer.nowUs;
+  const debtUs = full ? 0 : answer.tatUs - answer.nowUs;
+  const debtNum = full ? 0 : answer.tatNum;
+
+  let roomUs = rule.tolUs - debtUs;
+  let roomNum = rule.tolNum - debtNum;
+  if (roomNum < 0) {
+    roomUs -= 1;
+    roomNum += den;
+  }
+  const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
+  return {
+    // Exact: the tolerance is `burst` times the refill time of a unit.
+    used: rule.burst - remaining,
+    remaining,
+    retryAfterMs:
+      cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs + waitUs, roomNum) / 1000,
+    resetMs: (debtUs + (debtNum > 0 ? 1 : 0)) / 1000,
+  };
+}
+
+/** {@link measureParts} where a unit refills in whole microseconds: nearly always, and short enough to be inlined. */
+function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
+  const { period } = rule;
+  const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
+  const roomUs = rule.tolUs - debtUs;
+  const waitUs = cost * period - roomUs;
+  const remaining = roomUs < 0 ? 0 : Math.floor(roomUs / period);
+  return {
+    used: rule.burst - remaining,
+    remaining,
+    retryAfterMs: waitUs > 0 ? waitUs / 1000 : 0,
+    resetMs: debtUs / 1000,
+  };
+}
+
+/** Microseconds, rounded up, until the room in the bucket is as large as the refill time of `cost`. */
+function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
+  const refill = refillTime(rule, cost);
+  const us = refill.us - roomUs;
+  const num = refill.num - roomNum;
+  return Math.max(0, num > 0 ? us + 1 : us);
+}
+
+export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number): Receipt {
+  return { atUs: tatUs, num: tatNum, units };
+}
+
+/** As if the units that were given back had never been taken. */
+export function restOfBucket(
+  { period, den }: BucketRule | QueueRule,
+  { atUs, num, units }: Receipt,
+  given: number,
+): Receipt {
+  const { whole, rest } = mulDiv(given, period, den);
+  const borrows = num < rest;
+  const us = atUs - whole - (borrows ? 1 : 0);
+  return { atUs: us, num: num - rest + (borrows ? den : 0), units: units - given };
+}

@@ -1,0 +1,111 @@
+/** The rule of a bucket that waits, and its machine. */
+
+import { mulAddDiv, mulDiv } from '../../base/exact.js';
+import type { QueueAnswer } from '../../contract/ask.js';
+import type { Numbers } from '../../contract/decision.js';
+import type { Machine, QueueRule } from '../../contract/rule.js';
+import {
+  bucketNumbers,
+  measureParts,
+  receiptOfBucket,
+  refillTime,
+  restOfBucket,
+  sameNumbers,
+} from '../bucket/bucket-rule.js';
+import { ratePolicy } from '../decide.js';
+import { QueueShelf } from './queue-shelf.js';
+import { MAX_HOLD_US } from './queue-step.js';
+
+const queueMachine: Machine = {
+  same: (rule: QueueRule, other: QueueRule) =>
+    rule.waitUs === other.waitUs && sameNumbers(rule, other),
+  capacity: ({ burst }: QueueRule) => burst,
+  share: ({ limit, windowUs, burst, waitUs }: QueueRule, share) =>
+    makeShaperRule(limit, Math.ceil(windowUs / share), burst, waitUs),
+  closed: (rule: QueueRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
+  policy: (name, rule: QueueRule) => ratePolicy(name, rule),
+  declared: ({ limit, windowUs, burst, waitUs }: QueueRule) => ({
+    algorithm: 'shaper',
+    limit,
+    windowMs: windowUs / 1000,
+    burst,
+    maxWaitMs: waitUs / 1000,
+  }),
+  restUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
+  measure: measureQueue,
+  receipt: receiptOfBucket,
+  rest: restOfBucket,
+  // Its refusals are not remembered: whoever gives back the last slot may end one at any moment.
+  merges: true,
+  shelf: () => new QueueShelf(),
+};
+
+/**
+ * Makes the rule of a bucket that waits: `limit` units per `windowUs`, at most `burst` of them at once. The numbers
+ * must have been checked, as for `makeRule`; `waitUs`, how long a taker may be told to wait, is an integer from 0 to
+ * 400 days in microseconds. With 0 it decides as a token bucket does.
+ */
+export function makeShaperRule(
+  limit: number,
+  windowUs: number,
+  burst: number,
+  waitUs: number,
+): QueueRule {
+  const numbers = bucketNumbers(limit, windowUs, burst);
+  const { tolUs, tolNum, period, den } = numbers;
+  const lead = mulDiv(numbers.burst - 1, period, den);
+  const times = { waitUs, spanUs: tolUs + (tolNum > 0 ? 1 : 0) + waitUs };
+  const leads = { leadUs: lead.whole, leadNum: lead.rest };
+  // One count whatever the numbers: its state says how far ahead it may stand.
+  return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
+}
+
+/** `remaining` is what passes without waiting; `retryAfterMs` is until the cost passes, though it may have to wait. */
+function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
+  const { den, period, waitUs } = rule;
+  const { tatUs, tatNum, nowUs } = answer;
+  // Rounded up. More than the burst while units are waited for.
+  const used = mulAddDiv(Math.max(0, tatUs - nowUs), den, tatNum + period - 1, period);
+  const numbers = { ...measureParts(rule, answer, cost, waitUs), used };
+  // A pause keeps units back, and a cost of 0 needs none.
+  return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
+}
+
+/**
+ * How long to wait for units, in milliseconds from `answer.nowUs`, down to one microsecond.
+ *
+ * With a `cost` of 0: for the unit that was charged last; after a take that was charged, that is its own delay. With
+ * another cost: for so many further units, if nobody else comes; `Infinity` above the burst. The wait may be longer
+ * than `rule.waitUs`: then the cost does not pass now.
+ *
+ * @example
+ * ```ts run
+ * import { memoryStore } from '@spillway/core';
+ * import { delayOf, makeShaperRule, type QueueAnswer, type Step } from '@spillway/core/store';
+ * import { ManualClock } from '@spillway/core/testing';
+ *
+ * const rule = makeShaperRule(4, 1_000_000, 1, 30_000_000);
+ * const take: Step = { op: 'take', limiter: 'calls', key: 'ada', rule, cost: 1, binding: true };
+ * const store = memoryStore({ clock: new ManualClock() });
+ * const [first] = store.apply([take]) as readonly [QueueAnswer];
+ * const [second] = store.apply([take]) as readonly [QueueAnswer];
+ * delayOf(rule, first); // 0
+ * delayOf(rule, second); // 250
+ * delayOf(rule, second, 1); // 500, for the next one
+ * ```
+ */
+export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {
+  if (cost > rule.burst) return Infinity;
+  const { tatUs, tatNum, nowUs } = answer;
+  // Needed after each charge of a shaper, which needs none of the other numbers.
+  let us = Math.max(nowUs, tatUs) - nowUs - rule.tolUs;
+  let num = (tatUs < nowUs ? 0 : tatNum) - rule.tolNum;
+  if (cost > 0) {
+    const refill = refillTime(rule, cost);
+    us += refill.us;
+    num += refill.num;
+  }
+  // Rounded up; the fraction is above -1 and below 2.
+  if (num > 0) us += num > rule.den ? 2 : 1;
+  return Math.max(0, us) / 1000;
+}
