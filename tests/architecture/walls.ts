@@ -72,9 +72,8 @@ export const WALLS: Readonly<Record<string, Package>> = {
       (door) => `@spillway/core${door}`,
     ),
     rooms: {
-      'look-ahead.ts': { floor: 0 },
-      shaper: { floor: 1 },
-      fetch: { floor: 2 },
+      shaper: { floor: 0 },
+      fetch: { floor: 1 },
       'index.ts': DOOR,
     },
   },

@@ -8,8 +8,8 @@
 
 import { outside } from '@spillway/core/direct';
 import { after } from '@spillway/core/store';
-import { AHEAD_US } from '../look-ahead.js';
 import type { Shaper } from '../shaper/contract.js';
+import { CHECK_AHEAD_US } from '../shaper/pause-check-time.js';
 import { Recent } from './recent.js';
 
 /** What is known of a host. */
@@ -27,7 +27,7 @@ interface Seen {
 export const LONGEST_MS = 86_400_000;
 
 /** So long an answer is new enough: as long as the shaper takes one of the key itself for new enough. */
-const FRESH_MS = AHEAD_US / 1_000;
+const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
 /** One for all hosts: a promise keeps the async context in which it was made. */
 const NOT_ASKED: Promise<void> = Promise.resolve();

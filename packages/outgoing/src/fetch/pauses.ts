@@ -2,8 +2,8 @@
 
 import type { Clock } from '@spillway/core';
 import type { WebResponse } from '@spillway/core/fetch';
-import { AHEAD_US, shortAheadUs } from '../look-ahead.js';
 import type { Shaper } from '../shaper/contract.js';
+import { CHECK_AHEAD_US, checkDurationUs } from '../shaper/pause-check-time.js';
 import { type Fields, fieldsOf } from './answer-fields.js';
 import { HostPauses, LONGEST_MS } from './host-pauses.js';
 import { Quota, type Trip } from './quota.js';
@@ -168,7 +168,10 @@ export class Pauses {
   /** How long after an answer that leads to a pause calls may still start, which have not heard of it. */
   private deafMs(): number {
     const { lagMs, storeMs } = this;
-    const aheadUs = storeMs === undefined ? AHEAD_US : shortAheadUs(storeMs * 1_000);
+    const aheadUs =
+      storeMs === undefined
+        ? CHECK_AHEAD_US
+        : Math.min(CHECK_AHEAD_US, checkDurationUs(storeMs * 1_000));
     return lagMs + aheadUs / 1_000;
   }
 

@@ -1,16 +1,26 @@
-/** One piece of work that waits for its start, is refused or aborted, or runs. */
+/** A job of a shaper: its options, its signal, and its life from waiting to the end of its work. */
 
-import { offAborted, onAborted, type Signal } from './aborted.js';
-import type { HostSignal } from './contract.js';
+import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
+import { checkHas, integerBetween } from '@spillway/core/direct';
+import type { QueueRule } from '@spillway/core/store';
+import type { HostSignal, ScheduleOptions, WaitOptions } from './contract.js';
 
 export type Work = (signal: HostSignal) => unknown;
 
 declare const AbortController: new () => { readonly signal: HostSignal };
 
-export interface JobOptions {
+/** The part of `AbortSignal` that jobs use. */
+interface Signal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+interface JobOptions {
   readonly cost: number;
   readonly priority: number;
-  /** Of jobs with one priority, the one with the lowest number goes first. */
+  /** Among jobs of one priority, the lowest number goes first. */
   readonly order: number;
   readonly signal: Signal | undefined;
 }
@@ -19,99 +29,165 @@ export class Job {
   readonly cost: number;
   readonly priority: number;
   readonly order: number;
-  /** Accepted jobs start by then, by our clock, or are rejected. */
+  /** An accepted job starts before this instant of our clock, or is rejected. */
   deadlineUs: number = Infinity;
-  /** Resolves when the job's slot has come; rejects if the job is refused or aborted before that. */
-  readonly turn: Promise<void>;
-  /** Resolves when the work has ended, with whatever result. */
+  /** Resolves when the slot of the job has come; rejects if the job is rejected or aborted before. */
+  readonly ready: Promise<void>;
+  /** Resolves when the work has ended, whatever its result. */
   readonly ended: Promise<void>;
   private readonly work: Work;
   private readonly signal: Signal | undefined;
-  private takeTurn!: () => void;
-  private end!: () => void;
-  /** Rejects {@link turn}, and later the result. */
-  private reject!: (reason: unknown) => void;
+  private resolveReady!: () => void;
+  private resolveEnded!: () => void;
+  /** Rejects {@link ready}, and later the result. */
+  private rejectResult!: (reason: unknown) => void;
   private waits = true;
-  private readonly stopped: () => void;
+  private readonly onAborted: () => void;
 
-  /** @param stopped told if it is aborted, waiting or running */
+  /** @param onAborted called if the job is aborted while it waits or runs */
   constructor(
     work: Work,
     { cost, priority, order, signal }: JobOptions,
-    stopped: (job: Job) => void,
+    onAborted: (job: Job) => void,
   ) {
     this.work = work;
     this.cost = cost;
     this.priority = priority;
     this.order = order;
     this.signal = signal;
-    this.stopped = () => stopped(this);
-    this.turn = new Promise((resolve, reject) => {
-      this.takeTurn = resolve;
-      this.reject = reject;
+    this.onAborted = () => onAborted(this);
+    this.ready = new Promise((resolve, reject) => {
+      this.resolveReady = resolve;
+      this.rejectResult = reject;
     });
     this.ended = new Promise((resolve) => {
-      this.end = resolve;
+      this.resolveEnded = resolve;
     });
-    if (signal) onAborted(signal, this.onAbort);
+    if (signal) addAbortListener(signal, this.abort);
   }
 
-  /** False once it has started, was refused or aborted. */
+  /** False once the job was started, rejected or aborted. */
   get isWaiting(): boolean {
     return this.waits;
   }
 
-  refuse(error: Error): void {
+  reject(error: Error): void {
     this.stopWaiting();
-    this.reject(error);
+    this.rejectResult(error);
   }
 
-  /** Its slot has come: {@link run} is to be called next. */
+  /** Its slot has come. The caller of {@link run} continues. */
   start(): void {
     this.waits = false;
-    this.takeTurn();
+    this.resolveReady();
   }
 
   /**
    * Runs the work. Settles as the work does, or as soon as the job is aborted.
    *
-   * Only the function that awaited {@link turn} may call it: there the async context is that of the job's caller, while
-   * {@link start} is called by the alarm, or for somebody else's request.
+   * Only the function that awaited {@link ready} may call it: it has the async context of the job's caller. A timer, or
+   * the request of another caller, calls {@link start}.
    */
   run(): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.reject = reject;
-      void this.runWork().then(resolve, reject).then(this.end);
+      this.rejectResult = reject;
+      void this.runWork().then(resolve, reject).then(this.resolveEnded);
     });
   }
 
   private async runWork(): Promise<unknown> {
     const { signal } = this;
     try {
-      if (signal?.aborted) throw signal.reason; // since its slot came
+      if (signal?.aborted) throw signal.reason; // after its slot came
       return await this.work((signal ?? new AbortController().signal) as HostSignal);
     } finally {
       this.stopWaiting();
     }
   }
 
-  private readonly onAbort = (): void => {
+  private readonly abort = (): void => {
     this.stopWaiting();
-    this.reject(this.signal?.reason);
-    this.stopped();
+    this.rejectResult(this.signal?.reason);
+    this.onAborted();
   };
 
   private stopWaiting(): void {
     this.waits = false;
-    if (this.signal) offAborted(this.signal, this.onAbort);
+    if (this.signal) removeAbortListener(this.signal, this.abort);
   }
 }
 
 type Rank = Pick<Job, 'priority' | 'order'>;
 
-/** By priority, then first come. */
+/** Higher priority first, then in the order of arrival. */
 export function goesBefore(job: Rank, other: Rank): boolean {
   return (
     job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
   );
+}
+
+interface SharedListener {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
+/** One listener for each signal, however many jobs share it: Node.js warns about many listeners. */
+const bySignal = new WeakMap<Signal, SharedListener>();
+
+function addAbortListener(signal: Signal, callback: () => void): void {
+  let shared = bySignal.get(signal);
+  if (!shared) {
+    const callbacks = new Set<() => void>();
+    const listener = () => {
+      for (const one of [...callbacks]) one();
+    };
+    shared = { callbacks, listener };
+    bySignal.set(signal, shared);
+    signal.addEventListener('abort', listener);
+  }
+  shared.callbacks.add(callback);
+}
+
+function removeAbortListener(signal: Signal, callback: () => void): void {
+  const shared = bySignal.get(signal);
+  if (!shared?.callbacks.delete(callback) || shared.callbacks.size > 0) return;
+  bySignal.delete(signal);
+  signal.removeEventListener('abort', shared.listener);
+}
+
+const WAIT_OPTIONS: NamesOf<WaitOptions> = { priority: 1 };
+
+const SCHEDULE_OPTIONS: NamesOf<ScheduleOptions> = { cost: 1, signal: 1, priority: 1 };
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_COST_INVALID` */
+export function readCost(options: ScheduleOptions | undefined, { burst }: QueueRule): number {
+  if (options === undefined) return 1;
+  checkOptions(options, 'a job', SCHEDULE_OPTIONS);
+  const { cost = 1 } = options;
+  if (Number.isSafeInteger(cost) && cost > burst) {
+    const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
+    throw mustBe('cost', what, cost, 'SPW_COST_INVALID');
+  }
+  return integerBetween('cost', cost, 1, burst, 'SPW_COST_INVALID');
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
+export function readPriority(options: WaitOptions | undefined): number {
+  if (options === undefined) return 0;
+  checkOptions(options, 'waitOf', WAIT_OPTIONS);
+  return checkPriority(options);
+}
+
+function checkPriority({ priority = 0 }: WaitOptions): number {
+  if (!Number.isFinite(priority)) throw mustBe('priority', 'a number', priority);
+  return priority;
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+export function readJobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority' | 'signal'> {
+  const { signal } = options;
+  const priority = checkPriority(options);
+  checkHas('signal', 'addEventListener', signal);
+  checkHas('signal', 'removeEventListener', signal);
+  return { priority, signal: signal as Signal | undefined };
 }

@@ -1,22 +1,21 @@
-/** What this process started of a key, or promised, while the store did not know of it: a bucket at the whole pace. */
+/** A token bucket, at the full pace, of the starts of a key that this process made while the store did not count them. */
 
-import { periodUsOf, type Slot } from './hearing.js';
+import { periodUsOf, type Slot } from './slots.js';
 
-/** A start that was counted. */
-interface Counted {
+interface CountedStart {
   readonly startUs: number;
   readonly costUs: number;
-  /** When the bucket is full again after it and those before it. */
+  /** When the bucket is full again after this start and those before it. */
   fullUs: number;
 }
 
 export class LocalPace {
   /** In the order in which they were counted. */
-  private readonly starts = new Map<Slot, Counted>();
-  /** When the bucket is full again after starts that are not kept any more. */
+  private readonly starts = new Map<Slot, CountedStart>();
+  /** When the bucket is full again after starts that are no longer kept. */
   private beforeUs = -Infinity;
   private lastUs = -Infinity;
-  /** Whether one was taken away meanwhile. */
+  /** Whether `lastUs` and the starts must be computed again, because one was removed. */
   private isStale = false;
   private readonly burst: number;
 
@@ -26,37 +25,32 @@ export class LocalPace {
 
   /** When the bucket is full again. */
   get fullUs(): number {
-    if (this.isStale) this.countAgain();
+    if (this.isStale) this.recompute();
     return this.lastUs;
   }
 
-  /** The first instant for a slot that is not too soon after what the store does not know of. */
+  /** The earliest start on this slot that keeps the pace behind the counted starts. */
   earliestUs({ isLocal, cost, step }: Slot): number {
     if (isLocal || this.fullUs === -Infinity) return -Infinity;
     return Math.ceil(this.fullUs + (cost - this.burst) * periodUsOf({ step }));
   }
 
-  /** Counts a start, if the store does not know of it, or knows an earlier one. */
+  /** Counts a start, if the store does not count it or counts it earlier. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
-    this.forgetBefore(nowUs);
+    this.evictExpired(nowUs);
     const costUs = slot.cost * periodUsOf(slot);
     const fullUs = Math.max(this.fullUs, startUs) + costUs;
     this.starts.set(slot, { startUs, costUs, fullUs });
     this.lastUs = fullUs;
   }
 
-  /** It will not start. */
   uncount(slot: Slot): void {
     if (this.starts.delete(slot)) this.isStale = true;
   }
 
-  isOver(nowUs: number): boolean {
-    return this.fullUs <= nowUs;
-  }
-
-  private forgetBefore(nowUs: number): void {
-    if (this.isStale) this.countAgain();
+  private evictExpired(nowUs: number): void {
+    if (this.isStale) this.recompute();
     for (const [slot, { fullUs }] of this.starts) {
       if (fullUs > nowUs) return;
       this.starts.delete(slot);
@@ -64,7 +58,7 @@ export class LocalPace {
     }
   }
 
-  private countAgain(): void {
+  private recompute(): void {
     this.isStale = false;
     this.lastUs = this.beforeUs;
     for (const start of this.starts.values()) {

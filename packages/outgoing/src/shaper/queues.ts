@@ -1,77 +1,76 @@
-/** The keys of a shaper that something waits for in this process, and the one alarm for all of them. */
+/** The job queues of a shaper in this process, by key, and one timer for all of them. */
 
 import type { Clock } from '@spillway/core';
-import { Alarm } from './alarm.js';
-import { KeyQueue, type KeyQueueHost } from './key-queue.js';
-import { Ranked } from './ranked.js';
+import { after, afterIdly } from '@spillway/core/store';
+import { Heap } from './heap.js';
+import { JobQueue, type JobQueueHost } from './job-queue.js';
+
+/** Runtimes support timers of at most 24 days. A shorter one also notices that the clock was set meanwhile. */
+const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {
-  private readonly byKey = new Map<string, KeyQueue>();
-  /** Those for which something will be due: a change of one key costs about the same, however many others there are. */
-  private readonly byAlarm = new Ranked<KeyQueue>((one, other) => one.alarmUs < other.alarmUs);
-  private readonly alarm: Alarm;
-  private readonly host: KeyQueueHost;
-  private isRinging = false;
+  private readonly byKey = new Map<string, JobQueue>();
+  /** The queues that will have something to do: the cost of a change does not grow with the number of keys. */
+  private readonly byWakeTime = new Heap<JobQueue>((one, other) => one.wakeUs < other.wakeUs);
+  private readonly host: JobQueueHost;
+  private readonly clock: Clock;
+  private cancelTimer: (() => void) | undefined;
+  private isRunning = false;
   private latestUs = -Infinity;
-  /** Whether our clock went back, so that nobody knows when anything is due. */
+  /** Whether our clock was set back: then nothing is known about what is due. */
   private wasSetBack = false;
-  private isWork = false;
+  private keepsAlive = false;
 
-  constructor(host: KeyQueueHost, clock: Clock) {
+  constructor(host: JobQueueHost, clock: Clock) {
     this.host = host;
-    this.alarm = new Alarm(clock, () => this.ring());
+    this.clock = clock;
   }
 
-  /** How many keys are not forgotten. */
+  /** How many keys have a queue. */
   get size(): number {
     return this.byKey.size;
   }
 
-  get(key: string): KeyQueue | undefined {
-    // Nearly always nothing waits, and to look for a key costs as much as to look for its count.
+  get(key: string): JobQueue | undefined {
+    // Usually nothing waits, and a lookup costs as much as that of the count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 
-  of(key: string): KeyQueue {
+  getOrCreate(key: string): JobQueue {
     let queue = this.byKey.get(key);
     if (!queue) {
-      queue = new KeyQueue(key, this.host);
+      queue = new JobQueue(key, this.host);
       this.byKey.set(key, queue);
     }
     return queue;
   }
 
   /**
-   * A key has changed: sets the alarm to what is due next, and forgets the key if it is at rest.
+   * Sets the timer after a change of a queue, and drops the queue if it is idle.
    *
-   * @param isWork whether the process stays alive for the alarm
+   * @param keepsAlive whether the timer keeps the process alive
    */
-  update(queue: KeyQueue, isWork: boolean): void {
-    this.isWork = isWork;
-    if (this.byKey.get(queue.key) === queue) this.rank(queue);
-    if (!this.isRinging) this.setAlarm();
+  update(queue: JobQueue, keepsAlive: boolean): void {
+    this.keepsAlive = keepsAlive;
+    if (this.byKey.get(queue.key) === queue) this.reorder(queue);
+    if (!this.isRunning) this.setTimer();
   }
 
-  /** Forgets all jobs, which were refused; done when their slots were given back. */
+  /** Removes all jobs, which were rejected. Resolves when their slots were cancelled. */
   async close(): Promise<void> {
     await Promise.all([...this.byKey.values()].map((queue) => queue.close()));
   }
 
-  private rank(queue: KeyQueue): void {
-    const { byKey, byAlarm } = this;
+  private reorder(queue: JobQueue): void {
+    const { byKey, byWakeTime } = this;
     const nowUs = this.nowUs();
-    byAlarm.remove(queue);
-    if (queue.isAtRest(nowUs)) {
+    byWakeTime.remove(queue);
+    if (queue.isIdle(nowUs)) {
       byKey.delete(queue.key);
       return;
     }
-    queue.alarmUs = queue.dueUs(nowUs);
-    if (queue.alarmUs < Infinity) byAlarm.add(queue);
-  }
-
-  private setAlarm(): void {
-    const dueUs = this.byAlarm.first?.alarmUs ?? Infinity;
-    this.alarm.set(this.wasSetBack ? this.latestUs : dueUs, this.isWork);
+    queue.wakeUs = queue.dueUs(nowUs);
+    if (queue.wakeUs < Infinity) byWakeTime.add(queue);
   }
 
   private nowUs(): number {
@@ -81,21 +80,35 @@ export class Queues {
     return nowUs;
   }
 
-  private ring(): void {
-    const nowUs = this.nowUs();
-    const due = this.wasSetBack ? [...this.byKey.values()] : this.dueAt(nowUs);
-    this.wasSetBack = false;
-    this.isRinging = true;
-    for (const queue of due) queue.turn();
-    this.isRinging = false;
-    this.setAlarm();
+  private setTimer(): void {
+    this.cancelTimer?.();
+    this.cancelTimer = undefined;
+    const wakeUs = this.wasSetBack ? this.latestUs : (this.byWakeTime.first?.wakeUs ?? Infinity);
+    if (wakeUs === Infinity) return;
+    // Rounded up: runtimes drop the fraction, and would fire too early.
+    const ms = Math.ceil((wakeUs - this.clock.nowUs()) / 1_000);
+    const wait = this.keepsAlive ? after : afterIdly;
+    this.cancelTimer = wait(Math.min(Math.max(ms, 0), MAX_TIMER_MS), () => {
+      this.cancelTimer = undefined;
+      this.runDue();
+    });
   }
 
-  private dueAt(nowUs: number): readonly KeyQueue[] {
-    const { byAlarm } = this;
-    const due: KeyQueue[] = [];
-    for (let { first } = byAlarm; first && first.alarmUs <= nowUs; first = byAlarm.first) {
-      byAlarm.remove(first);
+  private runDue(): void {
+    const nowUs = this.nowUs();
+    const due = this.wasSetBack ? [...this.byKey.values()] : this.takeDue(nowUs);
+    this.wasSetBack = false;
+    this.isRunning = true;
+    for (const queue of due) queue.runDue();
+    this.isRunning = false;
+    this.setTimer();
+  }
+
+  private takeDue(nowUs: number): readonly JobQueue[] {
+    const { byWakeTime } = this;
+    const due: JobQueue[] = [];
+    for (let { first } = byWakeTime; first && first.wakeUs <= nowUs; first = byWakeTime.first) {
+      byWakeTime.remove(first);
       due.push(first);
     }
     return due;

@@ -1,4 +1,4 @@
-/** A shaper: lets work start at a pace, by key, over all processes that share its store. */
+/** The shaper: starts work at a pace, by key, over all processes that share a store. */
 
 import type { CostOptions, Duration, Reason } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
@@ -12,46 +12,51 @@ import type {
   Unreserved,
   WaitOptions,
 } from './contract.js';
-import { Job, type Work } from './job.js';
-import { costIn, jobOptions, priorityIn } from './job-options.js';
-import type { KeyQueue, KeyQueueHost } from './key-queue.js';
-import { LivePace } from './live-pace.js';
-import { numbersOf, type ShaperOptions, type ShaperSettings } from './options.js';
+import { Job, readCost, readJobOptions, readPriority, type Work } from './job.js';
+import type { JobQueue, JobQueueHost } from './job-queue.js';
+import { LivePace, readOptions, type ShaperOptions, type ShaperSettings } from './options.js';
+import {
+  blocked,
+  closed,
+  DecisionReporter,
+  full,
+  noAnswer,
+  waitedTooLong,
+  waitTooLong,
+} from './outcomes.js';
 import { Queues } from './queues.js';
-import { blocked, closed, full, noAnswer, waitedTooLong, waitTooLong } from './refusals.js';
 import { Reservations } from './reservations.js';
-import { type Heard, type Slot, Slots } from './slots.js';
-import { Told } from './told.js';
+import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
 
 /**
- * Makes a shaper: lets work start at a pace, by key, over all processes that share its store. 4 per second start every
- * 250 ms: what comes too early is not refused but waits for its slot, at most `maxWait`.
+ * Makes a shaper: it starts work at a pace, by key, over all processes that share its store. With 4 per second, work
+ * starts every 250 ms. Work that comes too early is not rejected, but waits for its slot, at most `maxWait`.
  *
- * - `schedule` waits, runs the work and settles as it does. A job that waits keeps the process alive. Jobs of a key
- *   start by priority, then first come, as long as each that was accepted still starts within `maxWait`. Where a pause
- *   or an outage prevents that, it is rejected with `SPW_SHAPER_WAIT`. A job that is aborted settles at once, and the
- *   next job has its slot.
- * - `reserve` tells when to start and leaves the rest to you; `reserveFirst` takes the first of several keys whose wait
- *   is at most `maxWait`. A refusal takes nothing.
- * - `pause` holds back all starts of a key in every process: who waits looks at most 50 ms before its start,
- *   earlier where the store takes longer than 24 ms to answer.
+ * - `schedule` waits for a slot, runs the work and settles as it does. A waiting job keeps the process alive. Jobs of a
+ *   key start by priority, then in the order in which they came, as long as each accepted job still starts within
+ *   `maxWait`. A job that cannot, because of a pause or an outage, is rejected with `SPW_SHAPER_WAIT`. An aborted job
+ *   settles at once, and the next job of the same cost gets its slot.
+ * - `reserve` returns when work may start, and leaves the start to you. `reserveFirst` tries several keys, and reserves
+ *   a slot of the first one whose wait is at most `maxWait`. A rejected reservation takes nothing.
+ * - `pause` holds back all starts of a key in every process. Waiting jobs check for a pause 50 ms before their start,
+ *   or earlier if the store takes longer than 24 ms to answer.
  *
- * A start falls on its slot by the store's clock, whenever the answer came, and never before it. If this process stood
- * still and missed a slot by more than one period, or 50 ms if that is longer, the job gets another slot. The work
- * starts after the call of `schedule` has returned, and runs in the async context of that call.
+ * A job starts at its slot by the clock of the store, never before. If this process was stalled and is late by more
+ * than one period, and by more than 50 ms, the job gets another slot. Work starts after the call of `schedule` has
+ * returned, and runs in the async context of that call.
  *
- * When the store does not answer, this process keeps `localShare` of the pace; when it is back, what waits gets slots
- * of the store. A pause of which it could not be told holds for jobs that wait here, and rejects; while it lasts, the
- * store is told again.
+ * When the store fails, this process keeps `localShare` of the pace. When the store is back, waiting jobs get slots of
+ * the store. A pause that could not be stored rejects, but holds for the jobs of this process, and is sent again while
+ * it lasts.
  *
- * Observers are told of each job when it starts or is refused, and of each reservation. What is aborted, or refused
- * because the shaper was closed, is no decision.
+ * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
+ * that are rejected because the shaper was closed, are not decisions.
  *
- * The functions return promises, which reject for mistakes: a key that is no text of 1 to 8,192 UTF-16 units
- * (`SPW_KEY_INVALID`), a cost that is no integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000 keys
- * (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
- * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store does not answer and `onStoreError` is `deny`, and with
- * the reason of its signal.
+ * All methods return promises, which also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
+ * units (`SPW_KEY_INVALID`), a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000
+ * keys (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
+ * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`, and with the
+ * reason of its signal.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
@@ -70,27 +75,27 @@ import { Told } from './told.js';
  * ```
  */
 export function createShaper(options: ShaperOptions, settings: ShaperSettings = {}): Shaper {
-  return new Paced(options, settings);
+  return new KeyedShaper(options, settings);
 }
 
-class Paced implements Shaper, KeyQueueHost {
+class KeyedShaper implements Shaper, JobQueueHost {
   readonly name: string;
   readonly burst: number;
   readonly rule: QueueRule;
-  readonly slots: Slots;
+  readonly slots: SlotClient;
   private readonly maxQueue: number;
   private readonly pace: LivePace;
   private readonly queues: Queues;
   private readonly reservations: Reservations;
-  private readonly told: Told;
+  private readonly reporter: DecisionReporter;
   private readonly waiting = new Set<Job>();
   private readonly running = new Set<Job>();
   private readonly turns = new Turns();
-  private jobs = 0;
+  private jobCount = 0;
   private closing: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
-    const { name, rule, maxQueue, random } = numbersOf(options, settings);
+    const { name, rule, maxQueue, random } = readOptions(options, settings);
     const client = new DirectClient([name], settings);
     this.name = name;
     this.burst = rule.burst;
@@ -98,11 +103,11 @@ class Paced implements Shaper, KeyQueueHost {
     this.maxQueue = maxQueue;
     const limit = client.limit(name, rule);
     this.pace = new LivePace(name, rule, client);
-    this.slots = new Slots(client, limit, this.pace, random());
+    this.slots = new SlotClient(client, limit, this.pace, random());
     const { clock } = client.store;
     this.queues = new Queues(this, clock);
-    this.told = new Told(name, client);
-    this.reservations = new Reservations(this.slots, this.queues, this.pace, this.told, clock);
+    this.reporter = new DecisionReporter(name, client);
+    this.reservations = new Reservations(this.slots, this.queues, this.pace, this.reporter, clock);
   }
 
   get limit(): number {
@@ -118,12 +123,12 @@ class Paced implements Shaper, KeyQueueHost {
   }
 
   reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.inTurns(async () => this.reservations.take(key, costIn(options, this.rule)));
+    return this.yieldAfter(async () => this.reservations.take(key, readCost(options, this.rule)));
   }
 
   reserveFirst(keys: readonly string[], options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.inTurns(async () => {
-      const cost = costIn(options, this.rule);
+    return this.yieldAfter(async () => {
+      const cost = readCost(options, this.rule);
       if (!Array.isArray(keys) || keys.length === 0) {
         throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
       }
@@ -139,56 +144,55 @@ class Paced implements Shaper, KeyQueueHost {
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options?: ScheduleOptions,
   ): Promise<T> {
-    return this.inTurns(() => this.wait(key, work, options));
+    return this.yieldAfter(() => this.run(key, work, options));
   }
 
-  /** {@link schedule}, whose promise may be settled already. */
-  private async wait<T>(
+  private async run<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options: ScheduleOptions = {},
   ): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
-    const cost = costIn(options, this.rule);
-    const { priority, signal } = jobOptions(options);
+    const cost = readCost(options, this.rule);
+    const { priority, signal } = readJobOptions(options);
     if (signal?.aborted) throw signal.reason;
     if (this.closing) throw closed(this.name);
     const blockedMs = this.pace.blockedMs(key);
     if (blockedMs > 0) {
-      this.refused(key, cost, 'blocked', blockedMs);
+      this.reportRejection(key, cost, 'blocked', blockedMs);
       throw blocked(this.name, blockedMs);
     }
     if (this.waiting.size >= this.maxQueue) {
-      this.refused(key, cost, 'capacity');
+      this.reportRejection(key, cost, 'capacity');
       throw full(this.name, this.maxQueue);
     }
-    const order = this.jobs++;
+    const order = this.jobCount++;
     const job = new Job(work as Work, { cost, priority, order, signal }, () => {
       this.waiting.delete(job);
       this.queues.get(key)?.drop(job);
     });
     this.waiting.add(job);
-    this.queues.of(key).apply(job, (heard) => this.refuse(job, heard));
-    await job.turn;
+    this.queues.getOrCreate(key).enqueue(job, (answer) => this.reject(job, answer));
+    await job.ready;
     void job.ended.then(() => this.running.delete(job));
     return job.run() as Promise<T>;
   }
 
   waitOf(key: string, options?: WaitOptions): Promise<number> {
-    return this.inTurns(async () => {
-      const priority = priorityIn(options);
-      const behindMs = await this.slots.look(key, (heard) => heard.waitMs);
+    return this.yieldAfter(async () => {
+      const priority = readPriority(options);
+      const storeMs = await this.slots.peek(key, (answer) => answer.waitMs);
       const queue = this.queues.get(key);
-      if (!queue) return behindMs;
-      // The store may not have heard of a pause that this process began.
-      return Math.max(queue.waitMs(priority, behindMs), queue.pausedMs);
+      if (!queue) return storeMs;
+      // The store may not have a pause that this process began.
+      return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
     });
   }
 
   pauseOf(key: string): Promise<number> {
-    return this.inTurns(async () => {
-      const pauseMs = await this.slots.look(key, ({ pausedUntil }) =>
+    return this.yieldAfter(async () => {
+      const pauseMs = await this.slots.peek(key, ({ pausedUntil }) =>
         pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
       );
       return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
@@ -200,62 +204,67 @@ class Paced implements Shaper, KeyQueueHost {
   }
 
   pause(key: string, duration: Duration): Promise<void> {
-    return this.inTurns(async () => {
+    return this.yieldAfter(async () => {
       checkKey(key);
       const us = durationBetween('duration', duration, '0ms', '24h');
-      const { failure } = await this.queues.of(key).pause(us);
+      const { failure } = await this.queues.getOrCreate(key).beginPause(us);
       if (failure) throw noAnswer(this.name, failure);
     });
   }
 
   close(): Promise<void> {
-    this.closing ??= this.end();
+    this.closing ??= this.closeAll();
     return this.closing;
   }
 
-  /** Whoever asks again and again must let the event loop turn, or no slot would ever be free. */
-  private inTurns<Value>(ask: () => Promise<Value>): Promise<Value> {
-    return this.turns.after(ask());
+  /** A caller in a loop must let the event loop turn, or its slots would never come. */
+  private yieldAfter<Value>(call: () => Promise<Value>): Promise<Value> {
+    return this.turns.after(call());
   }
 
-  private async end(): Promise<void> {
-    for (const job of this.waiting) job.refuse(closed(this.name));
+  private async closeAll(): Promise<void> {
+    for (const job of this.waiting) job.reject(closed(this.name));
     this.waiting.clear();
     this.reservations.close();
     const { queues, slots } = this;
-    // Again, because what is on its way brings slots.
-    do await Promise.all([queues.close(), slots.underway.end()]);
-    while (slots.underway.isAny);
+    // Again, because the answers of pending calls can bring slots.
+    do await Promise.all([queues.close(), slots.pending.end()]);
+    while (slots.pending.isAny);
     await Promise.all([...this.running].map(({ ended }) => ended));
   }
 
-  start(job: Job, slot: Slot): void {
+  startJob(job: Job, slot: Slot): void {
     this.waiting.delete(job);
     this.running.add(job);
     job.start();
-    this.told.started(slot, job.cost);
+    this.reporter.reportStart(slot);
   }
 
-  expire(job: Job, key: string, waitMs: number): void {
+  expireJob(job: Job, key: string, waitMs: number): void {
     this.waiting.delete(job);
-    job.refuse(waitedTooLong(this.name, waitMs));
-    this.refused(key, job.cost, 'rate');
+    job.reject(waitedTooLong(this.name, waitMs));
+    this.reportRejection(key, job.cost, 'rate');
   }
 
-  changed(queue: KeyQueue): void {
+  queueChanged(queue: JobQueue): void {
     this.queues.update(queue, this.waiting.size > 0);
   }
 
-  private refuse(job: Job, heard: Heard): void {
-    const { isUnknown, failure, waitMs } = heard;
+  private reject(job: Job, answer: SlotAnswer): void {
+    const { isUnknown, failure, waitMs } = answer;
     this.waiting.delete(job);
-    if (isUnknown && failure) job.refuse(noAnswer(this.name, failure));
-    else job.refuse(waitTooLong(this.name, waitMs));
-    this.told.refusedBy(heard);
+    if (isUnknown && failure) job.reject(noAnswer(this.name, failure));
+    else job.reject(waitTooLong(this.name, waitMs));
+    this.reporter.reportAnswer(answer);
   }
 
-  /** Tells of what was refused without the store. */
-  private refused(key: string, cost: number, reason: Reason, retryAfterMs = Number.NaN): void {
-    this.told.refused({ key, cost, rule: this.pace.of(key).rule }, reason, retryAfterMs);
+  private reportRejection(
+    key: string,
+    cost: number,
+    reason: Reason,
+    retryAfterMs = Number.NaN,
+  ): void {
+    const { rule } = this.pace.of(key);
+    this.reporter.reportRejection({ key, cost, rule }, reason, retryAfterMs);
   }
 }

@@ -1,22 +1,27 @@
-/** Learns from answers how far the clock of a store is from ours, to say when an instant of the store's comes here. */
+/** Converts instants of the store's clock into instants of this process's clock. */
 
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Answers older than this (up to twice this) are forgotten, because clocks drift and are set. */
+/** Answers older than this (at most twice this) are dropped, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
+/** More servers than any store has. Beyond that all are dropped, so that old addresses do not accumulate. */
+const MAX_DOMAINS = 1_000;
+
 /**
- * The offset is the largest of (the store's time at the decision) - (our time when the answer was read). It is less
- * than the true offset, by the time that the fastest answer took. So an instant of the store's never comes too early
- * here. Nor is the true offset more than (the store's time) - (our time when it was asked): where that is less than
- * what was known, the clock of the store was set back.
+ * How far the clock of one server is ahead of ours.
+ *
+ * The offset is the largest difference between the store's time at a decision and our time when its answer arrived. It
+ * is too small by the latency of the fastest answer, so an instant of the store never comes too early here. The true
+ * offset is at most the store's time minus our time when the request was sent. If that is less than the known offset,
+ * the store's clock was set back.
  */
 export class StoreTime {
   private latest = -Infinity;
   private before = -Infinity;
   private sinceUs = -Infinity;
-  /** Whether answers take no time, so that each tells the offset. */
+  /** Whether answers take no time, so that each one gives the exact offset. */
   private readonly isExact: boolean;
 
   constructor(isExact: boolean) {
@@ -45,12 +50,9 @@ export class StoreTime {
   }
 }
 
-/** More parts than any store has. Beyond that all are forgotten, so that old addresses do not pile up. */
-const MOST_PARTS = 1_000;
-
-/** The clocks of the parts of a store: each has its own. */
+/** The clocks of a store: each of its servers (its failure domains) has one. */
 export class StoreTimes {
-  private readonly parts = new Map<string, StoreTime>();
+  private readonly byDomain = new Map<string, StoreTime>();
   private readonly store: Store;
 
   constructor(store: Store) {
@@ -58,13 +60,13 @@ export class StoreTimes {
   }
 
   of(step: Step): StoreTime {
-    const { store, parts } = this;
-    const part = domainOf(store, step);
-    let time = parts.get(part);
+    const { store, byDomain } = this;
+    const domain = domainOf(store, step);
+    let time = byDomain.get(domain);
     if (!time) {
-      if (parts.size >= MOST_PARTS) parts.clear();
+      if (byDomain.size >= MAX_DOMAINS) byDomain.clear();
       time = new StoreTime(store.sync);
-      parts.set(part, time);
+      byDomain.set(domain, time);
     }
     return time;
   }

@@ -1,0 +1,496 @@
+/**
+ * The queue of one key in this process. A job passes through it in four steps:
+ *
+ * 1. *Admission.* It asks the store for a slot, or uses a spare one. Without a slot within `maxWait` it is rejected.
+ * 2. *Waiting.* It waits for its start in the {@link Schedule}. A pause or an outage can void its slot. Then the queue
+ *    asks the store for another one, until the deadline of the job.
+ * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused.
+ * 4. *Start*, or expiry: a job that is kept from starting for too long is rejected.
+ *
+ * {@link JobQueue.runDue} does everything that is due; a timer, each answer and each change call it.
+ */
+
+import { outside } from '@spillway/core/direct';
+import type { QueueRule } from '@spillway/core/store';
+import type { Job } from './job.js';
+import { KeyPause } from './key-pause.js';
+import { LocalPace } from './local-pace.js';
+import { CHECK_AHEAD_US } from './pause-check-time.js';
+import { Schedule } from './schedule.js';
+import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
+
+/** How much too far away a slot may seem, because the clock of the store is only estimated. */
+const SLACK_US = 1_000_000;
+
+/** After a rejection or a failure, the store is asked for missing slots at the earliest after this time. */
+const REFILL_PAUSE_US = 50_000;
+
+/** How many missing slots are asked for at once, at most. A Redis store takes them in one call. */
+const MAX_REFILL = 256;
+
+/** What the queues of a shaper share. */
+export interface JobQueueHost {
+  readonly rule: QueueRule;
+  readonly slots: SlotClient;
+  startJob(job: Job, slot: Slot): void;
+  /** Rejects a job that was accepted and has not started in time. */
+  expireJob(job: Job, key: string, waitMs: number): void;
+  /** To be called when the time of the next {@link JobQueue.runDue} may have changed. */
+  queueChanged(queue: JobQueue): void;
+}
+
+export class JobQueue {
+  readonly key: string;
+  /** When to call {@link runDue}, as {@link Queues} has ordered it. */
+  wakeUs: number = Infinity;
+  private readonly host: JobQueueHost;
+  private readonly rule: QueueRule;
+  private readonly slots: SlotClient;
+  private readonly schedule: Schedule = new Schedule();
+  private readonly pause: KeyPause;
+  private readonly localPace: LocalPace;
+  /** Jobs that are neither accepted nor rejected yet. */
+  private readonly undecided = new Set<Job>();
+  /** Pending calls for them, and for those of them that were aborted meanwhile. */
+  private pendingTakes = 0;
+  private isChecking = false;
+  /** When a job started last. */
+  private lastStartUs = -Infinity;
+  private isRefilling = false;
+  /** The store is not asked for missing slots before this instant. */
+  private refillFromUs = -Infinity;
+  private isCancelling = false;
+  private cancelling: Promise<void> | undefined;
+  /** How far a store that lost its data is behind the slots that it granted before. */
+  private lostUs = 0;
+
+  constructor(key: string, host: JobQueueHost) {
+    this.key = key;
+    this.host = host;
+    this.rule = host.rule;
+    this.slots = host.slots;
+    this.pause = new KeyPause(key, host.slots);
+    this.localPace = new LocalPace(host.rule.burst);
+  }
+
+  /** How many jobs wait. */
+  get length(): number {
+    return this.schedule.length + this.undecided.size;
+  }
+
+  /** Whether it can be dropped: it holds no state that a new queue would lack. */
+  isIdle(nowUs: number): boolean {
+    const { schedule, localPace, pause, pendingTakes } = this;
+    const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
+    const isBusy = pendingTakes > 0 || this.isChecking || this.isRefilling || this.isCancelling;
+    return isEmpty && !isBusy && localPace.fullUs <= nowUs && pause.isSent(nowUs);
+  }
+
+  /** When {@link runDue} has something to do, or the queue becomes idle; Infinity if it waits for an answer. */
+  dueUs(nowUs: number): number {
+    const { pause, localPace } = this;
+    const dueUs = Math.min(
+      this.slotDueUs(),
+      this.refillDueUs(),
+      pause.resendDueUs,
+      this.expiryUs(),
+    );
+    if (dueUs < Infinity) return dueUs;
+    const idleUs = Math.max(localPace.fullUs, pause.unsentUntilUs);
+    return idleUs > nowUs ? idleUs : Infinity;
+  }
+
+  runDue(): void {
+    const nowUs = this.slots.nowUs();
+    this.removeVoidSlots(nowUs);
+    this.startDue(nowUs);
+    this.expireDue(nowUs);
+    this.checkDue(nowUs);
+    if (this.refillDueUs() <= nowUs) void this.refill();
+    if (this.pause.resendDueUs <= nowUs) void this.resendPause();
+    this.host.queueChanged(this);
+  }
+
+  /** Accepts a job if there is a slot for it. Otherwise calls `onRejected` with the answer of the store. */
+  enqueue(job: Job, onRejected: (answer: SlotAnswer) => void): void {
+    const { schedule, slots, key } = this;
+    this.removePassedSlots();
+    if (!schedule.firstSlot) this.lostUs = 0;
+    if (schedule.hasSpare(job.cost)) {
+      this.accept(job);
+      this.runDue();
+      return;
+    }
+    const { lastSlot } = schedule;
+    this.undecided.add(job);
+    this.pendingTakes += 1;
+    void slots.take(key, job.cost, (answer) => this.decide(job, answer, lastSlot, onRejected));
+  }
+
+  private decide(
+    job: Job,
+    taken: SlotAnswer,
+    lastSlot: Slot | undefined,
+    onRejected: (answer: SlotAnswer) => void,
+  ): void {
+    const { schedule } = this;
+    this.undecided.delete(job);
+    this.pendingTakes -= 1;
+    this.learn(taken);
+    const answer = this.delaySlot(taken, lastSlot);
+    if (answer.slot) schedule.addSlot(answer.slot);
+    if (!job.isWaiting) void this.cancelSpareSlots();
+    else if (answer.slot || schedule.hasSpare(job.cost)) this.accept(job);
+    else onRejected(answer);
+    this.runDue();
+  }
+
+  private accept(job: Job): void {
+    job.deadlineUs = this.slots.nowUs() + this.rule.waitUs;
+    this.schedule.addJob(job);
+  }
+
+  /** Removes an aborted job. The next job gets its slot. */
+  drop(job: Job): void {
+    this.undecided.delete(job);
+    if (!this.schedule.removeJob(job)) return;
+    void this.cancelSpareSlots();
+    this.runDue();
+  }
+
+  /**
+   * How long a job of one unit would wait if it came now and no other job came later, in milliseconds.
+   *
+   * @param storeMs the wait that the store has just answered
+   */
+  waitMs(priority: number, storeMs: number): number {
+    this.removePassedSlots();
+    const nowUs = this.slots.nowUs();
+    const ownUs = this.schedule.spareSlot(1)?.at.localUs ?? nowUs + storeMs * 1_000;
+    return Math.max(0, this.schedule.startUs(priority, ownUs) - nowUs) / 1_000;
+  }
+
+  /** Removes and returns a slot that no job needs, for work that is started elsewhere. */
+  takeSpareSlot(cost: number): Slot | undefined {
+    this.removePassedSlots();
+    const slot = this.schedule.spareSlot(cost);
+    if (slot) this.schedule.removeSlot(slot);
+    return slot;
+  }
+
+  /** Reserves a slot for work that is started elsewhere. Returns when it may start, by our clock. */
+  reserveSlot(slot: Slot, nowUs: number): number {
+    const startUs = Math.max(this.startUs(slot), nowUs);
+    this.countStart(slot, startUs, nowUs);
+    this.host.queueChanged(this);
+    return startUs;
+  }
+
+  /** Adds a slot, such as that of a cancelled reservation. If no job needs it, it is cancelled in the store. */
+  addSlot(slot: Slot): void {
+    this.localPace.uncount(slot);
+    this.schedule.addSlot(slot);
+    void this.cancelSpareSlots();
+    this.runDue();
+  }
+
+  /** How much longer the key is paused, as far as this process knows, in milliseconds. */
+  get pausedMs(): number {
+    const nowUs = this.slots.nowUs();
+    return (this.pause.endUs(nowUs) - nowUs) / 1_000;
+  }
+
+  /** Pauses the key: here at once, elsewhere as soon as the store has the pause. */
+  async beginPause(holdUs: number): Promise<SlotAnswer> {
+    const sending = this.pause.begin(holdUs);
+    this.runDue();
+    const answer = await sending;
+    this.handle(answer);
+    return answer;
+  }
+
+  /** Learns what an answer says about the key, and does what is due then. */
+  handle(answer: SlotAnswer): void {
+    this.learn(answer);
+    this.runDue();
+  }
+
+  private learn(answer: SlotAnswer): void {
+    // The store works again, and does not know what the fallback granted.
+    if (!answer.failure) this.schedule.removeLocalSlots();
+    this.pause.learn(answer);
+  }
+
+  /** Removes the jobs, which were rejected. Resolves when their slots were cancelled, as far as they can be. */
+  async close(): Promise<void> {
+    this.schedule.removeJobs();
+    this.undecided.clear();
+    const sending = this.pause.resend();
+    this.pause.stopSending();
+    await Promise.all([sending, this.cancelSpareSlots()]);
+  }
+
+  /** Whether nothing may start on the slot any more: it lies in a pause, or was missed. */
+  isVoid(slot: Slot): boolean {
+    return this.isVoidAt(slot, this.slots.nowUs());
+  }
+
+  private isVoidAt(slot: Slot, nowUs: number): boolean {
+    return this.pause.isPaused(slot) || this.isMissed(slot, nowUs);
+  }
+
+  private isMissed(slot: Slot, nowUs: number): boolean {
+    const lateUs = nowUs - this.startUs(slot);
+    const periodUs = periodUsOf(slot);
+    if (lateUs <= CHECK_AHEAD_US || lateUs <= periodUs) return false;
+    if (this.isChecking && !this.isChecked(slot)) return false;
+    // If an answer came too late for several slots, their jobs must not start together.
+    return !this.pause.explainsDelay(lateUs) || nowUs - this.lastStartUs < periodUs;
+  }
+
+  /** When the slot may be used, by our clock: starts that the store does not count can delay it. */
+  private startUs(slot: Slot): number {
+    return Math.max(slot.at.localUs, this.localPace.earliestUs(slot));
+  }
+
+  private countStart(slot: Slot, startUs: number, nowUs: number): void {
+    this.localPace.count(slot, startUs, nowUs);
+    if (startUs <= nowUs) this.lastStartUs = nowUs;
+  }
+
+  private removeVoidSlots(nowUs: number): void {
+    const { schedule } = this;
+    while (schedule.firstSlot && this.isVoidAt(schedule.firstSlot, nowUs)) {
+      schedule.removeSlot(schedule.firstSlot);
+    }
+    // No store grants a slot that is further away: the clock of the store was set back.
+    const latestUs = nowUs + this.rule.waitUs + SLACK_US;
+    while (schedule.lastSlot && schedule.lastSlot.at.localUs > latestUs) {
+      schedule.removeSlot(schedule.lastSlot);
+    }
+  }
+
+  /** Removes void slots, and those that have passed, even if the timer has not fired since: no new job may use them. */
+  private removePassedSlots(): void {
+    const nowUs = this.slots.nowUs();
+    this.removeVoidSlots(nowUs);
+    this.schedule.removePassedSlots((slot) => this.startUs(slot) < nowUs);
+  }
+
+  private slotDueUs(): number {
+    const { firstSlot, length } = this.schedule;
+    if (!firstSlot) return Infinity;
+    const isReady = length === 0 || this.isChecked(firstSlot);
+    return Math.min(isReady ? this.startUs(firstSlot) : Infinity, this.checkDueUs());
+  }
+
+  private startDue(nowUs: number): void {
+    const { schedule } = this;
+    for (let slot = schedule.firstSlot; slot; slot = schedule.firstSlot) {
+      const isVoid = this.isVoidAt(slot, nowUs);
+      if (!isVoid && this.startUs(slot) > nowUs) return;
+      if (!isVoid && schedule.length > 0 && !this.isChecked(slot)) return;
+      if (isVoid) schedule.removeSlot(slot);
+      const job = isVoid ? undefined : schedule.startJob(slot);
+      if (!job) continue;
+      this.countStart(slot, nowUs, nowUs);
+      this.host.startJob(job, slot);
+    }
+  }
+
+  /** When the oldest job is rejected. It may be as late as its slot may be. */
+  private expiryUs(): number {
+    const { oldestJob } = this.schedule;
+    if (!oldestJob) return Infinity;
+    return oldestJob.deadlineUs + Math.max(CHECK_AHEAD_US, this.rule.windowUs / this.rule.limit);
+  }
+
+  /** Rejects jobs that a pause, an outage or a stall of this process has kept from starting for too long. */
+  private expireDue(nowUs: number): void {
+    const { schedule, rule } = this;
+    // No deadline is further away: our clock was set back.
+    const latestUs = nowUs + rule.waitUs + SLACK_US;
+    if (schedule.oldestJob && schedule.oldestJob.deadlineUs > latestUs) {
+      schedule.capDeadlines(latestUs);
+    }
+    let isAny = false;
+    while (this.expiryUs() < nowUs) {
+      const job = schedule.oldestJob as Job;
+      const waitedUs = nowUs - job.deadlineUs + rule.waitUs;
+      schedule.removeJob(job);
+      this.host.expireJob(job, this.key, (waitedUs + this.pause.endUs(nowUs) - nowUs) / 1_000);
+      isAny = true;
+    }
+    if (isAny) void this.cancelSpareSlots();
+  }
+
+  private isChecked(slot: Slot): boolean {
+    return this.pause.isChecked(this.startUs(slot));
+  }
+
+  /** The first slot for which the newest answer is too old; undefined while a check is pending. */
+  private uncheckedSlot(): Slot | undefined {
+    if (this.schedule.length === 0 || this.isChecking) return undefined;
+    return this.schedule.firstSlotNot((slot) => this.isChecked(slot));
+  }
+
+  private checkDueUs(): number {
+    const slot = this.uncheckedSlot();
+    return slot ? this.checkUs(slot) : Infinity;
+  }
+
+  private checkUs(slot: Slot): number {
+    const startUs = this.startUs(slot);
+    // Behind other starts, a later check covers more of the starts that follow.
+    const isFirst = slot === this.schedule.firstSlot;
+    return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
+  }
+
+  private checkDue(nowUs: number): void {
+    const slot = this.uncheckedSlot();
+    if (!slot || this.checkUs(slot) > nowUs) return;
+    this.isChecking = true;
+    const startUs = this.startUs(slot);
+    const coveredUs = nowUs + startUs - this.pause.checkUs(startUs);
+    void this.slots.peek(this.key, (answer) => {
+      this.isChecking = false;
+      if (!answer.pausedUntil) this.pause.passCheck(coveredUs);
+      this.handle(answer);
+    });
+  }
+
+  private async resendPause(): Promise<void> {
+    const answer = await this.pause.resend();
+    if (answer) this.handle(answer);
+  }
+
+  private refillDueUs(): number {
+    if (this.isRefilling || this.schedule.missingCosts(1).length === 0) return Infinity;
+    return Math.max(this.refillFromUs, this.pause.unknownToStoreUs);
+  }
+
+  /** Takes slots for accepted jobs whose slots became void. */
+  private async refill(): Promise<void> {
+    const { schedule, slots } = this;
+    this.isRefilling = true;
+    for (let costs = schedule.missingCosts(1); costs.length > 0; ) {
+      const last = await this.takeEach(costs);
+      if (this.refillFromUs > slots.nowUs()) break;
+      costs = firstWithin(this.roomAfter(last), schedule.missingCosts(MAX_REFILL));
+    }
+    this.isRefilling = false;
+    this.runDue();
+  }
+
+  /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to its last answer. */
+  private async takeEach(costs: readonly number[]): Promise<SlotAnswer> {
+    const { key } = this;
+    const { lastSlot } = this.schedule;
+    const takes = costs.map((cost) => this.slots.take(key, cost, (answer) => answer));
+    const taken = await Promise.all(takes);
+    for (const answer of taken) this.handle(answer);
+    const answers = taken.map((answer) => this.delaySlot(answer, lastSlot));
+    const slots = answers.flatMap(({ slot }) => slot ?? []);
+    // The last one first: the fallback cancels only the last slot that it granted.
+    const useless = slots.filter((slot) => this.isUseless(slot)).reverse();
+    for (const slot of useless) void this.slots.cancel(slot);
+    for (const slot of slots) if (!useless.includes(slot)) this.addSlot(slot);
+    this.refillFromUs = Math.max(...answers.map((answer) => this.nextTakeUs(answer)));
+    return answers.at(-1) as SlotAnswer;
+  }
+
+  /** How many more units would wait no longer than `maxWait` if no other process took any. */
+  private roomAfter({ waitMs }: SlotAnswer): number {
+    const { limit, windowUs, waitUs } = this.rule;
+    return ((waitUs - waitMs * 1_000) * limit) / windowUs;
+  }
+
+  /** The fallback does not know about a pause that another process began. */
+  private isUseless(slot: Slot): boolean {
+    return slot.isLocal && this.pause.isPaused(slot);
+  }
+
+  /** When the store can be asked for another slot. */
+  private nextTakeUs({ slot, waitMs }: SlotAnswer): number {
+    const { pause, rule } = this;
+    const nowUs = this.slots.nowUs();
+    if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
+    // A slot inside a pause, which the store should know about, will be removed.
+    if (slot) return pause.isPaused(slot) ? nowUs + REFILL_PAUSE_US : nowUs;
+    // The store grants a slot that is at most `waitUs` away.
+    const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - rule.waitUs : 0;
+    return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
+  }
+
+  /**
+   * The answer, with its slot delayed behind starts that the store does not know about. Without a slot if that makes
+   * the wait longer than `maxWait`.
+   *
+   * @param before the last slot of the schedule when the store was asked
+   */
+  delaySlot(answer: SlotAnswer, before: Slot | undefined): SlotAnswer {
+    const { lastSlot } = this.schedule;
+    // Without slots from before, nothing is lost. Otherwise jobs whose slots are delayed too far would wait forever.
+    if (!lastSlot) this.lostUs = 0;
+    const { slot, receivedUs } = answer;
+    if (!slot || slot.isLocal) return answer;
+    if (before && lastSlot?.at.isBefore(before.at) === false) this.detectLoss(slot, before);
+    const { lostUs } = this;
+    const delayed = lostUs > 0 ? { ...slot, at: slot.at.plus(lostUs) } : slot;
+    const startUs = this.startUs(delayed);
+    if (startUs <= slot.at.localUs) return answer;
+    const waitMs = (startUs - receivedUs) / 1_000;
+    if (startUs - receivedUs <= this.rule.waitUs) return { ...answer, slot: delayed, waitMs };
+    void this.slots.cancel(slot);
+    return { ...answer, slot: undefined, waitMs };
+  }
+
+  /**
+   * A store grants no slot before those that it granted earlier, unless it has lost its data. From then on all its
+   * slots are delayed by the same time, so the processes that wait keep their common pace behind their old slots.
+   */
+  private detectLoss(slot: Slot, before: Slot): void {
+    // If the pace has changed, a burst may begin earlier.
+    if (before.isLocal || before.step.rule !== slot.step.rule) return;
+    if (!slot.at.plus(this.lostUs).isBefore(before.at)) return;
+    this.lostUs = Math.ceil(before.at.localUs - slot.at.localUs + slot.cost * periodUsOf(slot));
+  }
+
+  /** Cancels spare slots, the last first. Resolves when no more can be cancelled; never rejects. */
+  private cancelSpareSlots(): Promise<void> {
+    // All callers share the promise, but must not share the async context of the first one.
+    if (!this.isCancelling || !this.cancelling) {
+      this.cancelling = outside(() => this.cancelEachSpareSlot());
+    }
+    return this.cancelling;
+  }
+
+  private async cancelEachSpareSlot(): Promise<void> {
+    const { schedule } = this;
+    this.isCancelling = true;
+    const lastSpare = (): Slot | undefined => {
+      const { lastSlot } = schedule;
+      return lastSlot && schedule.hasSpare(lastSlot.cost) ? lastSlot : undefined;
+    };
+    for (let slot = lastSpare(); slot; slot = lastSpare()) {
+      schedule.removeSlot(slot);
+      const cancelled = await this.slots.cancel(slot);
+      if (cancelled === 'done') continue;
+      if (cancelled === 'kept') schedule.addSlot(slot); // for the next job of this cost
+      if (cancelled === 'unknown' || schedule.lastSlot === slot) break;
+      // A later slot was added meanwhile.
+    }
+    this.isCancelling = false;
+    this.runDue();
+  }
+}
+
+/** The first of these costs that add up to at most `units`; at least one. */
+function firstWithin(units: number, costs: readonly number[]): readonly number[] {
+  let sum = 0;
+  const end = costs.findIndex((cost) => {
+    sum += cost;
+    return sum > units;
+  });
+  return end < 0 ? costs : costs.slice(0, Math.max(end, 1));
+}

@@ -1,0 +1,123 @@
+/** The pause of a key: what answers of the store say about it, and the pauses that this process sends to the store. */
+
+import type { PauseCheckTime } from './pause-check-time.js';
+import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
+
+/** After a failure, a pause is sent to the store again after this time. */
+const RESEND_US = 100_000;
+
+export class KeyPause {
+  /** When the newest answer was asked for, and how long it took. */
+  private askedUs = -Infinity;
+  private latencyUs = 0;
+  private pausedUntil: Instant | undefined;
+  /** The last start that a check covers, although a check for it would now be made later. */
+  private checkedUs = -Infinity;
+  /** The end of a pause that this process began, until an answer of the store includes it. */
+  private ownUs = -Infinity;
+  /** The end of the pause to send. */
+  private sendUntilUs = -Infinity;
+  /** When to send it again; Infinity if the store has it, or a call is pending. */
+  private resendUs = Infinity;
+  private pendingCalls = 0;
+  private readonly key: string;
+  private readonly slots: SlotClient;
+  private readonly checkTime: PauseCheckTime;
+
+  constructor(key: string, slots: SlotClient) {
+    this.key = key;
+    this.slots = slots;
+    this.checkTime = slots.checkTime;
+  }
+
+  learn({ askedUs, receivedUs, failure, pausedUntil }: SlotAnswer): void {
+    if (!failure && this.resendUs !== Infinity) this.resendUs = -Infinity; // the store is back
+    if (askedUs < this.askedUs) return;
+    this.askedUs = askedUs;
+    this.latencyUs = receivedUs - askedUs;
+    // A failed store has not said that the pause has ended.
+    this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);
+    if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
+  }
+
+  isPaused({ at }: Slot): boolean {
+    const { pausedUntil, ownUs } = this;
+    return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));
+  }
+
+  /** When the pause ends, by our clock; `nowUs` if there is none. */
+  endUs(nowUs: number): number {
+    return Math.max(nowUs, this.ownUs, this.pausedUntil?.localUs ?? nowUs);
+  }
+
+  /** Until then the store may grant slots inside a pause that it does not know about. */
+  get unknownToStoreUs(): number {
+    return this.ownUs;
+  }
+
+  /** When to check for a pause before a start at this instant. */
+  checkUs(startUs: number): number {
+    return this.checkTime.checkUs(startUs);
+  }
+
+  latestCheckUs(startUs: number): number {
+    return this.checkTime.latestUs(startUs);
+  }
+
+  /** A check found no pause for starts until this instant. */
+  passCheck(startUs: number): void {
+    this.checkedUs = Math.max(this.checkedUs, startUs);
+  }
+
+  /** Whether the newest answer is new enough for a start at this instant. */
+  isChecked(startUs: number): boolean {
+    return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;
+  }
+
+  /** Whether the latency of the store explains such a delay. If not, this process was stalled. */
+  explainsDelay(lateUs: number): boolean {
+    return lateUs <= this.latencyUs;
+  }
+
+  /** Begins a pause here at once, and sends it to the store. A longer pause that is running is not shortened. */
+  async begin(holdUs: number): Promise<SlotAnswer> {
+    const untilUs = this.slots.nowUs() + holdUs;
+    this.ownUs = Math.max(this.ownUs, untilUs);
+    this.sendUntilUs = Math.max(this.sendUntilUs, untilUs);
+    return this.send(holdUs);
+  }
+
+  /** Sends a pause that the store does not have. Undefined if there is none. */
+  async resend(): Promise<SlotAnswer | undefined> {
+    const leftUs = this.sendUntilUs - this.slots.nowUs();
+    return this.resendUs !== Infinity && leftUs > 0 ? this.send(leftUs) : undefined;
+  }
+
+  /** When to call {@link resend}; Infinity if never. */
+  get resendDueUs(): number {
+    return this.resendUs < this.sendUntilUs ? this.resendUs : Infinity;
+  }
+
+  /** The end of a pause that the store does not have; -Infinity if there is none. */
+  get unsentUntilUs(): number {
+    return this.resendUs === Infinity ? -Infinity : this.sendUntilUs;
+  }
+
+  /** Whether nothing is pending or left to send. */
+  isSent(nowUs: number): boolean {
+    return this.pendingCalls === 0 && this.unsentUntilUs <= nowUs;
+  }
+
+  stopSending(): void {
+    this.sendUntilUs = -Infinity;
+  }
+
+  private async send(holdUs: number): Promise<SlotAnswer> {
+    this.resendUs = Infinity;
+    this.pendingCalls += 1;
+    const answer = await this.slots.pause(this.key, holdUs, (heldAnswer) => heldAnswer);
+    this.pendingCalls -= 1;
+    if (answer.failure) this.resendUs = answer.receivedUs + RESEND_US;
+    return answer;
+  }
+}

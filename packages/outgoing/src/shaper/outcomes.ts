@@ -1,0 +1,112 @@
+/** How jobs and reservations end: errors and values for callers, decisions for observers. */
+
+import { type Decision, type Reason, SpillwayError } from '@spillway/core';
+import type { DirectClient } from '@spillway/core/direct';
+import type { QueueRule, Rule } from '@spillway/core/store';
+import type { Unreserved } from './contract.js';
+import type { Slot, SlotAnswer } from './slots.js';
+
+export function closed(name: string): SpillwayError {
+  return new SpillwayError('SPW_SHAPER_CLOSED', `shaper "${name}" was closed`);
+}
+
+export function full(name: string, maxQueue: number): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_FULL',
+    `${maxQueue} jobs wait for shaper "${name}" in this process, as many as maxQueue says`,
+  );
+}
+
+export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_WAIT',
+    `the wait for shaper "${name}" would be ${wouldWaitMs} ms, longer than maxWait`,
+    { wouldWaitMs },
+  );
+}
+
+/** @param waitMs a lower bound: the time waited so far, plus the rest of a pause */
+export function waitedTooLong(name: string, waitMs: number): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_WAIT',
+    `the job was accepted by shaper "${name}" but could not start within maxWait: the key was paused, or slots were lost`,
+    { wouldWaitMs: waitMs },
+  );
+}
+
+export function blocked(name: string, endsInMs: number): SpillwayError {
+  const ends = Number.isFinite(endsInMs)
+    ? `for ${Math.ceil(endsInMs)} ms more`
+    : 'until further notice';
+  return new SpillwayError(
+    'SPW_SHAPER_BLOCKED',
+    `the key is blocked for shaper "${name}" by an operator, ${ends}`,
+    { wouldWaitMs: endsInMs },
+  );
+}
+
+export function noAnswer(name: string, cause: Error): SpillwayError {
+  return new SpillwayError(
+    'SPW_STORE_UNAVAILABLE',
+    `the store of shaper "${name}" did not answer`,
+    { cause },
+  );
+}
+
+export function unreserved(
+  key: string,
+  reason: Unreserved['reason'],
+  wouldWaitMs: number,
+): Unreserved {
+  return { allowed: false, key, reason, wouldWaitMs };
+}
+
+/** The job or reservation that a decision is about. */
+interface Subject {
+  readonly key: string;
+  readonly cost: number;
+  readonly rule: Rule;
+}
+
+/** Reports decisions to observers: one for each job that starts or is rejected, and one for each reservation. */
+export class DecisionReporter {
+  private readonly name: string;
+  private readonly client: DirectClient;
+
+  constructor(name: string, client: DirectClient) {
+    this.name = name;
+    this.client = client;
+  }
+
+  reportStart({ key, cost, isLocal, step }: Slot): void {
+    this.report({ key, cost, rule: step.rule }, isLocal ? 'error' : 'allowed', null, 0);
+  }
+
+  /** The store granted no slot that was near enough. */
+  reportAnswer({ step, isUnknown, failure, waitMs }: SlotAnswer): void {
+    const { waitUs } = step.rule as QueueRule;
+    if (isUnknown) this.report(step, 'error', 'store-error', Number.NaN);
+    else this.report(step, failure ? 'error' : 'denied', 'rate', waitMs - waitUs / 1_000);
+  }
+
+  /** @param retryAfterMs NaN if unknown */
+  reportRejection(subject: Subject, reason: Reason, retryAfterMs: number): void {
+    this.report(subject, 'denied', reason, retryAfterMs);
+  }
+
+  private report(
+    { key, cost, rule }: Subject,
+    outcome: Decision['outcome'],
+    reason: Reason | null,
+    retryAfterMs: number,
+  ): void {
+    const { name, client } = this;
+    if (!client.isObserved) return;
+    const policy = rule.logic.policy(name, rule);
+    // The state of the queue is that of when the slot was taken, which can be long ago.
+    const unknown = { used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN };
+    const allowed = reason === null;
+    const decision = { limiter: name, allowed, outcome, reason, cost, retryAfterMs, policy };
+    client.tell({ ...decision, ...unknown }, key);
+  }
+}

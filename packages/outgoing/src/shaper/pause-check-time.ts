@@ -1,0 +1,44 @@
+/** When to check for a pause before a start: as late as possible, but early enough for the answer to arrive. */
+
+/** Usually. One check covers all jobs of a key in this process that start within this time. */
+export const CHECK_AHEAD_US = 50_000;
+
+/** An answer can take this many times as long as others did, and a timer is late by a millisecond or two. */
+const SLOWER = 2;
+const LATE_US = 2_000;
+
+/** For this long after a pause of any key, another pause is likely. */
+const LIKELY_US = 60_000_000;
+
+/** A faster answer lowers the known latency by this part of the difference. A slower one replaces it. */
+const FASTER = 1 / 8;
+
+/** How long a check takes, at most. */
+export function checkDurationUs(latencyUs: number): number {
+  return SLOWER * latencyUs + LATE_US;
+}
+
+export class PauseCheckTime {
+  /** How long the store takes to answer. */
+  private latencyUs = 0;
+  /** When the last pause ended, or will end, by our clock. */
+  private lastPauseUs = -Infinity;
+
+  learn(latencyUs: number, pausedUntilUs: number): void {
+    const slowerUs = latencyUs - this.latencyUs;
+    this.latencyUs += slowerUs > 0 ? slowerUs : slowerUs * FASTER;
+    this.lastPauseUs = Math.max(this.lastPauseUs, pausedUntilUs);
+  }
+
+  /** When to check for a start at `startUs` of our clock. While a pause is likely, as late as possible. */
+  checkUs(startUs: number): number {
+    const isLikely = startUs < this.lastPauseUs + LIKELY_US;
+    const latestUs = this.latestUs(startUs);
+    return isLikely ? latestUs : Math.min(startUs - CHECK_AHEAD_US, latestUs);
+  }
+
+  /** The latest time for a check whose answer arrives before the start. */
+  latestUs(startUs: number): number {
+    return startUs - checkDurationUs(this.latencyUs);
+  }
+}

@@ -1,0 +1,323 @@
+/**
+ * The waiting jobs of a key in this process, and the slots on which they will start. A slot serves one job of its cost.
+ *
+ * A job is accepted only if a slot before its deadline is left for it, and deadlines are in order of arrival. So if the
+ * jobs of one cost took their slots in order of arrival, each would start in time. A job of higher priority overtakes
+ * only jobs that can move back by one slot, because the next slot is still before their deadline. This keeps the
+ * condition true for all waiting jobs, and no job starves.
+ */
+
+import { Heap } from './heap.js';
+import { goesBefore, type Job } from './job.js';
+import type { Slot } from './slots.js';
+
+/** The waiting jobs of one cost, and the number of slots of that cost. */
+interface CostClass {
+  readonly byRank: Heap<Job>;
+  readonly byAge: AgeList;
+  slots: number;
+}
+
+type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
+
+/** A start compares at most this many jobs, so its cost does not grow with the number of waiting jobs. */
+const MAX_COMPARED = 1_000;
+
+export class Schedule {
+  /** By cost; classes without jobs and slots are deleted. */
+  private readonly classes = new Map<number, CostClass>();
+  private readonly slots = new SlotList();
+  private jobCount = 0;
+  private localSlotCount = 0;
+
+  /** How many jobs wait. */
+  get length(): number {
+    return this.jobCount;
+  }
+
+  get firstSlot(): Slot | undefined {
+    return this.slots.first;
+  }
+
+  get lastSlot(): Slot | undefined {
+    return this.slots.last;
+  }
+
+  /** The first slot for which `holds` is false. It must be true up to some slot, and false from there on. */
+  firstSlotNot(holds: (slot: Slot) => boolean): Slot | undefined {
+    return this.slots.firstNot(holds);
+  }
+
+  /** The job with the earliest deadline. */
+  get oldestJob(): Job | undefined {
+    let oldest: Job | undefined;
+    for (const { byAge } of this.classes.values()) {
+      const { first } = byAge;
+      if (first && (!oldest || first.deadlineUs < oldest.deadlineUs)) oldest = first;
+    }
+    return oldest;
+  }
+
+  addJob(job: Job): void {
+    const { byRank, byAge } = this.classOf(job.cost);
+    byRank.add(job);
+    byAge.add(job);
+    this.jobCount += 1;
+  }
+
+  /** Returns false if the job does not wait here. */
+  removeJob(job: Job): boolean {
+    const own = this.classes.get(job.cost);
+    if (!own?.byRank.remove(job)) return false;
+    own.byAge.remove(job);
+    this.jobCount -= 1;
+    this.deleteIfEmpty(job.cost, own);
+    return true;
+  }
+
+  removeJobs(): void {
+    for (const { byAge } of this.classes.values()) for (const job of byAge) this.removeJob(job);
+  }
+
+  addSlot(slot: Slot): void {
+    this.slots.add(slot);
+    this.classOf(slot.cost).slots += 1;
+    if (slot.isLocal) this.localSlotCount += 1;
+  }
+
+  removeSlot(slot: Slot): void {
+    this.slots.remove(slot);
+    if (slot.isLocal) this.localSlotCount -= 1;
+    const own = this.classOf(slot.cost);
+    own.slots -= 1;
+    this.deleteIfEmpty(slot.cost, own);
+  }
+
+  /** Removes the slots that the in-process fallback granted. */
+  removeLocalSlots(): void {
+    if (this.localSlotCount === 0) return;
+    for (const slot of [...this.slots]) if (slot.isLocal) this.removeSlot(slot);
+  }
+
+  /** Removes spare slots that have passed. A job may be about to start on one that is not spare. */
+  removePassedSlots(hasPassed: (slot: Slot) => boolean): void {
+    const { first } = this.slots;
+    if (!first || !hasPassed(first)) return;
+    for (const slot of [...this.spareSlots()]) if (hasPassed(slot)) this.removeSlot(slot);
+  }
+
+  /** The costs of jobs without a slot, the highest first; at most `max` of them. */
+  missingCosts(max: number): readonly number[] {
+    const missing = [...this.classes].filter(([, { byRank, slots }]) => byRank.size > slots);
+    missing.sort(([cost], [other]) => other - cost);
+    const costs: number[] = [];
+    for (const [cost, { byRank, slots }] of missing) {
+      for (let i = slots; i < byRank.size && costs.length < max; i += 1) costs.push(cost);
+    }
+    return costs;
+  }
+
+  /** Whether there is a slot of this cost that no job needs. */
+  hasSpare(cost: number): boolean {
+    const own = this.classes.get(cost);
+    return own !== undefined && own.slots > own.byRank.size;
+  }
+
+  /** The first slot of this cost after those that jobs will take. */
+  spareSlot(cost: number): Slot | undefined {
+    if (!this.hasSpare(cost)) return undefined;
+    for (const slot of this.spareSlots()) if (slot.cost === cost) return slot;
+    return undefined;
+  }
+
+  /** Limits all deadlines to `us`, after the clock was set back. */
+  capDeadlines(us: number): void {
+    for (const { byAge } of this.classes.values()) {
+      for (const job of byAge) job.deadlineUs = Math.min(job.deadlineUs, us);
+    }
+  }
+
+  /** Removes the first slot, and the job that starts on it. */
+  startJob(slot: Slot): Job | undefined {
+    this.removeSlot(slot);
+    const own = this.classes.get(slot.cost);
+    const job = own && this.nextJobOf(own, slot.cost);
+    if (job) this.removeJob(job);
+    return job;
+  }
+
+  /**
+   * When a job of one unit would start if it came now and no other job came later.
+   *
+   * @param ownUs the slot that this job would add, or the spare slot that it would use
+   */
+  startUs(priority: number, ownUs: number): number {
+    const waiting: Waiting[] = [...(this.classes.get(1)?.byAge ?? [])];
+    if (waiting.every((job) => job.priority >= priority)) return ownUs;
+    const newJob: Waiting = { priority, order: Infinity, deadlineUs: Infinity };
+    waiting.push(newJob);
+    const slotsUs = [...this.slots.timesOf(1)];
+    if (!slotsUs.includes(ownUs)) slotsUs.push(ownUs);
+    slotsUs.sort((one, other) => one - other);
+    for (const [index, slotUs] of slotsUs.entries()) {
+      const job = nextJob(waiting, slotsUs.slice(index + 1).values(), undefined);
+      if (job === newJob) return slotUs;
+      waiting.splice(waiting.indexOf(job), 1);
+    }
+    return ownUs;
+  }
+
+  private classOf(cost: number): CostClass {
+    let own = this.classes.get(cost);
+    if (!own) {
+      own = { byRank: new Heap<Job>(goesBefore), byAge: new AgeList(), slots: 0 };
+      this.classes.set(cost, own);
+    }
+    return own;
+  }
+
+  private deleteIfEmpty(cost: number, { byRank, slots }: CostClass): void {
+    if (byRank.size === 0 && slots === 0) this.classes.delete(cost);
+  }
+
+  private *spareSlots(): Generator<Slot, void> {
+    const seen = new Map<number, number>();
+    for (const slot of this.slots) {
+      const before = seen.get(slot.cost) ?? 0;
+      seen.set(slot.cost, before + 1);
+      if (before >= this.classOf(slot.cost).byRank.size) yield slot;
+    }
+  }
+
+  private nextJobOf({ byRank, byAge, slots }: CostClass, cost: number): Job | undefined {
+    const { first: best } = byRank;
+    const { first: oldest } = byAge;
+    if (!best || !oldest) return undefined;
+    const { last } = this.slots;
+    // Every later slot is before every deadline, so all jobs can move back by one.
+    const canAllWait = slots >= byRank.size - 1 && last && last.at.localUs <= oldest.deadlineUs;
+    return canAllWait ? best : nextJob(byAge, this.slots.timesOf(cost), best);
+  }
+}
+
+/**
+ * The job that takes a slot: the first by rank of those that overtake only jobs that can wait for the next slot.
+ *
+ * @param jobs in order of arrival, at least one
+ * @param laterSlots when the slots after this one are
+ * @param best the first of all by rank, if known: the search ends there
+ */
+function nextJob<One extends Waiting>(
+  jobs: Iterable<One>,
+  laterSlots: Iterator<number, unknown>,
+  best: One | undefined,
+): One {
+  let first: One | undefined;
+  let compared = 0;
+  for (const job of jobs) {
+    if (!first || goesBefore(job, first)) first = job;
+    if (first === best) break;
+    const next = laterSlots.next();
+    compared += 1;
+    const canWait = next.done !== true && next.value <= job.deadlineUs;
+    if (!canWait || compared === MAX_COMPARED) break;
+  }
+  return first as One;
+}
+
+/** Slots in order of time. The first and the last are removed in constant time. */
+class SlotList {
+  private slots: Slot[] = [];
+  /** The index of the first slot. */
+  private head = 0;
+
+  get first(): Slot | undefined {
+    return this.slots[this.head];
+  }
+
+  get last(): Slot | undefined {
+    return this.slots.at(-1);
+  }
+
+  /** Adds a slot after those of the same time. */
+  add(slot: Slot): void {
+    const { slots, head } = this;
+    let index = slots.length;
+    while (index > head && slot.at.isBefore((slots[index - 1] as Slot).at)) index -= 1;
+    if (index === slots.length) slots.push(slot);
+    else slots.splice(index, 0, slot);
+  }
+
+  remove(slot: Slot): void {
+    const { slots } = this;
+    if (slot === this.first) this.head += 1;
+    else if (slot === slots.at(-1)) slots.pop();
+    else slots.splice(slots.indexOf(slot, this.head), 1);
+    // Compacted only when half of it is empty, so that each slot is moved once on average.
+    if (2 * this.head < slots.length) return;
+    this.slots = slots.slice(this.head);
+    this.head = 0;
+  }
+
+  firstNot(holds: (slot: Slot) => boolean): Slot | undefined {
+    const { slots } = this;
+    let from = this.head;
+    let to = slots.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (holds(slots[middle] as Slot)) from = middle + 1;
+      else to = middle;
+    }
+    return slots[from];
+  }
+
+  *[Symbol.iterator](): Generator<Slot, void> {
+    const { slots } = this;
+    for (let index = this.head; index < slots.length; index += 1) yield slots[index] as Slot;
+  }
+
+  /** When the slots of one cost are, in order. */
+  *timesOf(cost: number): Generator<number, void> {
+    for (const slot of this) if (slot.cost === cost) yield slot.at.localUs;
+  }
+}
+
+interface AgeNode {
+  readonly job: Job;
+  previous: AgeNode | undefined;
+  next: AgeNode | undefined;
+}
+
+/** Jobs in order of arrival: a linked list, from which any job is removed in constant time. */
+class AgeList {
+  private head: AgeNode | undefined;
+  private tail: AgeNode | undefined;
+  private readonly nodes = new Map<Job, AgeNode>();
+
+  get first(): Job | undefined {
+    return this.head?.job;
+  }
+
+  *[Symbol.iterator](): Generator<Job, void> {
+    for (let node = this.head; node; node = node.next) yield node.job;
+  }
+
+  add(job: Job): void {
+    const node: AgeNode = { job, previous: this.tail, next: undefined };
+    if (this.tail) this.tail.next = node;
+    else this.head = node;
+    this.tail = node;
+    this.nodes.set(job, node);
+  }
+
+  remove(job: Job): void {
+    const node = this.nodes.get(job);
+    if (!node) return;
+    const { previous, next } = node;
+    if (previous) previous.next = next;
+    else this.head = next;
+    if (next) next.previous = previous;
+    else this.tail = previous;
+    this.nodes.delete(job);
+  }
+}
