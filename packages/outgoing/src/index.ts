@@ -1,4 +1,4 @@
-/** @spillway/outgoing: calls that go out, at a pace that all processes share. */
+/** @spillway/outgoing: outgoing calls at a pace that all processes share. */
 
 export type { PacedFetchOptions } from './fetch/options.js';
 export { pacedFetch } from './fetch/paced-fetch.js';

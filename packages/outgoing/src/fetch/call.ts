@@ -1,43 +1,83 @@
-/** One call that goes out: what is known of it before it is made, and whether it may be made again. */
+/** One outgoing call: the arguments of `fetch` as they were when it was called, and what is read from them. */
 
-import type { WebSignal } from '@spillway/core/fetch';
-import { initNow, requestNow } from './as-called.js';
-import { type HostRequest, hostClasses, type WebInit } from './host.js';
+import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
 
-/** What `fetch` was called with, as it was then. */
+/** The `fetch` of the types that the user compiles with, if they have one. */
+export type HostFetch = typeof globalThis extends {
+  fetch: (...args: infer Args) => Promise<infer Res>;
+}
+  ? (...args: Args) => Promise<Res>
+  : (input: unknown, init?: WebInit) => Promise<WebResponse>;
+
+/** The `Request` of the types that the user compiles with, if they have one. */
+export type HostRequest = typeof globalThis extends { Request: { prototype: infer Own } }
+  ? Own
+  : WebRequest;
+
+/** The part of `RequestInit` that is read here. */
+export interface WebInit {
+  readonly method?: string | undefined;
+  readonly headers?: unknown;
+  readonly body?: unknown;
+  readonly signal?: WebSignal | null | undefined;
+  readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
+  readonly integrity?: string | undefined;
+}
+
+interface HostClasses {
+  readonly fetch: HostFetch;
+  readonly Request: new (input: unknown, init?: WebInit) => HostRequest;
+  readonly Headers: new (headers: object) => { delete(name: string): void };
+  readonly URLSearchParams: new (params: object) => object;
+  readonly FormData: new () => Iterable<readonly [string, unknown]> & {
+    append(name: string, value: unknown): void;
+  };
+  readonly AbortSignal: {
+    any(signals: readonly WebSignal[]): WebSignal;
+    timeout(ms: number): WebSignal;
+  };
+}
+
+/** The classes of the runtime. Looked up at each use, because frameworks and tests replace them. */
+export function hostClasses(): HostClasses {
+  return globalThis as unknown as HostClasses;
+}
+
 export interface Call {
   readonly input: unknown;
   readonly init: WebInit | undefined;
-  /** The method, address and fields, without the body, which only the call itself may read. */
+  /** Method, address and headers, without the body. */
   readonly request: HostRequest;
-  /** Host and port, the port only where the address names one that is not usual; `''` for data that is read here. */
+  /** Host, with the port unless it is the default one; `''` for an address without a host, such as `data:`. */
   readonly host: string;
   readonly signal: WebSignal | undefined;
   /** Whether the body can be sent only once. */
-  readonly isOnce: boolean;
-  /** Whether redirects are followed, each in a turn of its own. */
-  readonly follows: boolean;
+  readonly isBodyOneShot: boolean;
+  /** Whether redirects are followed, each in a slot of its own. */
+  readonly followsRedirects: boolean;
 }
 
-/** What is needed of a `Request` that was passed as input. */
-interface Given extends WebInit {
+/** The part of a `Request` that is read here. */
+interface RequestLike extends WebInit {
   readonly url?: unknown;
 }
 
 declare const URL: new (url: string) => { readonly host: string };
 
 /**
- * Reads the arguments of `fetch`.
+ * Reads and copies the arguments of `fetch`. The caller may change them afterwards, as with `fetch`, although the call
+ * still waits for its slot.
  *
  * @throws TypeError where `fetch` would
  */
-export function callOf(input: unknown, options: WebInit | undefined): Call {
+export function readCall(input: unknown, options: WebInit | undefined): Call {
   const { Request } = hostClasses();
-  // A Request may stand in for the options, and has nothing of its own that could be copied.
-  if (isRequest(options))
-    return callOf(new Request(isRequest(input) ? input : String(input), options), undefined);
-  const given: Given = isRequest(input) ? input : {};
-  const init = initNow(options);
+  // A Request may be passed as the options. It has no own properties that could be copied.
+  if (isRequest(options)) {
+    return readCall(new Request(isRequest(input) ? input : String(input), options), undefined);
+  }
+  const given: RequestLike = isRequest(input) ? input : {};
+  const init = copyInit(options);
   const method = init?.method ?? given.method;
   const headers = init?.headers ?? given.headers;
   const request = new Request(String(given.url ?? input), {
@@ -46,28 +86,32 @@ export function callOf(input: unknown, options: WebInit | undefined): Call {
   });
   const signal = init?.signal === undefined ? given.signal : init.signal;
   return {
-    input: isRequest(input) ? requestNow(input) : String(input),
+    input: isRequest(input) ? copyRequest(input) : String(input),
     init,
     request,
     host: new URL(request.url).host,
     signal: signal ?? undefined,
-    // A Request's own body is a stream, whatever it was made of.
-    isOnce: init?.body == null ? given.body != null : isStream(init.body),
-    follows: isToFollow({ redirect: given.redirect, integrity: given.integrity, ...init }),
+    // The body of a Request is a stream, whatever it was made of.
+    isBodyOneShot: init?.body == null ? given.body != null : isStream(init.body),
+    followsRedirects: mayFollow({
+      redirect: given.redirect,
+      integrity: given.integrity,
+      ...init,
+    }),
   };
 }
 
-/** Browsers do not show where a redirect leads; and only the runtime knows which answer is the one to be verified. */
-function isToFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
+/** Browsers hide where a redirect leads, and only the runtime knows which response `integrity` applies to. */
+function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
   return redirect === 'follow' && integrity === '' && !isBrowser;
 }
 
-function isRequest(input: unknown): input is Given {
+function isRequest(input: unknown): input is RequestLike {
   return typeof input === 'object' && input !== null && 'url' in input;
 }
 
-/** A web stream, or anything else that is read once; what Node calls a Readable among them. */
+/** A web stream, a `Readable` of Node.js, or another body that is read once. */
 function isStream(body: unknown): boolean {
   return (
     typeof body === 'object' &&
@@ -75,4 +119,46 @@ function isStream(body: unknown): boolean {
     (Symbol.asyncIterator in body ||
       typeof (body as { getReader?: unknown }).getReader === 'function')
   );
+}
+
+function copyInit(init: WebInit | undefined): WebInit | undefined {
+  if (!init) return init;
+  const { headers, body } = init;
+  return {
+    ...init,
+    ...(headers != null && { headers: copyHeaders(headers) }),
+    ...(body != null && { body: copyBody(body) }),
+  };
+}
+
+/** Consumes the body of the original, as `fetch` does. */
+function copyRequest(request: object): object {
+  const { Request } = hostClasses();
+  // A Request of another library works only with the `fetch` of that library.
+  return request instanceof Request ? new Request(request) : request;
+}
+
+function copyHeaders(headers: unknown): unknown {
+  const { Headers } = hostClasses();
+  if (headers instanceof Headers) return new Headers(headers);
+  if (typeof headers !== 'object' || headers === null) return headers;
+  if (!(Symbol.iterator in headers)) return { ...headers };
+  return Array.from(headers as Iterable<Iterable<string>>, (pair) => Array.from(pair));
+}
+
+/** Streams and strings are passed on as they are. */
+function copyBody(body: unknown): unknown {
+  if (body instanceof ArrayBuffer) return body.slice(0);
+  if (ArrayBuffer.isView(body)) {
+    return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
+  }
+  const { URLSearchParams, FormData } = hostClasses();
+  if (body instanceof URLSearchParams) return new URLSearchParams(body);
+  return body instanceof FormData ? copyForm(body) : body;
+}
+
+function copyForm(form: Iterable<readonly [string, unknown]>): object {
+  const copy = new (hostClasses().FormData)();
+  for (const [name, value] of form) copy.append(name, value);
+  return copy;
 }

@@ -1,4 +1,4 @@
-/** The options of calls that go out. */
+/** The options of `pacedFetch`, checked. */
 
 import type { Clock, Duration, Fault, HintOptions, Logger } from '@spillway/core';
 import { checkOptions, mustBe, type NamesOf, tellFault } from '@spillway/core/adapter';
@@ -14,57 +14,55 @@ import {
 } from '@spillway/core/direct';
 import { durationBetween, systemClock } from '@spillway/core/store';
 import type { Shaper } from '../shaper/contract.js';
-import { type HostFetch, type HostRequest, hostClasses } from './host.js';
+import { type HostFetch, type HostRequest, hostClasses } from './call.js';
 import { type PauseEvent, Pauses } from './pauses.js';
 
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * The key whose slot a call takes, from a request without its body; undefined: the host. Default: the host with its
-   * port, such as `api.example.com` or `localhost:8080`. With keys of your own a 429 pauses the key, a 503 all keys of
-   * the host. The name of a host is a key like any other, so do not use it for something else.
+   * The key of a call, from a request without its body; undefined means the host. Default: the host with its port, such
+   * as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 all keys of the host.
+   * The name of a host is a key like any other, so do not use it for something else.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
-   * How often a call is made again after a 429 or a 503, 0 to 100. Each time it takes a slot again, and so waits until
-   * the pause is over. Where no slot can be had for that, the answer that is there is the result. Default 0. Calls
-   * whose body is a stream, or a `Request` with a body, are never repeated.
+   * How often a call is retried after a 429 or a 503, 0 to 100. Each retry waits for a new slot, and so for the end of
+   * the pause. If there is no slot for it, the call returns the response it has. Default 0. Calls whose body is a
+   * stream, or a `Request` with a body, are never retried.
    */
   readonly retries?: number | undefined;
   /**
-   * Which calls may be repeated at all. Default: GET, HEAD, OPTIONS, PUT and DELETE, which by HTTP do the same if done
-   * twice.
+   * Which calls may be retried. Default: GET, HEAD, OPTIONS, PUT and DELETE, which are idempotent in HTTP.
    */
   readonly retryable?: ((request: HostRequest) => boolean) | undefined;
-  /** Whether a call that failed without an answer is repeated, too. Not after `signal` or `timeout`. Default false. */
+  /**
+   * Whether a call that failed without a response is retried, too. Not after `signal` or `timeout`. Default false.
+   */
   readonly retryErrors?: boolean | undefined;
   /**
-   * How long a call may take, its body included, from when its slot has come: 1 ms to 24 h, a fraction of a millisecond
-   * counts as a whole one. Then it fails with the runtime's `TimeoutError`. Each repetition has this time again.
-   * Default: no end.
+   * How long a try may take from its slot on, including the body: 1 ms to 24 h, rounded up to whole milliseconds. Then
+   * it fails with the `TimeoutError` of the runtime. Default: no timeout.
    */
   readonly timeout?: Duration | undefined;
   /**
-   * The longest pause that an answer can cause, from 1 ms to 24 h, but never less than one period of the shaper, up to
-   * 24 h. Default `'1m'`.
+   * The longest pause that a response can cause, from 1 ms to 24 h. A pause always lasts at least one period of the
+   * shaper, up to 24 h. Default `'1m'`.
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * How much longer than told a pause may be, from 0 to 1: that share of it, at random, so that not all clients of a
-   * server come back at once. For a quota that is spent, that share of one period. Default 0.2.
+   * How much a pause is lengthened at random, as a share of it from 0 to 1, so that clients do not all come back at
+   * once. For a spent quota, a share of one period. Default 0.2.
    */
   readonly jitter?: number | undefined;
-  /** Reads `X-RateLimit-Remaining` and `X-RateLimit-Reset`, too, where there is no `RateLimit`. Default false. */
+  /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
   readonly xRateLimit?: boolean | undefined;
   /** The function that makes the calls. Default: the global `fetch`. */
   readonly fetch?: HostFetch | undefined;
-  /** Told of each pause that this process caused. */
+  /** Called for each pause that this process caused. */
   readonly onPause?: ((event: PauseEvent) => void) | undefined;
-  /**
-   * Told when the shaper could not pause, or when `onPause` or `random` fails. The call is answered all the same.
-   */
+  /** Called when the shaper could not pause, or when `onPause` or `random` fails. The call still gets its response. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
+  /** Without `onFault`, logs such faults, at most once a minute. Default: the console. */
   readonly logger?: Logger | false | undefined;
   /** For tests. Default: the clock of this process. */
   readonly clock?: Clock | undefined;
@@ -87,8 +85,8 @@ const NAMES: NamesOf<PacedFetchOptions> = {
   clock: 1,
 };
 
-/** The options, checked and complete. */
-export interface Pacing {
+/** The checked options. */
+export interface PacedFetchConfig {
   readonly key: (request: HostRequest) => string | undefined;
   readonly retries: number;
   readonly retryable: (request: HostRequest) => boolean;
@@ -99,7 +97,7 @@ export interface Pacing {
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
-export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
+export function readFetchOptions(shaper: Shaper, options: PacedFetchOptions): PacedFetchConfig {
   if (shaper === undefined) throw mustBe('shaper', 'what createShaper returns', shaper);
   for (const method of ['schedule', 'pause', 'pauseOf', 'waitOf'])
     checkHas('shaper', method, shaper);
@@ -116,46 +114,45 @@ export function pacingOf(shaper: Shaper, options: PacedFetchOptions): Pacing {
     retryErrors: options.retryErrors === true,
     timeoutMs: timeout === undefined ? undefined : Math.ceil(millisecondsOf('timeout', timeout)),
     fetch: () => options.fetch ?? hostClasses().fetch,
-    pauses: pausesOf(shaper, options),
+    pauses: makePauses(shaper, options),
   };
 }
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
-function pausesOf(shaper: Shaper, options: PacedFetchOptions): Pauses {
+function makePauses(shaper: Shaper, options: PacedFetchOptions): Pauses {
   checkHas('logger', 'warn', options.logger === false ? undefined : options.logger);
   checkClock(options.clock);
   checkFlag('xRateLimit', options.xRateLimit);
   const { onPause, onFault, logger } = options;
-  const tell = (source: 'observer' | 'store', error: unknown): void =>
+  const reportFault = (source: 'observer' | 'store', error: unknown): void =>
     tellFault(onFault, { limiter: shaper.name, source, error }, logger);
-  const tellObserver = (error: unknown): void => tell('observer', error);
+  const onCallbackError = (error: unknown): void => reportFault('observer', error);
   return new Pauses(shaper, {
     clock: options.clock ?? systemClock,
     maxPauseMs: millisecondsOf('maxPause', options.maxPause ?? '1m'),
     jitter: shareFromZero('jitter', options.jitter ?? 0.2),
-    random: chanceOf(randomOf(options), tellObserver),
+    random: safeRandom(randomOf(options), onCallbackError),
     withX: options.xRateLimit === true,
     onPause: (event) => {
       try {
         const returned: unknown = onPause?.(event);
-        if (isThenable(returned)) returned.then(undefined, tellObserver);
+        if (isThenable(returned)) returned.then(undefined, onCallbackError);
       } catch (error) {
-        tellObserver(error);
+        onCallbackError(error);
       }
     },
-    onError: (error) => tell('store', error),
+    onError: (error) => reportFault('store', error),
   });
 }
 
-/** `random`, but 0 where that throws or answers something else. `tell` is told of the mistake. */
-function chanceOf(random: () => number, tell: (error: unknown) => void): () => number {
+/** Returns 0 if `random` throws or returns an invalid number. */
+function safeRandom(random: () => number, onError: (error: unknown) => void): () => number {
   return () => {
     try {
-      const chance: unknown = random();
-      return shareFromZero('random', chance);
+      return shareFromZero('random', random() as unknown);
     } catch (error) {
-      tell(error);
+      onError(error);
       return 0;
     }
   };

@@ -1,29 +1,29 @@
-/** A `fetch` whose calls wait for a slot of a shaper, and that obeys the other side for all processes. */
+/** `pacedFetch`: a `fetch` whose calls wait for slots of a shaper, and which obeys the limits that responses state. */
 
 import { isSpillwayError } from '@spillway/core';
 import { checkKey, disregard } from '@spillway/core/direct';
 import type { WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { HostSignal, Shaper } from '../shaper/contract.js';
-import { type Call, callOf } from './call.js';
-import { type HostFetch, hostClasses, type WebInit } from './host.js';
-import { type PacedFetchOptions, type Pacing, pacingOf } from './options.js';
-import { markRedirected, redirected } from './redirects.js';
+import { type Call, type HostFetch, hostClasses, readCall, type WebInit } from './call.js';
+import { type PacedFetchConfig, type PacedFetchOptions, readFetchOptions } from './options.js';
+import { markRedirected, redirectedCall } from './redirects.js';
 
 /**
- * Makes a `fetch` whose calls start at the pace of `shaper`, by default one pace per host, over all processes that
- * share the shaper's store. What the other side says about its limits pauses the key for all of them:
+ * Makes a `fetch` whose calls start at the pace of `shaper`, by default with one pace for each host, over all processes
+ * that share the store of the shaper. Responses pause calls in all these processes:
  *
- * - 429 pauses the key, 503 the host: as long as `retry-after-ms` or `Retry-After` say; for a 429 else the reset of the
- *   `RateLimit` fields; else 1 s, doubled with each refusal in a row. At most `maxPause`, at least one period.
- * - `RateLimit` fields (drafts 6 to 11) with nothing left, on any other answer, pause the key until there is more.
+ * - A 429 pauses the key, a 503 the host: as long as `retry-after-ms` or `Retry-After` say; for a 429 otherwise until
+ *   the reset of the `RateLimit` headers; otherwise 1 s, doubled with each such rejection in a row. At most `maxPause`,
+ *   at least one period.
+ * - `RateLimit` headers (drafts 6 to 11) of any other response pause the key when nothing remains, until the reset.
  *
- * A redirect is followed as by `fetch`, but each hop is a call that takes its turn at the host it goes to.
+ * Redirects are followed as by `fetch`, but each hop waits for a slot of the host it goes to.
  *
- * Otherwise it is `fetch`: the same arguments, read when it is called, and the same response with its body unread. A
- * signal ends the wait for the slot, too. Where no slot can be had, it rejects as `shaper.schedule` does. Addresses
- * without a host, such as `data:`, need no slot.
+ * Otherwise it behaves like `fetch`: it takes the same arguments, reads them when it is called, and returns the same
+ * response with its body unread. A signal also aborts the wait for the slot. Without a slot it rejects as
+ * `shaper.schedule` does. Addresses without a host, such as `data:`, need no slot.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns what is no key.
+ * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.
  * @example
  * ```ts
  * import { pacedFetch, type Shaper } from '@spillway/outgoing';
@@ -35,144 +35,144 @@ import { markRedirected, redirected } from './redirects.js';
  * ```
  */
 export function pacedFetch(shaper: Shaper, options: PacedFetchOptions = {}): HostFetch {
-  const pacing = pacingOf(shaper, options);
+  const config = readFetchOptions(shaper, options);
   const paced = async (input: unknown, init?: WebInit): Promise<WebResponse> => {
-    const call = callOf(input, init);
-    if (call.host === '') return fetchNow(call, pacing);
-    return new PacedCall(shaper, pacing, call).make();
+    const call = readCall(input, init);
+    if (call.host === '') return fetchNow(call, config);
+    return new PacedCall(shaper, config, call).run();
   };
   return paced as HostFetch;
 }
 
-/** What came of a try that was made. */
-type Answered = { readonly response: WebResponse } | { readonly error: unknown };
+/** The result of one try. */
+type TryResult = { readonly response: WebResponse } | { readonly error: unknown };
 
-/** The tries of one call, and of those that it is redirected to. */
+/** A call with its retries and redirects. */
 class PacedCall {
   private readonly shaper: Shaper;
-  private readonly pacing: Pacing;
+  private readonly config: PacedFetchConfig;
   private call: Call;
   private key: string;
-  /** How many redirects were followed. */
-  private hops = 0;
+  private redirectCount = 0;
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  constructor(shaper: Shaper, pacing: Pacing, call: Call) {
+  constructor(shaper: Shaper, config: PacedFetchConfig, call: Call) {
     this.shaper = shaper;
-    this.pacing = pacing;
+    this.config = config;
     this.call = call;
-    this.key = keyOf(call, pacing);
+    this.key = keyOf(call, config);
   }
 
-  async make(): Promise<WebResponse> {
-    let last: Answered | undefined;
-    for (let triesLeft = this.pacing.retries; ; ) {
-      const answered = await this.next(last);
-      if (answered === undefined) return this.resultOf(last as Answered);
-      if (this.follow(answered)) {
+  async run(): Promise<WebResponse> {
+    let last: TryResult | undefined;
+    for (let retriesLeft = this.config.retries; ; ) {
+      const result = await this.tryOnce(last);
+      if (result === undefined) return this.unwrap(last as TryResult);
+      if (this.followRedirect(result)) {
         last = undefined;
         continue;
       }
-      const isLast = triesLeft === 0 || !this.isWorthRepeating(answered) || !this.mayRepeat();
-      if (isLast) return this.resultOf(answered);
-      last = answered;
-      triesLeft -= 1;
+      if (retriesLeft === 0 || !this.isWorthRetry(result) || !this.isRetryable()) {
+        return this.unwrap(result);
+      }
+      last = result;
+      retriesLeft -= 1;
     }
   }
 
   /**
-   * Makes what an answer redirects to the next call; false if the answer is none of these.
+   * Makes the target of a redirect the next call. Returns false if the result is not a redirect.
    *
    * @throws TypeError where `fetch` would reject
    */
-  private follow(answered: Answered): boolean {
-    if (!('response' in answered) || !answered.response?.headers) return false;
+  private followRedirect(result: TryResult): boolean {
+    if (!('response' in result) || !result.response?.headers) return false;
     let call: Call | undefined;
     try {
-      call = redirected(this.call, answered.response, this.hops);
+      call = redirectedCall(this.call, result.response, this.redirectCount);
     } catch (error) {
-      discard(answered);
+      discardBody(result);
       throw error;
     }
     if (!call) return false;
-    discard(answered);
-    this.key = keyOf(call, this.pacing);
+    discardBody(result);
+    this.key = keyOf(call, this.config);
     this.call = call;
-    this.hops += 1;
+    this.redirectCount += 1;
     return true;
   }
 
-  private resultOf(answered: Answered): WebResponse {
-    if ('error' in answered) throw answered.error;
-    if (this.hops > 0) markRedirected(answered.response);
-    return answered.response;
+  private unwrap(result: TryResult): WebResponse {
+    if ('error' in result) throw result.error;
+    if (this.redirectCount > 0) markRedirected(result.response);
+    return result.response;
   }
 
-  /** Makes the call in a slot of its own; undefined if there is none for a repetition of `last`. */
-  private async next(last: Answered | undefined): Promise<Answered | undefined> {
-    const { call, key, pacing, shaper } = this;
+  /** Makes the call in a slot. Returns undefined if there is no slot for a retry after `last`. */
+  private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
+    const { call, key, config, shaper } = this;
     const signal = call.signal as HostSignal | undefined;
     try {
       for (;;) {
-        if (key !== call.host) pacing.pauses.expect(call.host);
-        const answered = await shaper.schedule(key, () => this.start(last), { signal });
-        if (answered !== 'held') return answered;
+        if (key !== call.host) config.pauses.prefetchHostPause(call.host);
+        const result = await shaper.schedule(key, () => this.start(last), { signal });
+        if (result !== 'host-paused') return result;
       }
     } catch (error) {
       if (last === undefined) throw error;
       if (isSpillwayError(error) && !call.signal?.aborted) return undefined;
-      discard(last);
+      discardBody(last);
       throw error;
     }
   }
 
-  /** The slot has come. `held`: the host was paused while the call waited for the slot of its own key. */
-  private async start(last: Answered | undefined): Promise<Answered | 'held'> {
-    const { pauses } = this.pacing;
+  /** Runs in the slot. `host-paused`: the host was paused while the call waited for a slot of its own key. */
+  private async start(last: TryResult | undefined): Promise<TryResult | 'host-paused'> {
+    const { pauses } = this.config;
     const { host } = this.call;
-    if (this.key !== host && (await pauses.passOn(host, this.key))) return 'held';
-    if (last) discard(last);
+    if (this.key !== host && (await pauses.copyHostPause(host, this.key))) return 'host-paused';
+    if (last) discardBody(last);
     const startMs = pauses.nowMs();
     try {
-      const response = await fetchNow(this.call, this.pacing);
+      const response = await fetchNow(this.call, this.config);
       const trip = { startMs, endMs: pauses.nowMs() };
-      // A `fetch` of yours may answer with anything, and that is between you and it.
-      if (response?.headers) await pauses.obey(this.key, host, response, trip);
+      // A custom `fetch` may return anything, which is passed on.
+      if (response?.headers) await pauses.handleResponse(this.key, host, response, trip);
       return { response };
     } catch (error) {
       return { error };
     }
   }
 
-  private mayRepeat(): boolean {
-    return !this.call.isOnce && this.pacing.retryable(this.call.request) === true;
+  private isRetryable(): boolean {
+    return !this.call.isBodyOneShot && this.config.retryable(this.call.request) === true;
   }
 
-  private isWorthRepeating(answered: Answered): boolean {
-    if ('response' in answered) return REFUSALS.has(answered.response?.status);
-    return this.pacing.retryErrors && !wasEnded(answered.error);
+  private isWorthRetry(result: TryResult): boolean {
+    if ('response' in result) return RETRY_STATUSES.has(result.response?.status);
+    return this.config.retryErrors && !wasAborted(result.error);
   }
 }
 
-const REFUSALS: ReadonlySet<unknown> = new Set([429, 503]);
+const RETRY_STATUSES: ReadonlySet<unknown> = new Set([429, 503]);
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */
-function keyOf(call: Call, pacing: Pacing): string {
-  const key: unknown = pacing.key(call.request) ?? call.host;
+function keyOf(call: Call, config: PacedFetchConfig): string {
+  const key: unknown = config.key(call.request) ?? call.host;
   checkKey(key);
   return key;
 }
 
-function fetchNow(call: Call, pacing: Pacing): Promise<WebResponse> {
-  // Called like the global function, which on some runtimes must not be a method of anything.
-  const fetch = pacing.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
-  const until = withTimeout(call.signal, pacing.timeoutMs);
-  const isSame = until === call.signal;
-  if (isSame && !call.follows) return fetch(call.input, call.init);
+function fetchNow(call: Call, config: PacedFetchConfig): Promise<WebResponse> {
+  // Called without a receiver: on some runtimes the global function must not be called as a method.
+  const fetch = config.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
+  const signal = withTimeout(call.signal, config.timeoutMs);
+  const isSame = signal === call.signal;
+  if (isSame && !call.followsRedirects) return fetch(call.input, call.init);
   return fetch(call.input, {
     ...call.init,
-    ...(!isSame && { signal: until }),
-    ...(call.follows && { redirect: 'manual' }),
+    ...(!isSame && { signal }),
+    ...(call.followsRedirects && { redirect: 'manual' }),
   });
 }
 
@@ -183,19 +183,19 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
   return signal ? AbortSignal.any([signal, timeout]) : timeout;
 }
 
-/** Whether time was over or somebody gave up. Where a signal has a reason of its own, the shaper rejects with it. */
-function wasEnded(error: unknown): boolean {
+/** Whether a timeout or an abort ended the try. If the signal has a reason of its own, the shaper rejects with it. */
+function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;
   return name === 'AbortError' || name === 'TimeoutError';
 }
 
-/** Nobody reads this response: its connection is free for the next call. */
-function discard(answered: Answered): void {
-  if (!('response' in answered)) return;
-  const body = answered.response.body as { cancel?: () => unknown } | null | undefined;
+/** Cancels a body that nobody reads, which frees its connection for the next call. */
+function discardBody(result: TryResult): void {
+  if (!('response' in result)) return;
+  const body = result.response.body as { cancel?: () => unknown } | null | undefined;
   try {
     disregard(body?.cancel?.());
   } catch {
-    // A `fetch` of yours may answer with a body that cannot be cancelled.
+    // The body of a custom `fetch` may not be cancellable.
   }
 }

@@ -1,32 +1,34 @@
-/** Obeys the other side: turns what its answers say into pauses of the shaper, which hold for all processes. */
+/** Turns what responses say about limits into pauses of the shaper, which hold in all processes. */
 
 import type { Clock } from '@spillway/core';
+import { outside } from '@spillway/core/direct';
 import type { WebResponse } from '@spillway/core/fetch';
+import { after } from '@spillway/core/store';
 import type { Shaper } from '../shaper/contract.js';
 import { CHECK_AHEAD_US, checkDurationUs } from '../shaper/pause-check-time.js';
-import { type Fields, fieldsOf } from './answer-fields.js';
-import { HostPauses, LONGEST_MS } from './host-pauses.js';
-import { Quota, type Trip } from './quota.js';
-import { readLeft } from './rate-limit-fields.js';
-import { Recent } from './recent.js';
-import { retryAfterMs } from './retry-after.js';
+import { Quota, type RoundTrip } from './quota.js';
+import {
+  type ResponseHeaders,
+  readRemaining,
+  retryAfterMs,
+  safeHeaders,
+} from './response-headers.js';
 
-/** A pause that an answer led to. */
+/** A pause that a response caused. */
 export interface PauseEvent {
-  /** Whose calls wait: the key, or for a 503 the host. */
+  /** The paused key; for a 503 the host. */
   readonly key: string;
-  /** How long, in milliseconds. */
+  /** How long the pause is, in milliseconds. */
   readonly pauseMs: number;
-  /** The status of the answer. */
+  /** The status of the response. */
   readonly status: number;
   /**
-   * `retry-after`: the answer said how long · `quota`: its `RateLimit` fields say that nothing is left · `unsaid`: it
-   * refused without a time.
+   * `retry-after`: the response said how long · `quota`: its `RateLimit` headers say that nothing remains · `unsaid`: it
+   * was a rejection without a time.
    */
   readonly cause: 'retry-after' | 'quota' | 'unsaid';
 }
 
-/** What {@link Pauses} needs to know. */
 interface PausesOptions {
   readonly clock: Clock;
   readonly maxPauseMs: number;
@@ -36,126 +38,133 @@ interface PausesOptions {
   readonly withX: boolean;
   /** Never throws. */
   readonly onPause: (event: PauseEvent) => void;
-  /** Told that the shaper could not pause. Never throws. */
+  /** Called when the shaper fails. Never throws. */
   readonly onError: (error: unknown) => void;
 }
 
-/** What is known of a key. */
-interface Known {
+/** The state of a key. */
+interface KeyState {
   readonly quota: Quota;
   /** Until when this process has paused it. */
   pausedUntilMs: number;
-  /** Refusals in a row that gave no time. */
-  unsaid: number;
+  /** Rejections in a row that stated no time. */
+  untimedRejections: number;
 }
 
-/** The first wait after a refusal that gives no time. Each further one in a row is twice as long. */
-const UNSAID_MS = 1000;
+/** The first pause after a rejection that states no time. Each further one in a row is twice as long. */
+const FIRST_BACKOFF_MS = 1000;
 
-/** The pauses of one shaper, as this process knows them. */
+/** The longest pause of a shaper. */
+const MAX_PAUSE_MS = 86_400_000;
+
 export class Pauses {
-  private readonly keys = new Recent<Known>(newKnown);
-  private readonly hosts: HostPauses;
+  private readonly keys = new LruMap<KeyState>(newKeyState);
+  private readonly hostPauses: HostPauses;
   private readonly shaper: Shaper;
   private readonly options: PausesOptions;
-  /** From the last answer that led to a pause until that was stored, in milliseconds. */
-  private lagMs = 0;
-  /** How long the store took for it; undefined before the first. */
+  /** The time from the last response that caused a pause until that was stored. */
+  private pauseLagMs = 0;
+  /** How long the store took for it; undefined before the first pause. */
   private storeMs: number | undefined;
 
   constructor(shaper: Shaper, options: PausesOptions) {
     this.shaper = shaper;
     this.options = options;
-    this.hosts = new HostPauses(shaper, () => this.nowMs(), options.onError);
-  }
-
-  /** Reads an answer, and pauses its key or its host if it says so. Never throws. */
-  async obey(key: string, host: string, response: WebResponse, trip: Trip): Promise<void> {
-    try {
-      await this.read(key, host, response.status, fieldsOf(response.headers), trip);
-    } catch (error) {
-      this.options.onError(error);
-    }
-  }
-
-  private async read(
-    key: string,
-    host: string,
-    status: number,
-    fields: Fields,
-    trip: Trip,
-  ): Promise<void> {
-    const known = this.keys.of(key);
-    if (status === 503) {
-      await this.refused(host, status, fields, trip);
-    } else if (status === 429) {
-      known.quota.refused(trip);
-      await this.refused(key, status, fields, trip);
-    } else {
-      known.unsaid = 0;
-      this.keys.of(host).unsaid = 0;
-      await this.look(key, known, status, fields, trip);
-    }
+    this.hostPauses = new HostPauses(shaper, () => this.nowMs(), options.onError);
   }
 
   nowMs(): number {
     return this.options.clock.nowUs() / 1000;
   }
 
-  private async refused(key: string, status: number, fields: Fields, trip: Trip): Promise<void> {
-    const known = this.keys.of(key);
-    const saidMs = retryAfterMs(fields, trip.endMs) ?? this.leftMs(fields, status, trip);
-    if (saidMs !== undefined) {
-      known.unsaid = 0;
-      await this.pause(key, this.spread(saidMs), status, 'retry-after');
-      return;
+  /** Reads a response, and pauses its key or its host if it says so. Never throws. */
+  async handleResponse(
+    key: string,
+    host: string,
+    response: WebResponse,
+    trip: RoundTrip,
+  ): Promise<void> {
+    try {
+      const { status } = response;
+      const headers = safeHeaders(response.headers);
+      const state = this.keys.get(key);
+      if (status === 503) {
+        await this.handleRejection(host, status, headers, trip);
+      } else if (status === 429) {
+        state.quota.addRejection(trip);
+        await this.handleRejection(key, status, headers, trip);
+      } else {
+        state.untimedRejections = 0;
+        this.keys.get(host).untimedRejections = 0;
+        await this.checkQuota(key, state, status, headers, trip);
+      }
+    } catch (error) {
+      this.options.onError(error);
     }
-    // Calls that were on the wire together are refused together: they count as one.
-    if (known.unsaid === 0 || trip.startMs >= known.pausedUntilMs) known.unsaid += 1;
-    const waitMs = UNSAID_MS * 2 ** (known.unsaid - 1);
-    await this.pause(key, this.spread(waitMs), status, 'unsaid');
   }
 
-  /** Of a 429, the time of the limit of which the least is left. A 503 is not about a quota. */
-  private leftMs(fields: Fields, status: number, trip: Trip): number | undefined {
+  /** Starts to ask whether the host is paused, for a call with a key of its own. See {@link HostPauses}. */
+  prefetchHostPause(host: string): void {
+    void this.hostPauses.refresh(host);
+  }
+
+  /** See {@link HostPauses.copyTo}. */
+  copyHostPause(host: string, key: string): Promise<boolean> {
+    const ownMs = this.keys.get(host).pausedUntilMs - this.nowMs();
+    return this.hostPauses.copyTo(key, host, ownMs);
+  }
+
+  private async handleRejection(
+    key: string,
+    status: number,
+    headers: ResponseHeaders,
+    trip: RoundTrip,
+  ): Promise<void> {
+    const state = this.keys.get(key);
+    const statedMs = retryAfterMs(headers, trip.endMs) ?? this.resetMs(headers, status, trip);
+    if (statedMs !== undefined) {
+      state.untimedRejections = 0;
+      await this.pause(key, this.withJitter(statedMs), status, 'retry-after');
+      return;
+    }
+    // Calls that were in flight together are rejected together: they count as one rejection.
+    if (state.untimedRejections === 0 || trip.startMs >= state.pausedUntilMs) {
+      state.untimedRejections += 1;
+    }
+    const backoffMs = FIRST_BACKOFF_MS * 2 ** (state.untimedRejections - 1);
+    await this.pause(key, this.withJitter(backoffMs), status, 'unsaid');
+  }
+
+  /** For a 429, the reset of the limit with the fewest units left. A 503 is not about a quota. */
+  private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
-    const left = readLeft(fields, trip.endMs, this.options.withX);
-    const least = Math.min(...left.map(({ units }) => units));
-    const seconds = left.filter(({ units }) => units === least).map((one) => one.seconds);
+    const remaining = readRemaining(headers, trip.endMs, this.options.withX);
+    const fewest = Math.min(...remaining.map(({ units }) => units));
+    const seconds = remaining.filter(({ units }) => units === fewest).map((one) => one.seconds);
     return seconds.length > 0 ? Math.max(...seconds) * 1000 : undefined;
   }
 
-  private async look(
+  private async checkQuota(
     key: string,
-    known: Known,
+    state: KeyState,
     status: number,
-    fields: Fields,
-    trip: Trip,
+    headers: ResponseHeaders,
+    trip: RoundTrip,
   ): Promise<void> {
     const { random, jitter, withX } = this.options;
     const { periodMs } = this.shaper;
-    const left = readLeft(fields, trip.endMs, withX);
-    const spent = known.quota.spentBy(left, trip, periodMs, this.deafMs());
+    const remaining = readRemaining(headers, trip.endMs, withX);
+    const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs());
     if (!spent) return;
-    // What is left is for the calls on the wire, if there are any: who waits for nobody may be alone.
+    // The units that remain are for calls in flight, if there are any. Without a queue this call may be the only one.
     if (spent.units > 0 && (await this.waitOf(key)) === 0) return;
-    // The shaper spaces those who return, so they need not be spread over more than a period.
+    // After the pause the shaper spaces the calls, so a jitter of one period is enough.
     const pauseMs = spent.pauseMs + jitter * random() * periodMs;
-    const isSent = await this.pause(key, pauseMs, status, 'quota');
-    if (isSent) this.lagMs = this.nowMs() - trip.endMs;
+    const isStored = await this.pause(key, pauseMs, status, 'quota');
+    if (isStored) this.pauseLagMs = this.nowMs() - trip.endMs;
   }
 
-  /** To be told of a call with a key of its own before it waits for its slot: see {@link HostPauses}. */
-  expect(host: string): void {
-    void this.hosts.ask(host);
-  }
-
-  /** See {@link HostPauses.passOn}. */
-  passOn(host: string, key: string): Promise<boolean> {
-    return this.hosts.passOn(host, key, this.keys.of(host).pausedUntilMs - this.nowMs());
-  }
-
-  /** How long a key waits; 0 if the shaper cannot tell. */
+  /** The wait of a key; 0 if the shaper fails. */
   private async waitOf(key: string): Promise<number> {
     try {
       return await this.shaper.waitOf(key);
@@ -165,48 +174,172 @@ export class Pauses {
     }
   }
 
-  /** How long after an answer that leads to a pause calls may still start, which have not heard of it. */
-  private deafMs(): number {
-    const { lagMs, storeMs } = this;
-    const aheadUs =
-      storeMs === undefined
-        ? CHECK_AHEAD_US
-        : Math.min(CHECK_AHEAD_US, checkDurationUs(storeMs * 1_000));
-    return lagMs + aheadUs / 1_000;
+  /** How long after a response calls may still start before all processes know its pause. */
+  private propagationMs(): number {
+    const { pauseLagMs, storeMs } = this;
+    const checkUs = storeMs === undefined ? CHECK_AHEAD_US : checkDurationUs(storeMs * 1_000);
+    return pauseLagMs + Math.min(CHECK_AHEAD_US, checkUs) / 1_000;
   }
 
-  private spread(ms: number): number {
+  private withJitter(ms: number): number {
     const { random, jitter } = this.options;
     return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
   }
 
-  /** Whether a pause was sent: not one that ends before one that is known. */
+  /** Returns whether the pause was stored. A pause that would end before the present one is not sent. */
   private async pause(
     key: string,
     ms: number,
     status: number,
     cause: PauseEvent['cause'],
   ): Promise<boolean> {
-    const known = this.keys.of(key);
+    const state = this.keys.get(key);
     const { maxPauseMs, onPause, onError } = this.options;
-    const mostMs = Math.min(Math.max(maxPauseMs, this.shaper.periodMs), LONGEST_MS);
-    const pauseMs = Math.ceil(Math.min(ms, mostMs));
+    const maxMs = Math.min(Math.max(maxPauseMs, this.shaper.periodMs), MAX_PAUSE_MS);
+    const pauseMs = Math.ceil(Math.min(ms, maxMs));
     const startMs = this.nowMs();
-    if (startMs + pauseMs <= known.pausedUntilMs) return false;
-    known.pausedUntilMs = startMs + pauseMs;
+    if (startMs + pauseMs <= state.pausedUntilMs) return false;
+    state.pausedUntilMs = startMs + pauseMs;
     try {
       await this.shaper.pause(key, pauseMs);
       this.storeMs = this.nowMs() - startMs;
       onPause({ key, pauseMs, status, cause });
       return true;
     } catch (error) {
-      known.pausedUntilMs = 0;
+      state.pausedUntilMs = 0;
       onError(error);
       return false;
     }
   }
 }
 
-function newKnown(): Known {
-  return { quota: new Quota(), pausedUntilMs: 0, unsaid: 0 };
+function newKeyState(): KeyState {
+  return { quota: new Quota(), pausedUntilMs: 0, untimedRejections: 0 };
+}
+
+/** The state of a host. */
+interface HostState {
+  /** When its pause was asked for last. */
+  askedMs: number;
+  /** Resolves when that call is answered. */
+  answered: Promise<void>;
+  /** When the newest answer was asked for. */
+  answerAskedMs: number;
+  pausedUntilMs: number;
+}
+
+/** How long an answer is fresh. A shaper checks its own keys as long before a start. */
+const FRESH_MS = CHECK_AHEAD_US / 1_000;
+
+/** Shared by all hosts: a promise keeps the async context in which it was made. */
+const RESOLVED: Promise<void> = Promise.resolve();
+
+/** How long a call that has its slot waits for an answer, as a part of a period. */
+const PATIENCE = 1 / 4;
+
+/**
+ * The pauses of hosts, for calls whose key is not the host.
+ *
+ * A call that asked for the pause in its slot would start late by the latency of the store, and too close to the next
+ * call. So the pause is asked for while the call waits for its slot, and one answer serves all calls to the host for a
+ * short time. In its slot a call waits for an answer only for a part of a period.
+ */
+class HostPauses {
+  private readonly hosts: LruMap<HostState>;
+  private readonly shaper: Shaper;
+  private readonly nowMs: () => number;
+  private readonly onError: (error: unknown) => void;
+
+  constructor(shaper: Shaper, nowMs: () => number, onError: (error: unknown) => void) {
+    this.shaper = shaper;
+    this.nowMs = nowMs;
+    this.onError = onError;
+    this.hosts = new LruMap(() => ({
+      askedMs: Number.NEGATIVE_INFINITY,
+      answered: RESOLVED,
+      answerAskedMs: Number.NEGATIVE_INFINITY,
+      pausedUntilMs: 0,
+    }));
+  }
+
+  /** Asks for the pause, unless the last call is fresh. Never rejects. */
+  refresh(host: string): Promise<void> {
+    const state = this.hosts.get(host);
+    const nowMs = this.nowMs();
+    if (nowMs - state.askedMs >= FRESH_MS) {
+      state.askedMs = nowMs;
+      // Later calls share the promise, but must not share the async context of the first one.
+      state.answered = outside(() => this.load(host, state, nowMs));
+    }
+    return state.answered;
+  }
+
+  /**
+   * Copies a pause of the host to a key, so that the key waits as long in all processes. Returns whether there is one.
+   * Never rejects.
+   *
+   * @param ownMs how much longer this process has paused the host
+   */
+  async copyTo(key: string, host: string, ownMs: number): Promise<boolean> {
+    const leftMs = ownMs > 0 ? ownMs : await this.leftMs(host);
+    if (leftMs <= 0) return false;
+    try {
+      await this.shaper.pause(key, Math.min(Math.ceil(leftMs), MAX_PAUSE_MS));
+      return true;
+    } catch (error) {
+      this.onError(error);
+      return false;
+    }
+  }
+
+  private async leftMs(host: string): Promise<number> {
+    const patienceMs = Math.min(PATIENCE * this.shaper.periodMs, FRESH_MS);
+    await withTimeout(patienceMs, this.refresh(host));
+    return this.hosts.get(host).pausedUntilMs - this.nowMs();
+  }
+
+  private async load(host: string, state: HostState, askedMs: number): Promise<void> {
+    try {
+      const pauseMs = await this.shaper.pauseOf(host);
+      if (askedMs < state.answerAskedMs) return;
+      state.answerAskedMs = askedMs;
+      state.pausedUntilMs = this.nowMs() + pauseMs;
+    } catch (error) {
+      this.onError(error);
+    }
+  }
+}
+
+/** Resolves when `promise` does, or after this many milliseconds. */
+function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = after(ms, resolve);
+    void promise.then(() => {
+      cancel();
+      resolve();
+    });
+  });
+}
+
+const MAX_KEYS = 10_000;
+
+/** Makes the value of a new key, and evicts the least recently used one when it is full. */
+class LruMap<Value> {
+  private readonly values = new Map<string, Value>();
+  private readonly makeValue: () => Value;
+
+  constructor(makeValue: () => Value) {
+    this.makeValue = makeValue;
+  }
+
+  get(key: string): Value {
+    const value = this.values.get(key) ?? this.makeValue();
+    this.values.delete(key);
+    this.values.set(key, value);
+    if (this.values.size > MAX_KEYS) {
+      const [oldest] = this.values.keys();
+      this.values.delete(oldest as string);
+    }
+    return value;
+  }
 }

@@ -1,136 +1,145 @@
 /**
- * When a quota of the other side is spent, and for how long, from what its answers say is left.
+ * Decides from the remaining units in responses when a quota of the server is spent, and for how long to pause.
  *
- * Many processes call, and none sees the answers of the others. So each answer is read with four thoughts.
+ * Many processes call, and none of them sees the responses of the others. So a response is read with four corrections.
  *
- * 1. *Calls that the answer does not count yet.* While it was on its way the shaper let others start, at most one a
- *    period, and so it will until a pause is heard: who is about to start has looked already. So the quota is spent
- *    when what is left is not more than these.
- * 2. *Time that the answer was on its way.* A server counts a call when it comes, then works. The quickest call so far
- *    tells what the way takes; what this one took longer is gone from the time it names.
- * 3. *Seconds that were rounded up.* A window of one second always says `t=1`, and who waits a second after the last
- *    unit of each window uses half of the quota. But units are spent no faster than the shaper lets calls start. So
- *    when 9 of 10 units more were spent than in the first answer of a window, at least 9 periods of it are over. The
- *    wait is shortened by that, never by more than rounding may have added: a second, or two between two dates.
- * 4. *The pace is a wait, too.* If it takes the rest of the window to spend what is left and one unit more, there is
- *    nothing to pause. So a shaper with the pace of the other side is not slowed down by the end of each window.
+ * 1. *Calls that the response does not count yet.* While it was in flight, the shaper let others start, at most one a
+ *    period. It goes on until all processes know a pause. So the quota is spent when no more units remain than these
+ *    calls will use.
+ * 2. *Time in flight.* The server counts a call when it arrives, and then works. The fastest call so far shows the
+ *    latency of the network. The time that this call took longer has passed of the time that the response states.
+ * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a second after the last unit of
+ *    each window uses half of the quota. But units are used no faster than the shaper starts calls. So if 9 of 10 units
+ *    more are used than in the first response of a window, at least 9 periods of the window have passed. The wait is
+ *    shortened by that, but at most by what rounding can have added: a second, or two between two dates.
+ * 4. *The pace is a wait, too.* If the pace takes the rest of the window to use the remaining units and one more, no
+ *    pause is needed. So a shaper with the pace of the server is not slowed down at the end of each window.
  *
- * The third is wrong by a little where calls come late, and by much where others than this fleet spend the quota too,
- * or where a call costs several units. Then calls are refused. One may be bad luck. After the second in thirty windows
- * the wait is a quarter of a period longer, for thirty windows. Each refusal meanwhile makes that four times as long,
- * until it is what the answer says, and begins the thirty anew. If the next one comes soon after these windows, all
- * this holds for sixty, and so on.
+ * The third correction is slightly wrong if calls arrive late, and very wrong if others use the same quota or if a call
+ * costs several units. Then calls are rejected. One rejection can be bad luck. After the second within thirty windows
+ * the wait is a quarter of a period longer, for thirty windows. Each rejection in that time makes this margin four
+ * times as long, until the wait is what the response states, and starts the thirty windows again. If the next rejection
+ * comes soon after these windows, the margin is kept for sixty windows, and so on.
  */
 
-import type { Left } from './rate-limit-fields.js';
+import type { Remaining } from './response-headers.js';
 
-/** One call, in milliseconds of one clock. */
-export interface Trip {
+/** The start and end of one call, in milliseconds of one clock. */
+export interface RoundTrip {
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** The most that was ever told of a limit: how many units, for how many seconds. */
-interface Most {
+/** The largest values that responses have stated for a limit. */
+interface Maximum {
   readonly units: number;
   readonly seconds: number;
 }
 
-/** A quota that is spent. */
-interface Spent {
+interface SpentQuota {
   readonly pauseMs: number;
-  /** Units that are left for calls on the wire, if there are such calls. */
+  /** Units that remain for calls in flight, if there are any. */
   readonly units: number;
 }
 
-/** Of what an answer tells, only this many limits are looked at. */
+/** Further limits of a response are ignored. */
 const MAX_LIMITS = 8;
 
-/** For how many windows the wait is longer after two refusals, and how close these must be. */
-const LEAST_CAREFUL = 30;
-const MOST_CAREFUL = 1000;
+/** For how many windows the margin lasts after two rejections, and how close these must be. */
+const MIN_MARGIN_WINDOWS = 30;
+const MAX_MARGIN_WINDOWS = 1000;
 
-/** How much longer it is at first, in periods, and the factor for each refusal more. */
-const LEAST_MARGIN = 1 / 4;
-const MORE_MARGIN = 4;
+/** The first margin, in periods, and its factor for each further rejection. */
+const FIRST_MARGIN = 1 / 4;
+const MARGIN_FACTOR = 4;
 
-/** What the answers to the calls of one key have told. */
+/** What the responses for one key have stated. */
 export class Quota {
-  private most = new Map<string, Most>();
-  private quickestMs = Number.POSITIVE_INFINITY;
-  /** When the last refusal came, and, if later, when the careful time after it ends. */
-  private refusedMs = Number.NEGATIVE_INFINITY;
-  private quietSinceMs = Number.NEGATIVE_INFINITY;
-  private carefulMs = 0;
+  private maxima = new Map<string, Maximum>();
+  private fastestMs = Number.POSITIVE_INFINITY;
+  /** When the last rejection arrived. */
+  private rejectedMs = Number.NEGATIVE_INFINITY;
+  /** When the margin ends; without a margin, when the last rejection arrived. */
+  private marginEndMs = Number.NEGATIVE_INFINITY;
+  private marginLastsMs = 0;
   /** In periods. */
-  private margin = LEAST_MARGIN;
+  private margin = FIRST_MARGIN;
 
-  /** To be told of each refusal: it may show that a pause was too short. */
-  refused({ startMs, endMs }: Trip): void {
-    // Of calls that were on the wire together, one counts.
-    if (startMs < this.refusedMs || this.most.size === 0) return;
-    this.refusedMs = endMs;
-    const quietMs = endMs - this.quietSinceMs;
-    if (quietMs < 0) {
-      this.margin *= MORE_MARGIN;
-      this.quietSinceMs = endMs + this.carefulMs;
+  /** A rejection can mean that a pause was too short. */
+  addRejection({ startMs, endMs }: RoundTrip): void {
+    // Calls that were in flight together count as one rejection.
+    if (startMs < this.rejectedMs || this.maxima.size === 0) return;
+    this.rejectedMs = endMs;
+    const sinceMs = endMs - this.marginEndMs;
+    if (sinceMs < 0) {
+      this.margin *= MARGIN_FACTOR;
+      this.marginEndMs = endMs + this.marginLastsMs;
       return;
     }
-    const windowMs = 1000 * Math.max(...[...this.most.values()].map(({ seconds }) => seconds));
-    const leastMs = LEAST_CAREFUL * windowMs;
-    const isOften = quietMs < leastMs + this.carefulMs;
-    const nextMs = Math.max(leastMs, Math.min(2 * this.carefulMs, MOST_CAREFUL * windowMs));
-    if (!isOften) this.margin = LEAST_MARGIN;
-    this.carefulMs = isOften ? nextMs : 0;
-    this.quietSinceMs = endMs + this.carefulMs;
+    const seconds = [...this.maxima.values()].map((one) => one.seconds);
+    const windowMs = 1000 * Math.max(...seconds);
+    const minMs = MIN_MARGIN_WINDOWS * windowMs;
+    const isFrequent = sinceMs < minMs + this.marginLastsMs;
+    const maxMs = MAX_MARGIN_WINDOWS * windowMs;
+    const nextMs = Math.max(minMs, Math.min(2 * this.marginLastsMs, maxMs));
+    if (!isFrequent) this.margin = FIRST_MARGIN;
+    this.marginLastsMs = isFrequent ? nextMs : 0;
+    this.marginEndMs = endMs + this.marginLastsMs;
   }
 
   /**
-   * What is to wait, if a limit is spent: of several the longest time. `deafMs`: how long after the answer a call may
-   * still start, because it has not heard of a pause.
+   * Returns the longest pause, if a limit is spent.
+   *
+   * @param propagationMs how long after the response calls may still start before all processes know a pause
    */
-  spentBy(left: readonly Left[], trip: Trip, periodMs: number, deafMs: number): Spent | undefined {
+  update(
+    remaining: readonly Remaining[],
+    trip: RoundTrip,
+    periodMs: number,
+    propagationMs: number,
+  ): SpentQuota | undefined {
     const tripMs = trip.endMs - trip.startMs;
-    this.quickestMs = Math.min(this.quickestMs, tripMs);
-    if (left.length === 0) return undefined; // not every answer has the fields: what is known stays
-    const uncounted = Math.floor((tripMs + deafMs) / periodMs);
-    const most = new Map<string, Most>();
-    let spent: Spent | undefined;
-    for (const one of left.slice(0, MAX_LIMITS)) {
-      const known = this.learn(one);
-      most.set(one.name, known);
+    this.fastestMs = Math.min(this.fastestMs, tripMs);
+    if (remaining.length === 0) return undefined; // this response has no such headers: the state is kept
+    const uncounted = Math.floor((tripMs + propagationMs) / periodMs);
+    // Names that are not in this response are dropped, so a server that invents names does not fill the memory.
+    const maxima = new Map<string, Maximum>();
+    let spent: SpentQuota | undefined;
+    for (const one of remaining.slice(0, MAX_LIMITS)) {
+      const maximum = this.maximumWith(one);
+      maxima.set(one.name, maximum);
       if (one.units > uncounted) continue;
-      const waitMs = this.waitOf(one, known, trip, periodMs);
+      const waitMs = this.waitMs(one, maximum, trip, periodMs);
       if (waitMs <= (one.units + 1) * periodMs) continue;
-      const pauseMs = trip.startMs + this.quickestMs + waitMs - trip.endMs;
+      const pauseMs = trip.startMs + this.fastestMs + waitMs - trip.endMs;
       if (pauseMs > (spent?.pauseMs ?? 0)) spent = { pauseMs, units: one.units };
     }
-    // Only names that were in the last answer are kept: a server that invents new ones fills no memory.
-    this.most = most;
+    this.maxima = maxima;
     return spent;
   }
 
-  private learn({ name, units, seconds, limit = 0 }: Left): Most {
-    const before = this.most.get(name);
+  private maximumWith({ name, units, seconds, limit = 0 }: Remaining): Maximum {
+    const before = this.maxima.get(name);
     return {
-      // The first call of a window is told of one unit less than there are.
+      // The response to the first call of a window states one unit less than the limit.
       units: Math.max(units, before?.units ?? 0, limit - 1),
       seconds: Math.max(seconds, before?.seconds ?? 0),
     };
   }
 
-  /** From the moment when the server counted the call. */
-  private waitOf(
-    { units, seconds, excess }: Left,
-    most: Most,
-    { endMs }: Trip,
+  /** From when the server counted the call. */
+  private waitMs(
+    { units, seconds, excess }: Remaining,
+    maximum: Maximum,
+    { endMs }: RoundTrip,
     periodMs: number,
   ): number {
-    const toldMs = seconds * 1000;
-    // The first answer of a window that lasts whole seconds was told this.
-    const windowMs = (most.seconds - (excess - 1)) * 1000;
-    const restMs = Math.max(toldMs - excess * 1000, windowMs - (most.units - units) * periodMs);
-    const marginMs = endMs < this.quietSinceMs ? this.margin * periodMs : 0;
-    return Math.min(toldMs, restMs + marginMs);
+    const statedMs = seconds * 1000;
+    // The first response of a window of whole seconds states the whole window.
+    const windowMs = (maximum.seconds - (excess - 1)) * 1000;
+    const usedMs = (maximum.units - units) * periodMs;
+    const restMs = Math.max(statedMs - excess * 1000, windowMs - usedMs);
+    const marginMs = endMs < this.marginEndMs ? this.margin * periodMs : 0;
+    return Math.min(statedMs, restMs + marginMs);
   }
 }

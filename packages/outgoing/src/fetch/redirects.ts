@@ -1,19 +1,18 @@
 /**
- * Redirects, followed as the Fetch standard says ("HTTP-redirect fetch"), but call by call: each hop is a call to some
- * host, which must take its turn there. Otherwise one host could aim our calls at another, beside the pace of that.
+ * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
+ * the host it goes to. Otherwise one host could direct our calls to another, outside of its pace.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';
-import { type Call, callOf } from './call.js';
-import { hostClasses } from './host.js';
+import { type Call, hostClasses, readCall } from './call.js';
 
 /** As many as `fetch` follows. */
-const MOST_HOPS = 20;
+const MAX_REDIRECTS = 20;
 
-const REDIRECTS: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);
+const REDIRECT_STATUSES: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);
 
-/** What describes a body, and goes with it. */
-const OF_BODY = [
+/** Headers that describe the body, and are removed with it. */
+const BODY_HEADERS = [
   'content-encoding',
   'content-language',
   'content-length',
@@ -21,8 +20,11 @@ const OF_BODY = [
   'content-type',
 ];
 
-/** What is meant for one origin. */
-const OF_ORIGIN = ['authorization', 'cookie', 'host', 'proxy-authorization'];
+/** Headers that must not be sent to another origin. */
+const ORIGIN_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'];
+
+/** Properties of a `Request` that {@link Call} does not have. */
+const REQUEST_PROPERTIES = ['cache', 'credentials', 'keepalive', 'referrerPolicy'];
 
 declare const URL: new (
   url: string,
@@ -31,75 +33,75 @@ declare const URL: new (
 declare const TextDecoder: new () => { decode(bytes: Uint8Array): string };
 
 /**
- * The call that an answer redirects to; undefined if the answer is the result.
+ * The call that a response redirects to; undefined if the response is the result.
  *
- * @param hops how many redirects were followed before
+ * @param count how many redirects were followed before
  * @throws TypeError where `fetch` would reject
  */
-export function redirected(call: Call, response: WebResponse, hops: number): Call | undefined {
-  if (!call.follows) return undefined;
+export function redirectedCall(call: Call, response: WebResponse, count: number): Call | undefined {
+  if (!call.followsRedirects) return undefined;
   const { method, url } = call.request;
   const { status, headers } = response;
   if ((response as { readonly type?: unknown }).type === 'opaqueredirect') {
-    // A runtime that shows no redirects. What may be done twice is left to its own `fetch`.
-    if (method === 'GET' || method === 'HEAD') return { ...call, follows: false };
+    // This runtime hides where a redirect leads. Calls that may be repeated are left to its `fetch`.
+    if (method === 'GET' || method === 'HEAD') return { ...call, followsRedirects: false };
     throw new TypeError(
       `a redirect of a ${method} cannot be followed: this fetch does not show it`,
     );
   }
-  const location: unknown = REDIRECTS.has(status) ? headers.get('location') : null;
+  const location: unknown = REDIRECT_STATUSES.has(status) ? headers.get('location') : null;
   if (typeof location !== 'string') return undefined;
   const from = new URL(url);
-  const to = new URL(textOf(location), url);
+  const to = new URL(decodeLocation(location), url);
   if (to.protocol !== 'http:' && to.protocol !== 'https:') {
     throw new TypeError(`a redirect to ${to.protocol} is not followed`);
   }
-  if (hops === MOST_HOPS) throw new TypeError(`${MOST_HOPS} redirects were followed already`);
+  if (count === MAX_REDIRECTS) {
+    throw new TypeError(`${MAX_REDIRECTS} redirects were followed already`);
+  }
   if (to.hash === '') to.hash = from.hash;
   const isPost = method === 'POST' && (status === 301 || status === 302);
   const dropsBody = isPost || (status === 303 && method !== 'GET' && method !== 'HEAD');
-  if (call.isOnce && status !== 303 && !dropsBody) {
+  if (call.isBodyOneShot && status !== 303 && !dropsBody) {
     throw new TypeError('a redirect needs the body once more, which was a stream');
   }
-  const dropped = [...(dropsBody ? OF_BODY : []), ...(to.origin === from.origin ? [] : OF_ORIGIN)];
+  const isSameOrigin = to.origin === from.origin;
+  const dropped = [...(dropsBody ? BODY_HEADERS : []), ...(isSameOrigin ? [] : ORIGIN_HEADERS)];
   const init = {
-    ...ofRequest(call.input),
+    ...requestProperties(call.input),
     ...call.init,
     method: dropsBody ? 'GET' : method,
-    headers: without(call.init?.headers ?? call.request.headers, dropped),
+    headers: withoutHeaders(call.init?.headers ?? call.request.headers, dropped),
     ...(dropsBody && { body: undefined }),
     signal: call.signal,
   };
-  return callOf(to.href, init);
+  return readCall(to.href, init);
 }
 
-/** The result of a call that was redirected says so, and as by `fetch` its `url` is where it came from. */
+/** Sets `redirected` of the result, as `fetch` does. */
 export function markRedirected(response: WebResponse): void {
   try {
     Object.defineProperty(response, 'redirected', { value: true, configurable: true });
   } catch {
-    // A `fetch` of yours may answer with what cannot be changed.
+    // The response of a custom `fetch` may be frozen.
   }
 }
 
-/** What a `Request` that was passed as input says besides what {@link Call} has. */
-function ofRequest(input: unknown): object {
+function requestProperties(input: unknown): object {
   if (typeof input !== 'object' || input === null) return {};
   const given = input as Record<string, unknown>;
-  const names = ['cache', 'credentials', 'keepalive', 'referrerPolicy'];
-  return Object.fromEntries(
-    names.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])),
-  );
+  const names = REQUEST_PROPERTIES.filter((name) => given[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, given[name]]));
 }
 
-function without(given: unknown, names: readonly string[]): object {
+function withoutHeaders(given: unknown, names: readonly string[]): object {
   const headers = new (hostClasses().Headers)(given as object);
   for (const name of names) headers.delete(name);
   return headers;
 }
 
-/** Fields are bytes, which runtimes show as Latin-1; an address that was not encoded is UTF-8. */
-function textOf(location: string): string {
+/** Header values are bytes, which runtimes decode as Latin-1. An address that was not encoded is UTF-8. */
+function decodeLocation(location: string): string {
   if (!/[\x80-\xff]/.test(location) || /[^\0-\xff]/.test(location)) return location;
   return new TextDecoder().decode(Uint8Array.from(location, (byte) => byte.charCodeAt(0)));
 }

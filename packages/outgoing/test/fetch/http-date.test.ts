@@ -1,7 +1,7 @@
 /** HTTP dates of RFC 9110 in their three forms, and what only looks like one. */
 
 import { describe, expect, it } from 'vitest';
-import { parseHttpDate } from '../../src/fetch/http-date.js';
+import { parseHttpDate } from '../../src/fetch/http-grammar.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const THEN = Date.UTC(1994, 10, 6, 8, 49, 37);

@@ -2,9 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { pick, type Random, seeded } from '../../../core/test/net/random.js';
-import { readLeft } from '../../src/fetch/rate-limit-fields.js';
-import { retryAfterMs } from '../../src/fetch/retry-after.js';
-import { parseList } from '../../src/fetch/structured-list.js';
+import { parseList } from '../../src/fetch/http-grammar.js';
+import { readRemaining, retryAfterMs } from '../../src/fetch/response-headers.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const at = (ms: number): string => new Date(NOW + ms).toUTCString();
@@ -40,7 +39,7 @@ describe('the time to wait', () => {
 
 describe('what is left', () => {
   const left = (given: Record<string, string>, withX = false): unknown[] =>
-    readLeft(fields(given), NOW, withX).map(({ units, seconds }) => [units, seconds]);
+    readRemaining(fields(given), NOW, withX).map(({ units, seconds }) => [units, seconds]);
 
   it.each<[string, Record<string, string>, unknown[]]>([
     ['drafts 8 to 11', { ratelimit: '"a";r=7;t=1' }, [[7, 1]]],
@@ -108,7 +107,7 @@ describe('what is left', () => {
     ],
     ['nothing', { ratelimit: '"a";r=7;t=1' }, undefined],
   ])('of how much, by %s: names are not compared', (_, given, limit) => {
-    const [first] = readLeft(fields(given as Record<string, string>), NOW, false);
+    const [first] = readRemaining(fields(given as Record<string, string>), NOW, false);
     expect(first?.limit).toBe(limit);
   });
 });
@@ -173,7 +172,7 @@ describe('whatever an answer says', () => {
       const answer = { get: (name: string) => given.get(name) ?? null };
       const waitMs = retryAfterMs(answer, NOW) ?? 0;
       expect(waitMs).toBeGreaterThanOrEqual(0);
-      for (const { units, seconds } of readLeft(answer, NOW, true)) {
+      for (const { units, seconds } of readRemaining(answer, NOW, true)) {
         told += 1;
         expect(units).toBeGreaterThanOrEqual(0);
         expect(seconds).toBeGreaterThanOrEqual(0);

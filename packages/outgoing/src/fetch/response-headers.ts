@@ -1,0 +1,145 @@
+/** Reads the headers of a response: how long to wait, and how many units of its limits remain. */
+
+import { parseHttpDate, parseList } from './http-grammar.js';
+
+/** A header that cannot be read is null. */
+export interface ResponseHeaders {
+  get(name: string): string | null;
+}
+
+/** What remains of one limit of the server. */
+export interface Remaining {
+  /** Only compared with the name in the next response. */
+  readonly name: string;
+  /** An integer from 0. */
+  readonly units: number;
+  /** Seconds until there are more units, or for which these must last: from 0, possibly Infinity. */
+  readonly seconds: number;
+  /** By how many seconds {@link seconds} can be too long, because it was rounded. */
+  readonly excess: number;
+  /** The whole limit, if the response states it for the only limit. */
+  readonly limit?: number | undefined;
+}
+
+/** Longer headers are ignored: no server needs them, and reading takes time. */
+const MAX_LENGTH = 4096;
+
+/**
+ * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). A custom `fetch` may return a response
+ * without headers.
+ */
+export function safeHeaders(headers: unknown): ResponseHeaders {
+  return {
+    get(name) {
+      try {
+        const value: unknown = (headers as ResponseHeaders).get(name);
+        return typeof value === 'string' ? value.trim() : null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/**
+ * How long `retry-after-ms`, else `Retry-After`, say to wait, in milliseconds from 0; Infinity for more digits than a
+ * number holds; undefined without a valid header.
+ */
+export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
+  // Not a standard. Servers whose limits are shorter than a second send it, also with decimals.
+  const ms = headers.get('retry-after-ms');
+  if (ms !== null && /^\d+(?:\.\d+)?$/.test(ms)) return Number(ms);
+  const text = headers.get('retry-after');
+  if (text === null) return undefined;
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const instant = parseHttpDate(text, nowMs);
+  return instant === undefined ? undefined : Math.max(0, instant - serverTimeMs(headers, nowMs));
+}
+
+/** The time by the clock of the server, to which its dates refer. It can be minutes away from ours. */
+function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
+  return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
+}
+
+/** Reads the `RateLimit` headers of all drafts, and `X-RateLimit-*` with `withX`. */
+export function readRemaining(
+  headers: ResponseHeaders,
+  nowMs: number,
+  withX: boolean,
+): readonly Remaining[] {
+  // The headers of a cached response are as old as the response.
+  if (Number(headers.get('age') ?? 0) > 0) return [];
+  const field = headers.get('ratelimit');
+  if (field !== null && field.length <= MAX_LENGTH) {
+    const list = readList(field);
+    if (list?.length === 1) return [{ ...(list[0] as Remaining), limit: onlyQuota(headers) }];
+    const found = list ?? readDictionary(field);
+    if (found) return found;
+  }
+  return readSeparateHeaders(headers, nowMs, withX);
+}
+
+/** The quota of the only policy. Several would have to be matched by name, and names do not always agree. */
+function onlyQuota(headers: ResponseHeaders): number | undefined {
+  const field = headers.get('ratelimit-policy');
+  const [policy, more] = (field !== null && field.length <= MAX_LENGTH && parseList(field)) || [];
+  return more ? undefined : integerOf(policy?.parameters.get('q'));
+}
+
+/** Drafts 8 to 11: `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored: they state no time. */
+function readList(field: string): readonly Remaining[] | undefined {
+  return parseList(field)?.flatMap(({ name, parameters }) => {
+    const units = integerOf(parameters.get('r'));
+    const seconds = integerOf(parameters.get('t'));
+    return units === undefined || seconds === undefined
+      ? []
+      : [{ name, units, seconds, excess: 1 }];
+  });
+}
+
+/** Draft 7: `limit=100, remaining=50, reset=30`. */
+function readDictionary(field: string): readonly Remaining[] | undefined {
+  const units = integerOf(/(?:^|,)[ \t]*remaining=(\d+)[ \t]*(?:,|$)/.exec(field)?.[1]);
+  const seconds = integerOf(/(?:^|,)[ \t]*reset=(\d+)[ \t]*(?:,|$)/.exec(field)?.[1]);
+  return onlyLimit(units, seconds, integerOf(/(?:^|,)[ \t]*limit=(\d+)/.exec(field)?.[1]));
+}
+
+/** Draft 6, whose reset is in seconds from now. Otherwise `X-RateLimit-*`, whose reset can be a date. */
+function readSeparateHeaders(
+  headers: ResponseHeaders,
+  nowMs: number,
+  withX: boolean,
+): readonly Remaining[] {
+  const standard = onlyLimit(
+    integerOf(headers.get('ratelimit-remaining')),
+    integerOf(headers.get('ratelimit-reset')),
+    integerOf(headers.get('ratelimit-limit')),
+  );
+  if (standard || !withX) return standard ?? [];
+  const units = integerOf(headers.get('x-ratelimit-remaining'));
+  const text = headers.get('x-ratelimit-reset');
+  if (text === null || !/^\d{1,15}(?:\.\d{1,15})?$/.test(text)) return [];
+  const limit = integerOf(headers.get('x-ratelimit-limit'));
+  const reset = Number(text);
+  // Seconds from now, seconds since the epoch, or milliseconds since the epoch: the size shows which.
+  if (reset < 1e9) return onlyLimit(units, reset, limit) ?? [];
+  const areSeconds = reset < 1e11;
+  const resetMs = areSeconds ? reset * 1000 : reset;
+  const seconds = Math.max(0, resetMs - serverTimeMs(headers, nowMs)) / 1000;
+  // The `Date` of the server is cut to whole seconds, too.
+  return onlyLimit(units, seconds, limit, areSeconds ? 2 : 1) ?? [];
+}
+
+function onlyLimit(
+  units: number | undefined,
+  seconds: number | undefined,
+  limit: number | undefined,
+  excess = 1,
+): readonly Remaining[] | undefined {
+  if (units === undefined || seconds === undefined) return undefined;
+  return [{ name: '', units, seconds, excess, limit }];
+}
+
+function integerOf(text: string | null | undefined): number | undefined {
+  return text && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
