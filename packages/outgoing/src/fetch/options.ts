@@ -27,8 +27,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is retried after a 429 or a 503, 0 to 100. Each retry waits for a new slot, and so for the end of
-   * the pause. If there is no slot for it, the call returns the response it has. Default 0. Calls whose body is a
-   * stream, or a `Request` with a body, are never retried.
+   * the pause. Redirects of a call share its retries. If there is no slot for a retry, the call returns the response it
+   * has. Default 0. Calls whose body is a stream, or a `Request` with a body, are never retried.
    */
   readonly retries?: number | undefined;
   /**
@@ -40,8 +40,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly retryErrors?: boolean | undefined;
   /**
-   * How long a try may take from its slot on, including the body: 1 ms to 24 h, rounded up to whole milliseconds. Then
-   * it fails with the `TimeoutError` of the runtime. Default: no timeout.
+   * How long a try or a redirect may take from its slot on, including the body: 1 ms to 24 h, rounded up to whole
+   * milliseconds. Then it fails with the `TimeoutError` of the runtime. Default: no timeout.
    */
   readonly timeout?: Duration | undefined;
   /**

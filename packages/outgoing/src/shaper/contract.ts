@@ -32,8 +32,8 @@ export interface Unreserved {
 /** How waiting jobs are ranked. */
 export interface WaitOptions {
   /**
-   * Jobs with a higher priority go before others that wait in this process, as long as each job that they overtake
-   * still starts within its `maxWait`. Default 0.
+   * Jobs with a higher priority go before other jobs of the same cost that wait in this process, as long as each job
+   * that they overtake still starts within its `maxWait`. Default 0.
    */
   readonly priority?: number | undefined;
 }
