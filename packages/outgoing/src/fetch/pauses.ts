@@ -23,8 +23,8 @@ export interface PauseEvent {
   /** The status of the response. */
   readonly status: number;
   /**
-   * `retry-after`: the response said how long · `quota`: its `RateLimit` headers say that nothing remains · `unsaid`: it
-   * was a rejection without a time.
+   * `retry-after`: the response said how long · `quota`: its `RateLimit` headers say that nothing remains · `unsaid`:
+   * it was a rejection without a time.
    */
   readonly cause: 'retry-after' | 'quota' | 'unsaid';
 }

@@ -1,4 +1,4 @@
-/** A token bucket, at the full pace, of the starts of a key that this process made while the store did not count them. */
+/** A token bucket, at the full pace, of the starts of a key in this process that the store did not count. */
 
 import { periodUsOf, type Slot } from './slots.js';
 

@@ -34,8 +34,8 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  *
  * - `schedule` waits for a slot, runs the work and settles as it does. A waiting job keeps the process alive. Jobs of a
  *   key and cost start by priority, then in the order in which they came, as long as each accepted job still starts
- *   within `maxWait`. A job that cannot, because of a pause or an outage, is rejected with `SPW_SHAPER_WAIT`. An aborted job
- *   settles at once, and the next job of the same cost gets its slot.
+ *   within `maxWait`. A job that cannot, because of a pause or an outage, is rejected with `SPW_SHAPER_WAIT`. An
+ *   aborted job settles at once, and the next job of the same cost gets its slot.
  * - `reserve` returns when work may start, and leaves the start to you. `reserveFirst` tries several keys, and reserves
  *   a slot of the first one whose wait is at most `maxWait`. A rejected reservation takes nothing.
  * - `pause` holds back all starts of a key in every process. Waiting jobs check for a pause 50 ms before their start,
