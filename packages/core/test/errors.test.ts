@@ -53,7 +53,7 @@ describe('a line for people', () => {
     const lines: string[] = [];
     new Notices({ logger: { warn: (line) => lines.push(line) } }).tell(
       'SPW_REGISTERED_TWICE',
-      () => 'mounted twice',
+      'mounted twice',
     );
     expect(lines).toEqual([
       `Spillway: mounted twice (SPW_REGISTERED_TWICE). See ${PAGE}#spw_registered_twice`,

@@ -58,7 +58,7 @@ function inherit(setting: unknown, own: Addressing, notices: Notices): ExpressAd
   } catch (error) {
     if (!isSpillwayError(error)) throw error;
     const { code, message } = error;
-    notices.tell(code as NoticeCode, () => `${message}. Until you change it, no proxy is trusted`);
+    notices.tell(code as NoticeCode, `${message}. Until you change it, no proxy is trusted`);
     return nobody;
   }
 }

@@ -70,7 +70,7 @@ export class Registration implements GuardHandle {
     }
     this.gates.clear();
     if (this.limiters.some((limiter) => this.outside.has(limiter))) {
-      this.notices.tell('SPW_REGISTERED_TWICE', () => TWICE);
+      this.notices.tell('SPW_REGISTERED_TWICE', TWICE);
     }
   }
 

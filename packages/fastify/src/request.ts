@@ -66,7 +66,7 @@ export function addressingFinder(
   return (request) => {
     if (known) return known;
     const byFastify = !believesEveryone(request);
-    if (!byFastify) notices.tell('SPW_TRUST_PROXY_UNSAFE', () => UNSAFE);
+    if (!byFastify) notices.tell('SPW_TRUST_PROXY_UNSAFE', UNSAFE);
     known = { ...own, byFastify, watch: byFastify ? own.watch : undefined };
     return known;
   };

@@ -37,7 +37,13 @@ export type UpkeepOf<Held> = (
 export interface Upkeep<Held> {
   /** Permits held now. */
   readonly size: number;
-  hold(step: Held): void;
+  /**
+   * Whether a permit or a claim was granted, or may have been though its answer is lost; then it is held, if the request
+   * may go on.
+   *
+   * @param turns all of the request
+   */
+  begin(turn: HeldTurn<Held>, turns: readonly HeldTurn<Held>[]): boolean;
   /** The step that gives a permit back, or ends a claim; from now on it is not renewed. */
   release(step: Held, last?: Held): Held;
   /** From now on a claim is not renewed, and nothing is sent. */
@@ -73,6 +79,13 @@ export interface Upkeep<Held> {
 }
 
 type Later<Value> = Value | Promise<Value>;
+
+/** One limiter's part in a decision. */
+export interface HeldTurn<Held> {
+  readonly step?: (Held & { readonly binding: boolean }) | undefined;
+  readonly answer?: Answer | undefined;
+  readonly decision: { readonly allowed: boolean };
+}
 
 /** What the limiter of a claim is lent to end it. */
 export interface ClaimContext {

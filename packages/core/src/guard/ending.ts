@@ -6,15 +6,7 @@ import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contr
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Releases } from './releases.js';
-import {
-  type DecidedTurn,
-  hearsEnd,
-  holdsPermit,
-  mayEnd,
-  mayHoldPermit,
-  storeGranted,
-  takesHold,
-} from './turn.js';
+import { type DecidedTurn, hearsEnd, mayEnd, takesHold } from './turn.js';
 
 export class Ending<Raw> {
   private readonly releases: Releases;
@@ -62,9 +54,9 @@ export class Ending<Raw> {
   ): readonly DecidedTurn<Raw>[] | undefined {
     let open: DecidedTurn<Raw>[] | undefined;
     for (const turn of turns) {
-      const holds = takesHold(turn) && this.holds(turn, turns, allowed);
-      if (holds && allowed) this.releases.permitsOf(turn.step as Step).hold(turn.step as Step);
-      if (holds || hearsEnd(turn, !allowed)) {
+      const { step } = turn;
+      const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+      if (isHeld || hearsEnd(turn, !allowed)) {
         open ??= [];
         open.push(turn);
       }
@@ -136,14 +128,5 @@ export class Ending<Raw> {
   ): Promise<void> {
     const lists = await Promise.all(later);
     await Promise.all([given, this.releases.giveBack(lists.flat())]);
-  }
-
-  /** A refusal charged nothing, unless the store let it pass and we did not, or nobody knows what the store did. */
-  private holds(
-    turn: DecidedTurn<Raw>,
-    turns: readonly DecidedTurn<Raw>[],
-    allowed: boolean,
-  ): boolean {
-    return allowed || storeGranted(turns) ? holdsPermit(turn) : mayHoldPermit(turn);
   }
 }

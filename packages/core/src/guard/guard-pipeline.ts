@@ -52,7 +52,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
   /** An adapter may have to tell by itself: that nobody said how to find the address. */
   private missAddress({ limiter: { name }, mode, request }: Turn<Raw>): void {
     if (request.missesAddress?.(mode === 'enforce')) return;
-    this.notices.tell('SPW_ADDRESS_UNKNOWN', () => unknownAddress(name), name);
+    this.notices.tell('SPW_ADDRESS_UNKNOWN', unknownAddress(name), name);
   }
 }
 

@@ -56,8 +56,7 @@ export class Presence {
     const guards = missed.map(({ of }) => of).join(', nor that of ');
     first?.notices.tell(
       'SPW_GUARD_UNUSED',
-      () =>
-        `in 10 minutes no request reached the guard of ${guards}, but others had some: mount guards before the routes that they limit`,
+      `in 10 minutes no request reached the guard of ${guards}, but others had some: mount guards before the routes that they limit`,
     );
   }
 }

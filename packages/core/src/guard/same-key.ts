@@ -29,7 +29,7 @@ export class SameKey {
     if (address !== undefined) this.addresses.add(address);
     this.requests += 1;
     if (this.addresses.size < ADDRESSES) return this.requests < REQUESTS;
-    this.notices.tell('SPW_KEY_CONSTANT', () => sentence(this.limiter), this.limiter);
+    this.notices.tell('SPW_KEY_CONSTANT', sentence(this.limiter), this.limiter);
     return false;
   }
 }

@@ -69,21 +69,6 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/** Whether no answer of the store refused the request. */
-export function storeGranted<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
-  return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
-}
-
-/** Whether a permit or a claim was granted, or may have been though its answer is lost. */
-export function holdsPermit<Raw>(turn: DecidedTurn<Raw>): boolean {
-  return mayHoldPermit(turn) || (takesHold(turn) && turn.answer?.allowed === true);
-}
-
-/** Whether the answer to a question for a permit or a claim is lost. */
-export function mayHoldPermit<Raw>(turn: DecidedTurn<Raw>): boolean {
-  return takesHold(turn) && turn.answer?.failure !== undefined;
-}
-
 /** Whether the limiter is to be told of the end of a request that was `refused` by the guard, or was not. */
 export function hearsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,

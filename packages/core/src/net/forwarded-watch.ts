@@ -22,7 +22,7 @@ const MOST_HOPS = 5;
 
 /** Who writes the line. */
 export interface Teller {
-  tell(code: 'SPW_FORWARDED_UNTRUSTED', message: () => string): void;
+  tell(code: 'SPW_FORWARDED_UNTRUSTED', message: string): void;
 }
 
 export class ForwardedWatch {
@@ -54,7 +54,7 @@ export class ForwardedWatch {
       // The app may have taken the address from the field itself.
       if (!value || (address && value.includes(address))) continue;
       this.hasTold = true;
-      this.teller.tell('SPW_FORWARDED_UNTRUSTED', () => this.message(field, value, trusts));
+      this.teller.tell('SPW_FORWARDED_UNTRUSTED', this.message(field, value, trusts));
       return;
     }
   }

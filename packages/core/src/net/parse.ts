@@ -104,27 +104,14 @@ function hexDigit(text: string, at: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
-/** Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if what stands there is no zone. */
+/**
+ * Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if what stands there is no zone. Zones have the
+ * unreserved characters of RFC 3986, which is what RFC 6874 allows; an interface's name needs no more.
+ */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');
   if (percent < 0) return text.length;
-  for (let at = percent + 1; at < text.length; at += 1) {
-    if (!isZoneCharacter(text.charCodeAt(at))) return -1;
-  }
-  return percent === text.length - 1 ? -1 : percent;
-}
-
-/** The unreserved characters of RFC 3986, which is what RFC 6874 allows; an interface's name needs no more. */
-function isZoneCharacter(code: number): boolean {
-  const lower = code | 32;
-  return (
-    (code >= 48 && code <= 57) ||
-    (lower >= 97 && lower <= 122) ||
-    code === 45 ||
-    code === 46 ||
-    code === 95 ||
-    code === 126
-  );
+  return /^%[\w.~-]+$/.test(text.slice(percent)) ? percent : -1;
 }
 
 /** `::ffff:0:0/96`. */

@@ -23,13 +23,13 @@ export function tellOfLimiters(
   let isOfHandler = withoutStore >= MANY;
   for (const { name, notices: own = [] } of limiters) {
     for (const { code, message } of own) {
-      if (code !== MADE_IN_HANDLER.code) notices.tell(code, () => message, name);
+      if (code !== MADE_IN_HANDLER.code) notices.tell(code, message, name);
       // Once may be right, for a handler may keep what it has made; and in a store that was given, a limiter goes on
       // where the one before it was.
       else if (withoutStore > 0 && notices.count(code, name) > 1) isOfHandler = true;
     }
   }
-  if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, () => MADE_IN_HANDLER.message);
+  if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, MADE_IN_HANDLER.message);
 }
 
 /** To be called for limits that were given no store. */
@@ -38,8 +38,7 @@ export function tellOfMissingStore(notices: Notices): void {
   if (place === undefined) return;
   notices.tell(
     'SPW_STORE_MISSING',
-    () =>
-      `limits are counted in this process alone, which is ${place}: set store, as in redisStore(client)`,
+    `limits are counted in this process alone, which is ${place}: set store, as in redisStore(client)`,
   );
 }
 
@@ -59,7 +58,7 @@ export function tellOfShadow(
   const names = first.map(({ name }) => `"${name}"`).join(', ');
   notices.tell(
     code,
-    () => `${names} in shadow mode, though NODE_ENV is production: nothing is rejected`,
+    `${names} in shadow mode, though NODE_ENV is production: nothing is rejected`,
     names,
   );
 }

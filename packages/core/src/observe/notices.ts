@@ -59,11 +59,10 @@ export class Notices {
    *
    * @param of the limiter or guard that it is about; left out for what is about the whole app
    */
-  tell(code: NoticeCode, message: () => string, of = ''): void {
+  tell(code: NoticeCode, message: string, of = ''): void {
     const { logger } = this;
     if (!logger || !this.hears(code) || this.count(code, of) > 1) return;
-    const text = message();
-    const named = text.includes(code) ? text : `${text} (${code})`;
+    const named = message.includes(code) ? message : `${message} (${code})`;
     warn(logger, `${named}. See ${helpFor(code)}`);
   }
 }

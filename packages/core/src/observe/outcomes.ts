@@ -9,7 +9,7 @@ export const COMMON: readonly Outcome[] = ['allowed', 'repeated', 'would-repeat'
 
 export const REFUSED: readonly Outcome[] = ['denied', 'would-deny', 'error'];
 
-export const OUTCOMES: readonly Outcome[] = [...COMMON, ...REFUSED];
+export const OUTCOMES: readonly Outcome[] = /* @__PURE__ */ COMMON.concat(REFUSED);
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkOutcomes(outcomes: readonly Outcome[]): void {

@@ -32,7 +32,7 @@ export function noteCountedTwice(request: object, notices: Notices): void {
   if (!last) return;
   for (const other of all.slice(0, -1)) {
     const name = countedTwice(other, last);
-    if (name !== undefined) notices.tell('SPW_COUNTED_TWICE', () => counted(name), name);
+    if (name !== undefined) notices.tell('SPW_COUNTED_TWICE', counted(name), name);
   }
 }
 
@@ -53,7 +53,7 @@ export function admissionBefore(
   notices: Notices,
 ): Admission | undefined {
   const before = earlier.find((admission) => admission.guard === guard);
-  if (before) notices.tell('SPW_REGISTERED_TWICE', () => twice(before), namesOf(before));
+  if (before) notices.tell('SPW_REGISTERED_TWICE', twice(before), namesOf(before));
   return before;
 }
 

@@ -12,7 +12,7 @@ const LONGEST_AFTER_END_MS = 1_000;
 const CALLED_NEXT =
   'onRejected called next(), but a rejected request never reaches a handler: answer in onRejected, or leave it out';
 const ENDED = 'onRejected ended without an answer, so the client got the default rejection';
-const LATE = `onRejected has not answered within ${LONGEST_MS / 1000} s, so the client got the default rejection`;
+const LATE = 'onRejected has not answered within 10 s, so the client got the default rejection';
 
 /** The response to a rejected request, as {@link OwnAnswer} needs it. */
 export interface RejectedResponse {

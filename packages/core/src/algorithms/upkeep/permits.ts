@@ -5,6 +5,7 @@ import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type {
   ClaimContext,
+  HeldTurn,
   LateValue,
   Upkeep,
   UpkeepClient,
@@ -37,8 +38,12 @@ class Permits implements Upkeep<Step> {
     this.track = track;
   }
 
-  hold(step: Step): void {
-    this.cycleOf(step).hold(step);
+  begin({ step, answer }: HeldTurn<Step>, turns: readonly HeldTurn<Step>[]): boolean {
+    const allowed = turns.every(({ decision }) => decision.allowed);
+    // A rejection charged nothing, unless the store let it pass and we did not, or nobody knows what the store did.
+    const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
+    if (isHeld && allowed) this.cycleOf(step as Step).hold(step as Step);
+    return Boolean(isHeld);
   }
 
   whenLost(step: Step, lost: () => void): void {
@@ -150,6 +155,11 @@ class Permits implements Upkeep<Step> {
   private cyclesOf({ rule }: Step): Map<number, LeaseCycle> {
     return rule.machine === 'claims' ? this.claims : this.permits;
   }
+}
+
+/** Whether no answer of the store refused the request. */
+function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
+  return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }
 
 function lengthOf({ rule }: Step): number {
