@@ -2,7 +2,6 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
-import type { Turns } from '../base/turns.js';
 import type { Answer } from './ask.js';
 import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
@@ -26,7 +25,6 @@ export interface StoreUser {
   readonly logger: Logger | false;
   /** If the user has set one. */
   readonly clock: Clock | undefined;
-  readonly turns: Turns;
   /** Told of calls of the store and of its outages. */
   readonly observers: StoreObservers | undefined;
 }
@@ -63,6 +61,8 @@ export interface StoreLink {
   askNow(step: Step): Answer | undefined;
   /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
   known(step: Step): Answer | undefined;
+  /** A promise of what is known without the store, which lets the event loop turn now and then. */
+  soon<Value>(value: Value): Promise<Value>;
   /** What `then` makes of the answers. Each layer before a store has this method. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**

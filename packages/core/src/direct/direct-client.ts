@@ -139,7 +139,7 @@ export class DirectClient {
 
   /** What is known without the store, as soon as its answers come. */
   known<Value>(value: Eventually<Value>): Eventually<Value> {
-    return this.store.sync || isLater(value) ? value : this.store.turns.soon(value);
+    return this.store.sync || isLater(value) ? value : this.store.link.soon(value);
   }
 
   /** What `then` makes of the answers to steps of which nothing is decided here. */

@@ -78,7 +78,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {
-    const { ending, questions, context, client, presence } = this.parts;
+    const { ending, questions, context, eventLoop, presence } = this.parts;
     presence.seen();
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
@@ -86,7 +86,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     const turns = questions.begin(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
-      ? client.turns.after(later.then(() => this.decide(request, turns, startUs, exchange)))
+      ? eventLoop.after(later.then(() => this.decide(request, turns, startUs, exchange)))
       : this.decide(request, turns, startUs, exchange);
   }
 

@@ -1,5 +1,6 @@
 /** What a guard is made of. */
 
+import { Turns } from '../base/turns.js';
 import type { Control } from '../contract/control.js';
 import type { Keeper, Keeping, Limiter, StepContext } from '../contract/limiter.js';
 import type { Observer } from '../contract/observer.js';
@@ -25,6 +26,8 @@ export interface Parts<Raw> {
   readonly context: StepContext;
   readonly client: StoreClient;
   readonly releases: Releases;
+  /** For callbacks whose promises are settled already. */
+  readonly eventLoop: Turns;
   readonly questions: Questions<Raw>;
   readonly pipeline: GuardPipeline<Raw>;
   readonly ending: Ending<Raw>;
@@ -83,6 +86,7 @@ export function partsOf<Raw>(
     context,
     client,
     releases,
+    eventLoop: new Turns(),
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
     ending: new Ending(limiters, releases, client.clock, context, timeoutMs),

@@ -40,6 +40,10 @@ export class LocalLink implements StoreLink {
     }
   }
 
+  soon<Value>(value: Value): Promise<Value> {
+    return Promise.resolve(value);
+  }
+
   known(): undefined {}
 
   ask<Value>(

@@ -1,6 +1,7 @@
 /** What all users of a remote store share, so that what one learns the others know: one record for each store. */
 
 import { type Clock, systemClock } from '../base/clock.js';
+import { Turns } from '../base/turns.js';
 import type { Store } from '../contract/store.js';
 import type { BreakerSettings } from '../contract/store-link.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -12,6 +13,8 @@ export class RemoteState {
   readonly counters: FallbackCounters;
   /** None where the store answers at once: it is asked every time. */
   readonly denials: DenialCache | undefined;
+  /** For what is answered without asking the store. */
+  readonly turns: Turns = new Turns();
   private readonly store: Store;
   private readonly clock: Clock;
   private circuitBreaker: CircuitBreaker | undefined;

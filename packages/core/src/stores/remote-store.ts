@@ -65,10 +65,14 @@ class RemoteLink implements StoreLink {
     this.state = state;
     this.denials = state.denials;
     this.remembers = user.remembers;
-    this.turns = user.turns;
+    this.turns = state.turns;
   }
 
   askNow(): undefined {}
+
+  soon<Value>(value: Value): Promise<Value> {
+    return this.turns.soon(value);
+  }
 
   known(step: Step): Answer | undefined {
     return this.remembers ? this.denials?.denialOf(step) : undefined;

@@ -4,7 +4,6 @@ import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { consoleLogger } from '../base/host.js';
-import { Turns } from '../base/turns.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
 import type { Fault, Validate } from '../contract/observer.js';
@@ -78,7 +77,6 @@ export class StoreClient implements UpkeepClient<Step> {
       remembers: denialCache,
       logger,
       clock,
-      turns: this.shared.turns,
       observers,
     });
     this.hasOurTime = this.link.clock === this.clock;
@@ -108,11 +106,6 @@ export class StoreClient implements UpkeepClient<Step> {
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
-
-  /** For promises that may be settled already. */
-  get turns(): Turns {
-    return this.shared.turns;
-  }
 }
 
 /** Bytes that the lost releases of all users of a store may take: a million permits could end while it is away. */
@@ -122,8 +115,6 @@ const RELEASE_BYTES = 16 * 1024 * 1024;
 class SharedState {
   readonly clock: Clock;
   readonly names: NameRegistry;
-  /** For what is answered without asking the store. */
-  readonly turns: Turns = new Turns();
   /** For releases that did not reach the store. */
   readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
 
