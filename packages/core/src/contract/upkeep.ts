@@ -38,8 +38,8 @@ export interface Upkeep<Held> {
   /** Permits held now. */
   readonly size: number;
   /**
-   * Whether a permit or a claim was granted, or may have been though its answer is lost; then it is held, if the request
-   * may go on.
+   * Whether a permit or a claim was granted, or may have been though its answer is lost. It is then held, if the
+   * request may go on.
    *
    * @param turns all of the request
    */

@@ -3,17 +3,27 @@
 /** With more things than this, idle ones are dropped when another is made. */
 const MANY = 1_024;
 
+/** The things of one limiter, and the one that was used last: most limiters have only one. */
+interface Codes<Thing> {
+  code: string;
+  thing: Thing;
+  readonly all: Map<string, Thing>;
+}
+
 /**
  * Developers choose the names of limiters, so there are few. One limiter may have many codes if its `limit` is a
  * function and it has a burst, so idle things are dropped. A thing that is not idle has at least one entry in its
  * store, and the number of those is limited.
  */
 export class ByCount<Thing> {
-  private readonly names = new Map<string, Map<string, Thing>>();
+  private readonly names = new Map<string, Codes<Thing>>();
   private size = 0;
   private most = MANY;
+  // Most calls come from the limiter of the last call.
+  private lastName: string | undefined;
   private readonly make: (name: string, code: string) => Thing;
   private readonly isIdle: (thing: Thing) => boolean;
+  private last: Codes<Thing> | undefined;
 
   constructor(make: (name: string, code: string) => Thing, isIdle: (thing: Thing) => boolean) {
     this.make = make;
@@ -21,7 +31,19 @@ export class ByCount<Thing> {
   }
 
   find(name: string, code: string): Thing | undefined {
-    return this.names.get(name)?.get(code);
+    let codes = this.last;
+    if (name !== this.lastName) {
+      codes = this.names.get(name);
+      this.lastName = name;
+      this.last = codes;
+    }
+    if (codes === undefined || codes.code === code) return codes?.thing;
+    const thing = codes.all.get(code);
+    if (thing !== undefined) {
+      codes.code = code;
+      codes.thing = thing;
+    }
+    return thing;
   }
 
   findOrMake(name: string, code: string): Thing {
@@ -29,27 +51,31 @@ export class ByCount<Thing> {
   }
 
   *[Symbol.iterator](): Generator<Thing> {
-    for (const codes of this.names.values()) yield* codes.values();
+    for (const { all } of this.names.values()) yield* all.values();
   }
 
   private add(name: string, code: string): Thing {
     if (this.size >= this.most) this.dropIdle();
     const thing = this.make(name, code);
-    const codes = this.names.get(name) ?? new Map<string, Thing>();
-    this.names.set(name, codes.set(code, thing));
+    const all = this.names.get(name)?.all ?? new Map<string, Thing>();
+    this.names.set(name, { code, thing, all: all.set(code, thing) });
+    this.lastName = undefined;
     this.size += 1;
     return thing;
   }
 
   private dropIdle(): void {
-    for (const [name, codes] of this.names) {
-      for (const [code, thing] of codes) {
+    for (const [name, { all }] of this.names) {
+      for (const [code, thing] of all) {
         if (!this.isIdle(thing)) continue;
-        codes.delete(code);
+        all.delete(code);
         this.size -= 1;
       }
-      if (codes.size === 0) this.names.delete(name);
+      const [kept] = all;
+      if (kept) this.names.set(name, { code: kept[0], thing: kept[1], all });
+      else this.names.delete(name);
     }
     this.most = Math.max(MANY, 2 * this.size);
+    this.lastName = undefined;
   }
 }
