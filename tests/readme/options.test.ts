@@ -81,7 +81,7 @@ describe('the reader of sources', () => {
   });
 
   it('reads defaults that stand in a sentence, and such that are marked', () => {
-    const found = optionsOf('IdempotencyOptions', 'packages/core/src/once/options.ts');
+    const found = optionsOf('IdempotencyOptions', 'packages/core/src/once/idempotency-options.ts');
     const byName = new Map(found.map((option) => [option.name, option]));
     expect(byName.get('keep')?.defaultText).toBe("`'24h'`");
     expect(byName.get('onStoreError')?.defaultText).toBe('`deny`');

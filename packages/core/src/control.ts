@@ -15,8 +15,13 @@ export {
   checkKeyRuling,
   checkSet,
   checkSetting,
-} from './control/check.js';
-export { liveControl } from './control/control-link.js';
-export { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './control/most-overrides.js';
-export { type CheckedChange, fieldOf } from './control/override.js';
+} from './control/check-change.js';
+export { liveControl } from './control/live-control.js';
+export {
+  type CheckedChange,
+  fieldOf,
+  MAX_CHANGES,
+  MAX_OVERRIDES,
+  tooMany,
+} from './control/override.js';
 export { liveNumbers } from './limits/live-numbers.js';

@@ -20,15 +20,13 @@ export type {
 } from './contract/decision.js';
 export type {
   Limiter,
-  LimiterTurn,
   LocalLimiter,
   Question,
   RequestOutcome,
-  ResponseEnd,
-  StepContext,
   StepsBack,
   StoredLimiter,
 } from './contract/limiter.js';
+export type { LimiterTurn, ResponseEnd, StepContext } from './contract/limiter-turn.js';
 export type {
   BreakerEvent,
   DecisionEvent,
@@ -109,11 +107,11 @@ export {
 export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
 export { claimOf, type HostSignal, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
-export type { FinalAnswer, IdempotencyOptions } from './once/options.js';
+export type { FinalAnswer, IdempotencyOptions } from './once/idempotency-options.js';
 export { admissionsOf } from './passage/admissions.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
-export type { LoopSignal, WorkerShedderOptions } from './shed/options.js';
+export type { Reading, Signal } from './shed/load-signal.js';
 export type { Classify, Priority, PriorityOptions } from './shed/priority.js';
-export type { Reading, Signal } from './shed/signal.js';
+export type { LoopSignal, WorkerShedderOptions } from './shed/worker-options.js';
 export { type WorkerShedder, workerShedder } from './shed/worker-shedder.js';
 export type { ResilienceOptions } from './stores/resilience-options.js';

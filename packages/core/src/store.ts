@@ -79,8 +79,8 @@ export {
   type IdempotencyKeyName,
   type IdempotencyKeyState,
   readIdempotencyKey,
-} from './once/look.js';
-export type { Decide, StateBackend, StateChanges } from './state/backend.js';
+} from './once/idempotency-key.js';
+export type { Decide, StateBackend, StateChanges } from './state/state-backend.js';
 export { stateStore } from './state/state-store.js';
 export { withDeadline } from './stores/deadline.js';
 export { askParts, type Part, partsOf } from './stores/group-parts.js';

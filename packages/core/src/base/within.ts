@@ -1,6 +1,7 @@
-/** Waits for a promise of anybody's making, but not too long. */
+/** Waits for a promise that any code may have made, but not too long. */
 
-import { after, afterPendingInput } from './host.js';
+import { systemClock } from './clock.js';
+import { after, afterPendingInput, isThenable } from './host.js';
 
 /** The value of a promise, or the error with which it failed. */
 export type Result<T> = { readonly value: T } | { readonly error: unknown };
@@ -30,4 +31,17 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
       (error: unknown) => settle({ error }),
     );
   });
+}
+
+/** What `call` gives now or later; an error if it fails, or takes longer than `ms`. */
+export function inTime<T>(
+  ms: number,
+  call: (deadlineUs: number) => T | PromiseLike<T>,
+): Result<T> | Promise<Result<T>> {
+  try {
+    const given = call(systemClock.nowUs() + ms * 1000);
+    return isThenable(given) ? within(ms, given as PromiseLike<T>) : { value: given };
+  } catch (error) {
+    return { error };
+  }
 }

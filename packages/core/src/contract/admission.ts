@@ -1,7 +1,7 @@
 /** The outcome of a guard for one request: what to answer, and what to do when the response has closed. */
 
 import type { Decision } from './decision.js';
-import type { ResponseEnd } from './limiter.js';
+import type { ResponseEnd } from './limiter-turn.js';
 import type { KeptAnswer } from './recorder.js';
 import type { Field } from './request.js';
 

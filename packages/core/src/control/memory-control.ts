@@ -5,9 +5,14 @@ import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { ActiveOverrides } from './active-overrides.js';
-import { checkClear, checkClearKey, checkKeyLimits, checkKeyRuling, checkSet } from './check.js';
-import { liveControl } from './control-link.js';
-import { MAX_CHANGES, MAX_OVERRIDES, tooMany } from './most-overrides.js';
+import {
+  checkClear,
+  checkClearKey,
+  checkKeyLimits,
+  checkKeyRuling,
+  checkSet,
+} from './check-change.js';
+import { liveControl } from './live-control.js';
 import {
   type Change,
   type ChangeNote,
@@ -15,9 +20,12 @@ import {
   type ClearableOfKey,
   type ClearableSetting,
   fieldOf,
+  MAX_CHANGES,
+  MAX_OVERRIDES,
   type Override,
   type OverrideNote,
   type Setting,
+  tooMany,
 } from './override.js';
 
 /** All optional. */

@@ -1,6 +1,7 @@
 /** What operators set live: who set it, why, and until when. */
 
 import type { Duration } from '../base/duration.js';
+import { SpillwayError } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Mode } from '../contract/decision.js';
 
@@ -88,4 +89,18 @@ export function fieldOf(
   { what, key }: { readonly what: string; readonly key?: string },
 ): string {
   return `${what} ${JSON.stringify(key === undefined ? [limiter] : [limiter, key])}`;
+}
+
+/** Overrides at the same time. */
+export const MAX_OVERRIDES = 10_000;
+
+/** Entries of the history. */
+export const MAX_CHANGES = 1_000;
+
+/** The error of the override that is one too many. */
+export function tooMany(): SpillwayError {
+  return new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `${MAX_OVERRIDES} overrides are in force already: clear some first, or let them end sooner`,
+  );
 }

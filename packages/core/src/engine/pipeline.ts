@@ -11,7 +11,7 @@ import {
   refusedDecision,
   skippedDecision,
 } from '../contract/decision.js';
-import type { StepContext } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';

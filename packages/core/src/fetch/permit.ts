@@ -1,7 +1,7 @@
 /** When a fetch response is over: its body has ended, was cancelled or failed, or its client is gone. */
 
 import type { Logger } from '../base/host.js';
-import type { ResponseEnd } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Fault } from '../contract/observer.js';
 import { tellFault } from '../observe/faults.js';
 import type { OnClosed } from '../passage/exchange.js';

@@ -3,7 +3,8 @@
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/ask.js';
 import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
-import type { LocalLimiter, StepContext } from '../contract/limiter.js';
+import type { LocalLimiter } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import type { Decider } from '../engine/pipeline.js';

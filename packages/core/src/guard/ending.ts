@@ -2,7 +2,8 @@
 
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
-import type { Limiter, RequestOutcome, ResponseEnd, StepContext } from '../contract/limiter.js';
+import type { Limiter, RequestOutcome } from '../contract/limiter.js';
+import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
 import { read, stepsFrom } from '../limits/callbacks.js';
 import type { Releases } from './releases.js';

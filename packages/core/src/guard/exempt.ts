@@ -1,7 +1,7 @@
 /** Which requests no limiter of a guard sees. */
 
 import { isThenable } from '../base/host.js';
-import type { StepContext } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import { isYes, read } from '../limits/callbacks.js';
 import type { GuardOptions } from './options.js';

@@ -2,7 +2,8 @@
 
 import type { Admission } from '../contract/admission.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
-import type { Keeper, KeptExchange, ResponseEnd } from '../contract/limiter.js';
+import type { Keeper, KeptExchange } from '../contract/keeping.js';
+import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { KeptAnswer } from '../contract/recorder.js';
 import type { Field } from '../contract/request.js';
 import type { Step } from '../contract/store.js';

@@ -3,7 +3,7 @@
 import type { Answer } from '../contract/ask.js';
 import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
-import type { StepContext } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
 import { type Decider, Pipeline } from '../engine/pipeline.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';

@@ -2,7 +2,8 @@
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Keeping, KeptExchange, Limiter, Settlement } from '../contract/limiter.js';
+import type { Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
+import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
 import { isExempt } from './exempt.js';

@@ -3,7 +3,8 @@
 import { Junk } from '../base/junk.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Mode } from '../contract/decision.js';
-import type { Limiter, StepContext } from '../contract/limiter.js';
+import type { Limiter } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 
 export class Modes<Raw> {

@@ -2,7 +2,9 @@
 
 import { Turns } from '../base/turns.js';
 import type { Control } from '../contract/control.js';
-import type { Keeper, Keeping, Limiter, StepContext } from '../contract/limiter.js';
+import type { Keeper, Keeping } from '../contract/keeping.js';
+import type { Limiter } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { Observer } from '../contract/observer.js';
 import type { Policies } from '../contract/store-link.js';
 import { ResponseWriter } from '../http/response-writer.js';

@@ -3,7 +3,8 @@
 import { isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
-import type { Limiter, Question, StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { Limiter, Question, StoredLimiter } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { read } from '../limits/callbacks.js';

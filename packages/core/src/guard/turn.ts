@@ -3,7 +3,9 @@
 import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
-import type { Limiter, LimiterTurn, Settled } from '../contract/limiter.js';
+import type { Settled } from '../contract/keeping.js';
+import type { Limiter } from '../contract/limiter.js';
+import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 

@@ -2,7 +2,7 @@
 
 import { helpFor } from '../base/errors.js';
 import { type Decision, type Reason, statusOf } from '../contract/decision.js';
-import type { OwnProblem, Problem } from '../contract/limiter.js';
+import type { OwnProblem, Problem } from '../contract/keeping.js';
 import { retryAfterSeconds } from './fields.js';
 
 /** Media type of `problemBody`. */

@@ -3,7 +3,8 @@
 import { wallClockMs } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { bindingOf, type Decision, type Policy, statusOf } from '../contract/decision.js';
-import type { LimiterTurn, OwnProblem } from '../contract/limiter.js';
+import type { OwnProblem } from '../contract/keeping.js';
+import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { Field } from '../contract/request.js';
 import {
   fields06,

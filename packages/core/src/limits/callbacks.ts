@@ -4,7 +4,7 @@ import { isCost, isKey } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
-import type { StepContext } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';

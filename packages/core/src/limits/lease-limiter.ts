@@ -11,7 +11,8 @@ import type { Answer } from '../contract/ask.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
-import type { StepContext, StoredLimiter } from '../contract/limiter.js';
+import type { StoredLimiter } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { Notice } from '../contract/observer.js';
 import type {
   KeyOption,

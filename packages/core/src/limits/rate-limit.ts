@@ -8,13 +8,8 @@ import type { Answer } from '../contract/ask.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
-import type {
-  LimiterTurn,
-  RequestOutcome,
-  StepContext,
-  StepsBack,
-  StoredLimiter,
-} from '../contract/limiter.js';
+import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
+import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';

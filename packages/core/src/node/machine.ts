@@ -3,7 +3,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { Reading } from '../shed/signal.js';
+import type { Reading } from '../shed/load-signal.js';
 import { type MachineHost, machineHost, monotonicMs } from './host.js';
 import { fileNameOf, type Others, Roster } from './machine-roster.js';
 import { eventLoopSignal } from './utilization.js';

@@ -1,6 +1,6 @@
 /** The signal of the ladder: which part of each second the event loop was busy. */
 
-import type { Reading } from '../shed/signal.js';
+import type { Reading } from '../shed/load-signal.js';
 import { type LoopTimes, loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
 import { type EventLoopWaitOptions, eventLoopWaitSignal, type TimedSignal } from './wait.js';

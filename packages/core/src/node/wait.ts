@@ -4,7 +4,7 @@ import { checkOptions } from '../base/check-shapes.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { afterPendingInput } from '../base/host.js';
-import type { Reading, Signal } from '../shed/signal.js';
+import type { Reading, Signal } from '../shed/load-signal.js';
 import { countConnections, loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
 import { WaitMeter } from './wait-meter.js';

@@ -12,7 +12,7 @@ import type {
   Observer,
   Overflowing,
 } from '../contract/observer.js';
-import { readSafely, type Signal } from '../shed/signal.js';
+import { readSafely, type Signal } from '../shed/load-signal.js';
 import type { WorkerShedder } from '../shed/worker-shedder.js';
 
 /** What has a value at every moment; read when metrics are collected. */

@@ -8,35 +8,24 @@ import { isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Answer, ClaimsAnswer } from '../contract/ask.js';
 import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
-import type {
-  KeepContext,
-  Keeping,
-  KeptExchange,
-  LimiterTurn,
-  Question,
-  RequestOutcome,
-  Settlement,
-  StepContext,
-  StepsBack,
-  StoredLimiter,
-} from '../contract/limiter.js';
+import type { KeepContext, Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
+import type { Question, RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
+import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Claim, Step } from '../contract/store.js';
 import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
+import { newOwner } from './claim-note.js';
 import { claimOf, type HostSignal, rememberClaim } from './claim-of.js';
-import { type ValueDigest, valueDigest } from './digests.js';
-import type { Comparing } from './fingerprint.js';
+import { keyIn } from './idempotency-key.js';
+import { type IdempotencyOptions, type Settings, settingsOf } from './idempotency-options.js';
 import { GuardKeeper } from './keeper.js';
-import { keyIn } from './key.js';
 import { LateAnswers } from './late-answers.js';
-import { type IdempotencyOptions, type Settings, settingsOf } from './options.js';
-import { newOwner } from './owner.js';
-import { repeat } from './repeat.js';
+import { repeat, WaitingRepeats } from './repeat.js';
+import { type Comparing, type ValueDigest, valueDigest } from './request-fingerprint.js';
 import { Run } from './run.js';
 import { SeenExchange } from './seen-exchange.js';
-import { Waiting } from './waiting.js';
 
 /**
  * Lets a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) run once for each caller and
@@ -83,7 +72,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly settings: Settings<Raw>;
   private readonly options: IdempotencyOptions<Raw>;
   private readonly hint: () => number;
-  private readonly waiting: Waiting;
+  private readonly waiting: WaitingRepeats;
   private readonly lates = new LateAnswers();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
   /** The digests of what `fingerprint` has chosen. */
@@ -98,7 +87,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.rule = makeClaimsRule(settings.leaseUs, settings.keepUs);
     this.onStoreError = settings.onStoreError;
     this.hint = hints(options);
-    this.waiting = new Waiting(settings.waitUs);
+    this.waiting = new WaitingRepeats(settings.waitUs);
     this.keeping = {
       see: (exchange, holder) => new SeenExchange(exchange, holder),
       keeper: (parts) => new GuardKeeper(parts),

@@ -1,24 +1,25 @@
 /** What a guard with a limiter that keeps answers does beside other guards. */
 
-import { mustBe, SpillwayError } from '../base/errors.js';
+import { helpFor, mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
+import type { Decision } from '../contract/decision.js';
 import type {
   KeepContext,
   Keeper,
   KeeperParts,
   KeptExchange,
   KeptTurn,
-  LimiterTurn,
+  OwnProblem,
   Settled,
   Settlement,
-} from '../contract/limiter.js';
+} from '../contract/keeping.js';
+import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { KeptAnswer } from '../contract/recorder.js';
 import type { Field } from '../contract/request.js';
 import type { Values } from '../contract/store.js';
 import { brokenDecision } from '../guard/deciding.js';
 import { sharedValues } from '../memory/memory-values.js';
-import { problemOfClaim } from './problems.js';
 
 export class GuardKeeper<Raw> implements Keeper<Raw> {
   readonly problemOf: typeof problemOfClaim = problemOfClaim;
@@ -99,4 +100,46 @@ function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values
   const values = store.values ?? (withoutStore > 0 ? sharedValues(store, clock) : undefined);
   if (values) return values;
   throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
+}
+
+/** What the bodies of rejections by `idempotency()` say. */
+function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
+  switch (reason) {
+    case 'running':
+      return {
+        type: helpFor(reason),
+        title: 'Request in progress',
+        detail: 'A request with this idempotency key is in progress.',
+      };
+    case 'mismatch':
+      return {
+        type: helpFor(reason),
+        title: 'Idempotency key of another request',
+        detail: mismatchOf(status),
+        advice: 'Send the same request, or use another key.',
+      };
+    case 'key-invalid':
+      return {
+        type: helpFor(reason),
+        title: 'Idempotency key missing or invalid',
+        detail: 'This request needs an idempotency key of 1 to 255 printable ASCII characters.',
+        advice: 'Send one in the header of that name.',
+      };
+    case 'not-kept':
+      return {
+        type: helpFor(reason),
+        title: 'Answer not kept',
+        detail: 'The request with this idempotency key was done, but its answer was not kept.',
+        advice: 'It will not be done again: ask for its result in another way.',
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** A body that could not be compared is refused as one that differs. */
+function mismatchOf(status: number | undefined): string {
+  if (status === 413) return 'The body of this repeated request is too large to be compared.';
+  if (status === 408) return 'The body of this repeated request did not come in time.';
+  return 'This idempotency key was used for another request.';
 }

@@ -2,11 +2,10 @@
 
 import { SpillwayError } from '../base/errors.js';
 import { type Eventually, endsTimersWithRequests, outside } from '../base/host.js';
-import type { Result } from '../base/within.js';
-import type { KeepContext } from '../contract/limiter.js';
+import { inTime, type Result } from '../base/within.js';
+import type { KeepContext } from '../contract/keeping.js';
 import type { ValueName } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
-import { inTime } from './in-time.js';
 
 /** Where nobody waits: as long as a release may take. */
 const WRITE_MS = 1_000;

@@ -3,23 +3,17 @@
 import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
-import type {
-  KeepContext,
-  KeptExchange,
-  LimiterTurn,
-  ResponseEnd,
-  StepsBack,
-} from '../contract/limiter.js';
+import type { KeepContext, KeptExchange } from '../contract/keeping.js';
+import type { StepsBack } from '../contract/limiter.js';
+import type { LimiterTurn, ResponseEnd } from '../contract/limiter-turn.js';
 import type { AnswerWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
-import { keptFields } from './answers.js';
-import { Collected } from './collected.js';
-import { type Comparing, type PendingFingerprint, takeFingerprint } from './fingerprint.js';
+import { noteText } from './claim-note.js';
+import type { FinalAnswer, Settings } from './idempotency-options.js';
+import { type AnswerRecord, CollectedAnswer, encodeRecord, keptFields } from './kept-answer.js';
 import { type AnswerToWrite, type LateAnswers, writeAnswer } from './late-answers.js';
-import { noteText } from './note.js';
-import type { FinalAnswer, Settings } from './options.js';
-import { type AnswerRecord, encodeRecord } from './record.js';
+import { type Comparing, type PendingFingerprint, takeFingerprint } from './request-fingerprint.js';
 
 /** So long the end of a claim waits for a client that reads its answer slowly, to go in one call with permits. */
 const SLOW_CLIENT_MS = 1_000;
@@ -33,7 +27,7 @@ export class Run<Raw> implements AnswerWatcher {
   /** Settles when the answer was kept, or will not be. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
-  private readonly collected = new Collected();
+  private readonly collected = new CollectedAnswer();
   /** The step that ends the claim, once the answer is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;

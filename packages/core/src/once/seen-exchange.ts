@@ -1,9 +1,11 @@
 /** An exchange as a limiter sees it that keeps answers. */
 
-import type { KeptExchange, RecordedExchange } from '../contract/limiter.js';
-import type { Recorder } from '../contract/recorder.js';
+import type { KeptExchange, RecordedExchange } from '../contract/keeping.js';
+import type { Recorder, Recorders } from '../contract/recorder.js';
+import { FetchRecorder } from '../fetch/recorder.js';
+import type { WebRequest } from '../fetch/web.js';
+import { NodeRecorder } from '../node/recorder.js';
 import { admissionsOf } from '../passage/admissions.js';
-import { RECORDERS } from './recorders.js';
 
 /** Made for each request of a guard with such a limiter; the recorder only for those that need it. */
 export class SeenExchange implements KeptExchange {
@@ -30,3 +32,9 @@ export class SeenExchange implements KeptExchange {
     return admissionsOf(this.holder).some(({ allowed }) => !allowed);
   }
 }
+
+/** What sees bodies and answers, in each of the two HTTP worlds. */
+const RECORDERS: Recorders = {
+  node: (...of) => new NodeRecorder(...of),
+  fetch: (request, show) => new FetchRecorder(request as WebRequest, show),
+};

@@ -1,7 +1,7 @@
 /** What a guard needs of a request and its response, whatever the framework: each HTTP world brings an exchange. */
 
 import type { Admission } from '../contract/admission.js';
-import type { ResponseEnd } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { KeptAnswer, Recorder, Recorders } from '../contract/recorder.js';
 
 /** Called once when a response has closed. A promise says that the store answers later; it never rejects. */

@@ -3,8 +3,7 @@
  * shedder does.
  */
 
-import { coverageOf } from './coverage.js';
-import type { Reading } from './signal.js';
+import { coverageOf, type Reading } from './load-signal.js';
 
 /** Below this utilization the shed amount falls. */
 const GOOD = 0.7;

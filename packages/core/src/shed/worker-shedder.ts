@@ -5,16 +5,18 @@ import { checkName } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { hints, randomOf } from '../base/hint.js';
 import type { Decision, Mode } from '../contract/decision.js';
-import type { LocalLimiter, StepContext } from '../contract/limiter.js';
+import type { LocalLimiter } from '../contract/limiter.js';
+import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import { checkMode } from '../limits/limiter-options.js';
 import {
   advanceController,
   type ControllerState,
   holds,
+  Mix,
   restingController,
   TICK_US,
-} from './controller.js';
+} from './brake.js';
 import {
   advanceLadder,
   LADDER_PERIOD_US,
@@ -23,11 +25,14 @@ import {
   restingLadder,
   shedAmountOf,
 } from './ladder.js';
-import { Mix } from './mix.js';
-import { checkRest, signalsOf, WORKER_OPTIONS, type WorkerShedderOptions } from './options.js';
+import { type Reading, type Signal, SignalLoop } from './load-signal.js';
 import { Ranking } from './priority.js';
-import type { Reading, Signal } from './signal.js';
-import { SignalLoop } from './signal-loop.js';
+import {
+  checkRest,
+  signalsOf,
+  WORKER_OPTIONS,
+  type WorkerShedderOptions,
+} from './worker-options.js';
 
 /** A shedder with its gauges. */
 export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {

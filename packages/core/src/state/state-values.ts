@@ -9,7 +9,7 @@ import {
   type Values,
   valueCode,
 } from '../contract/store.js';
-import type { StateBackend } from './backend.js';
+import type { StateBackend } from './state-backend.js';
 import { transact } from './transaction.js';
 
 /** The end, in microseconds since the epoch; behind it stands what `textOfBytes` has made. */

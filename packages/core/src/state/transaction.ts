@@ -3,7 +3,7 @@
 import { systemClock } from '../base/clock.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { ApplyOptions } from '../contract/store.js';
-import type { StateBackend, StateChanges } from './backend.js';
+import type { StateBackend, StateChanges } from './state-backend.js';
 
 /** Decides with what is stored under the names, at the time of the database. May throw, and may be called again. */
 type Work<Result> = (

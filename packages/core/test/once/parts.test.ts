@@ -3,14 +3,13 @@
 import { createHash } from 'node:crypto';
 import { seeded } from 'spillway-testkit';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { base64url } from '../../src/base/bytes-text.js';
 import { newDigest } from '../../src/base/sha256.js';
-import { base64url } from '../../src/once/base64url.js';
-import { Collected } from '../../src/once/collected.js';
-import { valueDigest } from '../../src/once/digests.js';
-import { keyIn } from '../../src/once/key.js';
-import { noteIn, noteText } from '../../src/once/note.js';
-import { decodeRecord, encodeRecord } from '../../src/once/record.js';
-import { stableDigest } from '../../src/once/stable.js';
+import { noteIn, noteText } from '../../src/once/claim-note.js';
+import { keyIn } from '../../src/once/idempotency-key.js';
+import { CollectedAnswer, decodeRecord, encodeRecord } from '../../src/once/kept-answer.js';
+import { valueDigest } from '../../src/once/request-fingerprint.js';
+import { stableDigest } from '../../src/once/stable-digest.js';
 
 const random = seeded(17);
 const integer = (below: number): number => Math.floor(random.uniform() * below);
@@ -140,7 +139,7 @@ function form(values: Readonly<Record<string, string | Blob>>): FormData {
 
 describe('the bytes of an answer', () => {
   it('are kept as they were written, though the handler uses its buffer again', () => {
-    const answer = new Collected();
+    const answer = new CollectedAnswer();
     const buffer = Uint8Array.of(1, 2);
     answer.begin(200, [], 10);
     answer.add(buffer);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { advanceController, holds, restingController } from '../../src/shed/controller.js';
-import { Mix } from '../../src/shed/mix.js';
+import { advanceController, holds, Mix, restingController } from '../../src/shed/brake.js';
 
 const TICK = 100_000;
 

@@ -14,7 +14,7 @@ import type { HintOptions } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/decision.js';
 import type { Field, LimitRequest, Per } from '../contract/request.js';
-import { FREE_ON, isKeepable, isToken } from './answers.js';
+import { FREE_ON, isKeepable, isToken } from './kept-answer.js';
 
 /** What `keepIf` is told of an answer. */
 export interface FinalAnswer {

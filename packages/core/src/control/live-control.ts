@@ -14,11 +14,15 @@ import type {
   Numbers,
   RuleVariant,
 } from '../contract/control-link.js';
-import type { Decision, Mode } from '../contract/decision.js';
+import {
+  type Decision,
+  type Mode,
+  refusedDecision,
+  skippedDecision,
+} from '../contract/decision.js';
 import { liveNumbers } from '../limits/live-numbers.js';
-import { checkSetting } from './check.js';
+import { checkSetting } from './check-change.js';
 import type { Setting } from './override.js';
-import { ruledDecision } from './ruled-decision.js';
 
 /**
  * Makes of any object that answers `settingsOf` and `rulingOn` a control that guards and limiters take. Each control
@@ -194,4 +198,11 @@ class Link implements ControlLink {
 /** Whether live numbers apply to callers with a plan. */
 function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
+}
+
+/** The decision that an operator has made about a key. */
+function ruledDecision(limiter: string, mode: Mode, { verdict, endsInMs }: KeyRuling): Decision {
+  return verdict === 'allow'
+    ? skippedDecision(limiter)
+    : refusedDecision(limiter, mode, 'blocked', endsInMs);
 }

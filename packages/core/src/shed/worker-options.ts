@@ -7,8 +7,8 @@ import type { HintOptions } from '../base/hint.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/decision.js';
 import type { Per } from '../contract/request.js';
+import type { Signal } from './load-signal.js';
 import type { Priority } from './priority.js';
-import type { Signal } from './signal.js';
 
 /** A signal for the ladder that also has one for the brake, such as `eventLoopSignal()` of `@spillway/core/node`. */
 export interface LoopSignal extends Signal {

@@ -1,4 +1,6 @@
-/** What is kept with a claim that is done, in one line: whether its answer was kept, and what the request was. */
+/** What a store keeps with a claim: its owner and, once it is done, a note of one line. */
+
+import { base64url } from '../base/bytes-text.js';
 
 /**
  * What a body's digest is made of: its bytes (`r`), what a parser made of them (`p`), or parts that the app chose
@@ -6,6 +8,7 @@
  */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
 
+/** Of a claim that is done: whether its answer was kept, and what the request was. */
 export interface Note {
   /** Whether it is known that a value was written for it. One that came too late to be noted is given all the same. */
   readonly isKept: boolean;
@@ -31,4 +34,11 @@ export function noteIn(text: string): Note | undefined {
   const bodyKind = (kind ?? none) as BodyKind | undefined;
   const body = bodyKind && { kind: bodyKind, digest };
   return { isKept: kept === 'k', head, body, length };
+}
+
+declare const crypto: { getRandomValues(array: Uint8Array): Uint8Array };
+
+/** A new owner, whom no other claim has: 96 random bits in 16 characters. */
+export function newOwner(): string {
+  return base64url(crypto.getRandomValues(new Uint8Array(12)));
 }

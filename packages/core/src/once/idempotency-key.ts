@@ -1,14 +1,12 @@
-/** An idempotency key seen from the outside: what is kept of it, and how an operator ends that. */
+/** An idempotency key: out of the header that a client sent, and what a store has of it, for operators. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { SpillwayError } from '../base/errors.js';
 import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
-import { keyIn } from './key.js';
-import { type Note, noteIn } from './note.js';
-import { newOwner } from './owner.js';
-import { type AnswerRecord, decodeRecord } from './record.js';
+import { type Note, newOwner, noteIn } from './claim-note.js';
+import { type AnswerRecord, decodeRecord } from './kept-answer.js';
 
 /** What names an idempotency key in a store. */
 export interface IdempotencyKeyName {
@@ -145,4 +143,24 @@ function stepOn(
   const claim = { id: keyIn(id) ?? id, owner };
   const rule = makeClaimsRule(30_000_000, 86_400_000_000); // no look or reset depends on its numbers
   return { op, limiter, key, rule, cost: 1, binding: true, claim };
+}
+
+/** The structured-field string of RFC 9651: printable ASCII in quotes; `"` and `\` are escaped. */
+const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
+
+/** What nearly all clients send: the same without quotes, spaces, and what separates list members and parameters. */
+const BARE = /^[!#-+\--:<-[\]-~]+$/;
+
+const LONGEST = 255;
+
+/**
+ * The key in the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare:
+ * 1 to 255 characters. Undefined for anything else, so also for two fields, parameters and what is not ASCII.
+ */
+export function keyIn(value: string): string | undefined {
+  const text = value.trim();
+  if (text.length > 2 * LONGEST + 2) return undefined;
+  const quoted = QUOTED.exec(text)?.[1]?.replace(/\\(.)/g, '$1');
+  const key = quoted ?? (BARE.test(text) ? text : '');
+  return key.length >= 1 && key.length <= LONGEST ? key : undefined;
 }
