@@ -51,8 +51,12 @@ describe('with require', () => {
     ['hono', 'Node'],
   ])('docs/start/%s.md is a server', async (name, heading) => {
     checkBuilt(name === 'node' ? 'core' : name);
-    const code = exampleOf(`docs/start/${name}.md`, heading, 'require(');
-    const { statuses } = await launchExample(`${name}.cjs`, code, (file) => [NODE, file]);
+    const page = `docs/start/${name}.md`;
+    const server = exampleOf(page, heading === 'Node' ? heading : 'A complete server', ' from ');
+    const requires = exampleOf(page, heading, 'require(');
+    const { code } = await transform(server.replaceAll(/^import .*\n/gm, ''), { loader: 'ts' });
+    const printed = `${requires}\n${code.replace('3e3', '3000')}`;
+    const { statuses } = await launchExample(`${name}.cjs`, printed, (file) => [NODE, file]);
     expect(await statuses(6, '/reports', POST)).toEqual([...repeat(5, 202), 429]);
   });
 
