@@ -16,14 +16,14 @@ import { nestjsThrottler } from './nestjs-throttler/suite.js';
 import { queues } from './queues/suite.js';
 import { rateLimiterFlexible } from './rate-limiter-flexible/suite.js';
 
-const SUITES: readonly Pick<Suite<never>, 'peer' | 'cases'>[] = [
-  expressRateLimit,
-  rateLimiterFlexible,
-  nestjsThrottler,
-  koaRatelimit,
-  honoRateLimiter,
-  fastifyRateLimit,
-  ...queues,
+const SUITES: readonly (readonly [folder: string, Pick<Suite<never>, 'peer' | 'cases'>])[] = [
+  ['express-rate-limit', expressRateLimit],
+  ['rate-limiter-flexible', rateLimiterFlexible],
+  ['nestjs-throttler', nestjsThrottler],
+  ['koa-ratelimit', koaRatelimit],
+  ['hono-rate-limiter', honoRateLimiter],
+  ['fastify-rate-limit', fastifyRateLimit],
+  ...queues.map((suite) => ['queues', suite] as const),
 ];
 
 it('tells what the suites have found', async () => {
@@ -33,39 +33,28 @@ it('tells what the suites have found', async () => {
 
 it('stands on enough', () => {
   const least = [25, 25, 10, 10, 10, 10]; // of the packages that limit requests
-  const tried = SUITES.map(({ cases }) => cases.length);
+  const tried = SUITES.map(([, { cases }]) => cases.length);
   expect(tried.filter((count, at) => count < (least[at] ?? 0))).toEqual([]);
 });
 
 function page(): string {
-  const rows = SUITES.map(({ peer, cases }) => {
+  const rows = SUITES.map(([folder, { peer, cases }]) => {
     const others = cases.filter(({ differs }) => differs).length;
-    return `| ${peer} ${versionOf(peer)} | ${cases.length} | ${cases.length - others} | ${others} |`;
+    const name = `[${peer}](../../tests/migrating/${folder}) ${versionOf(peer)}`;
+    return `| ${name} | ${cases.length} | ${cases.length - others} | ${others} |`;
   });
   return `# The same, or not
 
-Behaviours of ten packages, gathered from their documentation; of the first six also from what their own tests check.
-Each was tried twice, by a test that still runs: on the package from npm, in memory, and on Spillway behind a shim that
-has the package's options. [The suites](../../tests/migrating) show each trial, and the shims how an option is said
-here. This page is written from them.
+Behaviours of ten packages, from their documentation and, for the first six, from their own tests. A test tries each of
+them on the package from npm and on Spillway behind a shim with the package's options, in memory. The linked suites say
+what differs (\`differs\`) and why; the differences that matter are on the page of each package, under
+[migrating](../migrating.md).
 
 | | tried | the same | not |
 |---|---|---|---|
 ${rows.join('\n')}
-
-What is not the same, and why:
-${SUITES.map(section).join('')}`;
+`;
 }
-
-function section({ peer, cases }: (typeof SUITES)[number]): string {
-  const rows = cases.flatMap(({ does, differs }) =>
-    differs ? [`| ${cell(does)} | ${cell(differs.because)} |`] : [],
-  );
-  if (rows.length === 0) return '';
-  return `\n## ${peer}\n\n| it | Spillway |\n|---|---|\n${rows.join('\n')}\n`;
-}
-
-const cell = (text: string): string => text.replaceAll('|', '\\|');
 
 /** The version that was tried. */
 function versionOf(peer: string): string {
