@@ -7,7 +7,7 @@ import { addressOf, PAGES, titleOf } from './pages.js';
 type Entry = string | readonly [source: string, text: string];
 
 const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
-  Start: [['docs/README.md', 'What do you want to do?'], 'docs/start/'],
+  Start: ['docs/README.md', 'docs/start/'],
   'Limit something': [
     'docs/guide.md',
     'docs/without-http.md',
@@ -56,18 +56,11 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   Decisions: ['docs/adr/'],
 };
 
-/** Groups of many pages that few readers want are closed at first. */
-const CLOSED = new Set([
-  'Migrate from another package',
-  'Packages',
-  'How it is built',
-  'Decisions',
-]);
-
+/** Groups are closed at first; the one with the page that is read opens. */
 export function sidebar(): DefaultTheme.SidebarItem[] {
   return Object.entries(GROUPS).map(([text, entries]) => ({
     text,
-    collapsed: CLOSED.has(text),
+    collapsed: true,
     items: entries.flatMap(itemsOf),
   }));
 }

@@ -6,6 +6,7 @@ import { rewriteLinks, slugify } from '../links.js';
 import { renderMermaid } from '../mermaid.js';
 import { sidebar } from '../navigation.js';
 import { PAGES, REPOSITORY, ROOT } from '../pages.js';
+import { labelCells } from '../tables.js';
 
 type Plugin = Extract<
   NonNullable<NonNullable<UserConfig['vite']>['plugins']>[number],
@@ -27,13 +28,15 @@ const vueOfTheSite: Plugin = {
 /** The API reference, made of doc comments: `npm run docs` makes it first, and says so by this variable. */
 const hasApi = process.env['SITE_API'] === '1';
 
+// `/` for a domain of its own, `/<repository>/` for GitHub Pages, which says so by this variable.
+const base = process.env['SITE_BASE'] ?? '/';
+
 export default defineConfig({
   title: 'Spillway',
   description: 'Rate limiters and load shedders for HTTP services in JavaScript',
   lang: 'en',
-  head: [['link', { rel: 'icon', href: 'data:,' }]], // there is none to be fetched
-  // `/` for a domain of its own, `/<repository>/` for GitHub Pages, which says so by this variable.
-  base: process.env['SITE_BASE'] ?? '/',
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}logo.svg` }]],
+  base,
   srcDir: ROOT,
   outDir: `${ROOT}/site/dist`,
   cacheDir: `${ROOT}/site/.vitepress/cache`,
@@ -56,11 +59,18 @@ export default defineConfig({
       rewriteLinks(md);
       renderMermaid(md);
       allowBreaks(md);
+      labelCells(md);
     },
   },
-  vite: { plugins: [vueOfTheSite], build: { chunkSizeWarningLimit: 2000 } },
+  vite: {
+    plugins: [vueOfTheSite],
+    publicDir: `${ROOT}/site/public`,
+    // Pictures stay files: their names tell site.css which of them a phone must not shrink.
+    build: { chunkSizeWarningLimit: 2000, assetsInlineLimit: 0 },
+  },
   buildEnd: ({ outDir }) => copyFileSync(`${ROOT}/llms.txt`, `${outDir}/llms.txt`),
   themeConfig: {
+    logo: { src: '/logo.svg', alt: 'Spillway: water flows over a dam' },
     nav: [
       { text: 'Documentation', link: '/documentation' },
       { text: 'Guide', link: '/guide' },

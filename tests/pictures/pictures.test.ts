@@ -6,10 +6,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from '@spillway/core';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { algorithms, decide, mostIn } from '../../tools/pictures/algorithms.js';
 import { CHARTS, chart, rowsOf } from '../../tools/pictures/benchmarks.js';
 import { board, marksOf, readMeasured } from '../../tools/pictures/board.js';
+import { limiters } from '../../tools/pictures/limiters.js';
 import { overload } from '../../tools/pictures/overload.js';
 import { shaper, slots } from '../../tools/pictures/shaper.js';
 import { readDashboard } from '../metrics/queries.js';
@@ -21,6 +22,7 @@ const benchmarks = readFileSync(join(ROOT, 'docs', 'benchmark-tables.md'), 'utf8
 const PICTURES: Readonly<Record<string, () => string | Promise<string>>> = {
   algorithms,
   board,
+  limiters,
   overload,
   shaper,
   ...Object.fromEntries(
@@ -42,7 +44,7 @@ it('every picture is made here, and shown on a page with a text in its place', (
   const pages = markdownFiles().map((file) => readFileSync(join(ROOT, file), 'utf8'));
   const shown = (name: string) => {
     const [, alternative = ''] =
-      new RegExp(`!\\[([^\\]]+)\\]\\(pictures/${name}\\)`).exec(pages.join('\n')) ?? [];
+      new RegExp(`!\\[([^\\]]+)\\]\\((?:docs/)?pictures/${name}\\)`).exec(pages.join('\n')) ?? [];
     return alternative.length > 40;
   };
   expect(names.filter((name) => !shown(name))).toEqual([]);
@@ -60,6 +62,32 @@ it('a chart has every row of its table', () => {
   expect(names).toContain('Spillway apply, token bucket');
   expect(names).toContain('express-rate-limit MemoryStore.increment');
   expect(names.some((name) => name.includes('empty loop'))).toBe(false);
+});
+
+describe.each(Object.entries(CHARTS))('the chart %s', (_, one) => {
+  it('names whose row it is, in every row', () => {
+    const names = rowsOf(benchmarks, one).map(({ name }) => name);
+    expect(names.filter((name) => /^the same/.test(name))).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it('has labels that fit into its width', () => {
+    const drawn = chart(benchmarks, one);
+    const width = Number(/width="(\d+)"/.exec(drawn)?.[1]);
+    // 13 px of a sans-serif font; the title is bold.
+    const lengths = [...drawn.matchAll(/<text(?: class="(\w+)")? x="([\d.]+)"[^>]*>([^<]*)</g)].map(
+      ([, kind, x, words = '']) => Number(x) + words.length * (kind === 'title' ? 8 : 7.2),
+    );
+    expect(lengths.length).toBeGreaterThan(10);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(width);
+  });
+
+  it('draws our rows in our colour', () => {
+    const drawn = chart(benchmarks, one);
+    const ours = rowsOf(benchmarks, one).filter(({ name }) => name.startsWith('Spillway'));
+    expect(ours.length).toBeGreaterThan(1);
+    expect(drawn.match(/<rect class="a"/g)).toHaveLength(ours.length);
+  });
 });
 
 it('the picture of the shaper shows starts of both processes, 250 ms apart or more', async () => {

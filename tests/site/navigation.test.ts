@@ -18,6 +18,10 @@ it('has every page of docs/ and every package once', () => {
   expect(linked.filter((link, at) => linked.indexOf(link) !== at)).toEqual([]);
 });
 
+it('opens no group of the sidebar but that of the page that is read', () => {
+  expect(sidebar().filter(({ collapsed }) => collapsed !== true)).toEqual([]);
+});
+
 it('shows sources that there are', () => {
   expect([...PAGES.keys()].filter((source) => !existsSync(join(ROOT, source)))).toEqual([]);
 });

@@ -70,6 +70,18 @@ it('has pictures that are there, each with a text in its place', () => {
   }
 });
 
+it('has a logo and an icon', () => {
+  expect(files.has('logo.svg')).toBe(true);
+  expect(pages.get('guide.html')).toMatch(/<link rel="icon"[^>]* href="\/spillway\/logo\.svg"/);
+  expect(pages.get('guide.html')).toMatch(/<img class="VPImage logo" src="\/spillway\/logo\.svg"/);
+});
+
+it('names the column of each cell, which a phone shows in place of the heading row', () => {
+  const options = pages.get('options.html') ?? '';
+  expect(options).toContain('<td data-label="default">');
+  expect(options.match(/<td/g)).toHaveLength(options.match(/<td data-label=/g)?.length ?? 0);
+});
+
 it('draws diagrams, and loads nothing from other servers', () => {
   expect(pages.get('idempotency.html')).toContain('<div class="diagram"');
   for (const [page, html] of pages) {

@@ -13,19 +13,19 @@ export interface Chart {
 
 export const CHARTS = {
   'cost-in-memory': {
-    title: 'In memory, 10 000 keys: CPU of a decision, in nanoseconds',
+    title: 'In memory, 10,000 keys: CPU per decision, ns',
     table: 'CPU time of a decision',
     column: '10 000 keys: ns',
     alternative: 'CPU time of a decision in memory with 10,000 keys, by limiter',
   },
   'cost-in-redis': {
-    title: 'In Redis, 100 decisions in flight: CPU of the server for each, in microseconds',
+    title: 'Redis, 100 in flight: server CPU per decision, µs',
     table: '100 in flight',
     column: 'server CPU µs',
     alternative: 'CPU time that Redis takes for a decision with 100 in flight, by limiter',
   },
   'cost-in-express': {
-    title: 'Express 5, requests that pass: CPU for each, in microseconds',
+    title: 'Express 5: CPU per request that passes, µs',
     table: 'Express 5: requests that pass',
     column: 'CPU µs/request',
     alternative: 'CPU time of a request that passes on Express 5, by limiter',
@@ -37,22 +37,38 @@ interface Row {
   readonly value: number;
 }
 
+/** Each label is above its bar, so that the chart fits the width of a phone and no label is cut. */
 export function chart(page: string, chart: Chart): string {
   const rows = rowsOf(page, chart);
   const most = Math.max(...rows.map(({ value }) => value));
-  const [left, width] = [345, 340];
-  const shapes = [text(16, 26, chart.title, 'title')];
-  for (const [at, { name, value }] of rows.entries()) {
-    const y = 46 + at * 26;
+  const [left, width, lineHeight] = [16, 350, 17];
+  const shapes = [text(left, 26, chart.title, 'title')];
+  let y = 36;
+  for (const { name, value } of rows) {
+    for (const words of linesOf(name)) {
+      y += lineHeight;
+      shapes.push(text(left, y, words));
+    }
     const length = (value / most) * width;
-    shapes.push(text(left - 10, y + 13, name, 'end'));
-    shapes.push(bar([left, y], length, 18, name.startsWith('Spillway') ? 'a' : 'other'));
-    shapes.push(text(left + length + 8, y + 13, String(value), 'quiet'));
+    shapes.push(bar([left, y + 6], length, 14, name.startsWith('Spillway') ? 'a' : 'other'));
+    shapes.push(text(left + length + 8, y + 17, String(value), 'quiet'));
+    y += 24;
   }
-  return svg(780, 46 + rows.length * 26 + 12, chart.alternative, shapes);
+  return svg(440, y + 14, chart.alternative, shapes);
 }
 
-/** The numbers of one column, without those of the loop that measures. */
+/** A label, broken between words where it is wider than the chart. */
+function linesOf(label: string): string[] {
+  const lines: string[] = [];
+  for (const word of label.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < 56) lines.push(`${lines.pop()} ${word}`);
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** The numbers of one column, without those of the empty loop. "the same" becomes the name of the row before. */
 export function rowsOf(page: string, { table, column }: Chart): Row[] {
   const lines = page.split('\n');
   const start = lines.findIndex((line) => line.startsWith(`| ${table} |`));
@@ -60,18 +76,18 @@ export function rowsOf(page: string, { table, column }: Chart): Row[] {
   const at = cellsOf(lines[start] ?? '').indexOf(column);
   if (at < 0) throw new Error(`the table "${table}" has no column "${column}"`);
   const body = lines.slice(start + 2);
-  return body
-    .slice(
-      0,
-      body.findIndex((line) => !line.startsWith('|')),
-    )
-    .map(cellsOf)
-    .filter(([name]) => !name?.includes('empty loop'))
-    .map((cells) => {
-      const value = Number.parseFloat((cells[at] ?? '').replaceAll(/[*\s]|±.*/g, ''));
-      if (Number.isNaN(value)) throw new Error(`no number in "${cells.join(' | ')}"`);
-      return { name: (cells[0] ?? '').replaceAll(/[_`]/g, ''), value };
-    });
+  const end = body.findIndex((line) => !line.startsWith('|'));
+  const rows: Row[] = [];
+  let subject = '';
+  for (const cells of body.slice(0, end).map(cellsOf)) {
+    const label = (cells[0] ?? '').replaceAll(/[_`]/g, '');
+    if (label === 'an empty loop') continue;
+    if (!label.startsWith('the same')) subject = label.replace(/,[^,]* read$/, '');
+    const value = Number.parseFloat((cells[at] ?? '').replaceAll(/[*\s]|±.*/g, ''));
+    if (Number.isNaN(value)) throw new Error(`no number in "${cells.join(' | ')}"`);
+    rows.push({ name: label.replace(/^the same/, subject), value });
+  }
+  return rows;
 }
 
 const cellsOf = (line: string): string[] =>

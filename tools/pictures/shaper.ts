@@ -26,12 +26,12 @@ interface Slot {
 
 export async function shaper(): Promise<string> {
   const [left, top, rowHeight] = [110, 64, 60];
-  const xOf = (ms: number): number => left + ms * 0.26;
+  const xOf = (ms: number): number => left + ms * 0.25;
   const bottom = top + 2 * rowHeight;
   const shapes = [text(16, 26, 'One shaper in two processes: 4 per second', 'title')];
   for (let ms = 0; ms <= 2_500; ms += 250) {
     shapes.push(line([xOf(ms), top - 14], [xOf(ms), bottom], 'edge'));
-    shapes.push(text(xOf(ms), bottom + 16, `${ms} ms`, 'quiet middle'));
+    if (ms % 500 === 0) shapes.push(text(xOf(ms), bottom + 16, `${ms} ms`, 'quiet middle'));
   }
   for (const process of [0, 1]) {
     const y = top + process * rowHeight + 24;
@@ -52,7 +52,7 @@ export async function shaper(): Promise<string> {
     text(174, bottom + 46, 'its work starts', 'quiet'),
   );
   const alternative = 'The slots of two processes that share a shaper with 4 starts per second';
-  return svg(790, bottom + 62, alternative, shapes);
+  return svg(780, bottom + 62, alternative, shapes);
 }
 
 export async function slots(): Promise<Slot[]> {

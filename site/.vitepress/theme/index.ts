@@ -1,4 +1,17 @@
+import type { Theme } from 'vitepress';
 import theme from 'vitepress/theme-without-fonts';
+import { h } from 'vue';
+import limiters from '../../../docs/pictures/limiters.svg';
 import './site.css';
 
-export default theme;
+const ALTERNATIVE =
+  'A request passes four limiters: two load shedders reject with 503, two limits of a caller with 429';
+
+/** The home page shows the picture of the four limiters beside its title. */
+export default {
+  ...theme,
+  Layout: () =>
+    h(theme.Layout, null, {
+      'home-hero-image': () => h('img', { class: 'limiters', src: limiters, alt: ALTERNATIVE }),
+    }),
+} satisfies Theme;
