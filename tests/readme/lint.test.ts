@@ -1,0 +1,94 @@
+/** What `npm run lint` finds in pages: phrases, long sentences and terms that nobody explains; too many words. */
+
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './snippets.js';
+
+interface Lint {
+  mistakesOf(page: string, text: string): Promise<string[]>;
+  pages(): string[];
+  review(
+    texts: ReadonlyMap<string, string>,
+    notYet: readonly string[],
+    most?: number,
+  ): Promise<{ mistakes: string[]; words: number }>;
+}
+const program = join(ROOT, 'tools', 'textlint', 'lint.js');
+const { mistakesOf, pages, review } = (await import(program)) as Lint;
+
+const mistakes = (text: string, page = 'docs/page.md') => mistakesOf(page, `# Page\n\n${text}\n`);
+
+describe('a page', () => {
+  it('says nothing that has a better word', async () => {
+    expect(await mistakes('A refusal, whoever\nasks, is over.')).toEqual([
+      'docs/page.md:3: "refusal": write rejection',
+      'docs/page.md:3: "whoever": write anyone who',
+      'docs/page.md:4: "is over": write ended, expired',
+    ]);
+  });
+
+  it('finds phrases in tables, lists, links and over the end of a line', async () => {
+    expect(await mistakes('| a | b |\n|---|---|\n| c | of its own |')).toHaveLength(1);
+    expect(await mistakes('- all\n  the same')).toHaveLength(1);
+    expect(await mistakes('[what is refused](https://example.com)')).toHaveLength(1);
+  });
+
+  it('may use them in code, and as a part of a word', async () => {
+    expect(await mistakes('`refused` honour floorplan\n\n```ts\n// refused\n```')).toEqual([]);
+  });
+
+  it('has sentences of at most 40 words, in which a piece of code is one', async () => {
+    const sentence = (words: number) => `Word ${'word '.repeat(words - 2)}end.`;
+    expect(await mistakes(`${sentence(40)} ${sentence(40)}`)).toEqual([]);
+    expect(await mistakes(sentence(41))).toEqual([
+      'docs/page.md:3: a sentence of 41 words (at most 40): "Word word word word word word ..."',
+    ]);
+    expect(await mistakes(`${'word '.repeat(38)}\`a b c d e f\` end.`)).toEqual([]);
+    expect(await mistakes(`| a |\n|---|\n| ${sentence(41)} |`)).toHaveLength(1);
+  });
+
+  it('explains our terms, or links to a page that does', async () => {
+    expect(await mistakes('Leases end.')).toEqual([
+      expect.stringMatching(/^docs\/page\.md:3: "lease" is not explained: link to docs\/words\.md/),
+    ]);
+    expect(await mistakes('Leases end: [words](words.md#inside).')).toEqual([]);
+    expect(await mistakes('Leases end.', 'docs/guide.md')).toEqual([]);
+    expect(await mistakes('`lease`')).toEqual([]);
+  });
+});
+
+describe('all pages', () => {
+  const clean = '# Clean\n\nA rejection.\n';
+  const dirty = '# Dirty\n\nA refusal.\n';
+  const texts = new Map([
+    ['clean.md', clean],
+    ['dirty.md', dirty],
+  ]);
+
+  it('are without mistakes, except those that are not yet rewritten', async () => {
+    expect((await review(texts, [])).mistakes).toEqual(['dirty.md:3: "refusal": write rejection']);
+    expect((await review(texts, ['dirty.md'])).mistakes).toEqual([]);
+  });
+
+  it('leave the list once they are clean, or gone', async () => {
+    const { mistakes: found } = await review(texts, ['clean.md', 'dirty.md', 'lost.md']);
+    expect(found).toEqual([
+      'clean.md: is clean; take it off not-yet.json',
+      'lost.md: is not there; take it off not-yet.json',
+    ]);
+  });
+
+  it('have a number of words together', async () => {
+    expect(await review(texts, ['dirty.md'], 4)).toEqual({ mistakes: [], words: 8 });
+    expect((await review(texts, ['dirty.md'], 3)).mistakes).toEqual([
+      '4 words; at most 3 are allowed',
+    ]);
+  });
+
+  it('are those that people write', () => {
+    const all = pages();
+    expect(all).toEqual(expect.arrayContaining(['README.md', 'docs/guide.md', 'site/index.md']));
+    expect(all).not.toContain('docs/benchmark-tables.md');
+    expect(all.filter((page) => page.includes('CHANGELOG'))).toEqual([]);
+  });
+});

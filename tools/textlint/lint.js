@@ -1,0 +1,72 @@
+/**
+ * Reads our pages as an editor would: phrases, long sentences, terms that nobody explains; and counts their words. Pages
+ * of not-yet.json may still have mistakes. A page that has none any more must leave that list, which so only shrinks.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TextlintKernel } from '@textlint/kernel';
+import markdown from '@textlint/textlint-plugin-markdown';
+import { phrases } from './phrases.js';
+import { sentences } from './sentences.js';
+import { terms } from './terms.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Words that all pages may have together, outside of those that are not yet rewritten. */
+const MOST_WORDS = 75_000;
+
+const kernel = new TextlintKernel();
+const plugins = [{ pluginId: 'markdown', plugin: markdown.default ?? markdown }];
+
+/** The mistakes of a page, as `page:line: mistake`. */
+export async function mistakesOf(page, text) {
+  const rules = Object.entries({ phrases, sentences, terms }).map(([ruleId, rule]) => ({
+    ruleId,
+    rule,
+    options: { page },
+  }));
+  const { messages } = await kernel.lintText(text, { filePath: page, ext: '.md', plugins, rules });
+  return messages.map(({ line, message }) => `${page}:${line}: ${message}`);
+}
+
+/** Pages that people write and read: no changelogs, and no tables that `npm run bench` writes. */
+export function pages() {
+  const tracked = execFileSync('git', ['ls-files', '-z', '*.md'], { cwd: ROOT, encoding: 'utf8' });
+  return tracked
+    .split('\0')
+    .filter((path) => path !== '' && path !== 'docs/benchmark-tables.md')
+    .filter((path) => !/(^|\/)(CHANGELOG\.md$|\.changeset\/)/.test(path));
+}
+
+export const wordsIn = (text) => text.split(/\s+/).filter((word) => word !== '').length;
+
+/** What is wrong with the pages, given their texts and the list of those that are not yet rewritten. */
+export async function review(texts, notYet, most = MOST_WORDS) {
+  const mistakes = [];
+  for (const [page, text] of texts) {
+    const found = await mistakesOf(page, text);
+    if (!notYet.includes(page)) mistakes.push(...found);
+    else if (found.length === 0) mistakes.push(`${page}: is clean; take it off not-yet.json`);
+  }
+  const lost = notYet.filter((page) => !texts.has(page));
+  mistakes.push(...lost.map((page) => `${page}: is not there; take it off not-yet.json`));
+  const all = [...texts].map(([page, text]) => ({ page, words: wordsIn(text) }));
+  const words = all.reduce((sum, one) => sum + one.words, 0);
+  const rewritten = all
+    .filter(({ page }) => !notYet.includes(page))
+    .reduce((sum, one) => sum + one.words, 0);
+  if (rewritten > most) mistakes.push(`${rewritten} words; at most ${most} are allowed`);
+  return { mistakes, words };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const notYet = JSON.parse(readFileSync(new URL('not-yet.json', import.meta.url), 'utf8'));
+  const texts = new Map(pages().map((page) => [page, readFileSync(join(ROOT, page), 'utf8')]));
+  const { mistakes, words } = await review(texts, notYet);
+  for (const mistake of mistakes) console.error(mistake);
+  const pending = notYet.length > 0 ? `, ${notYet.length} pages not yet rewritten` : '';
+  console.log(`${words} words in ${texts.size} pages (at most ${MOST_WORDS}${pending}).`);
+  if (mistakes.length > 0) process.exitCode = 1;
+}
