@@ -9,14 +9,12 @@ export const PHRASES = [
   ['entries that are over', 'expired entries'],
   ['floor', 'layer'],
   ['for everybody who', 'for readers who'],
-  ['has not', "doesn't have"],
   ['in progress of', 'in flight'],
   ['is over', 'ended, expired'],
   ['is told', 'receives, reads'],
   ['are told', 'receive, read'],
   ['kept answer', 'stored response'],
   ['kept answers', 'stored responses'],
-  ['nor', 'and not'],
   ['of its own', 'separate; or leave it out'],
   ['refusal', 'rejection'],
   ['refusals', 'rejections'],
@@ -32,8 +30,11 @@ export const PHRASES = [
   ['whoever', 'anyone who'],
 ];
 
+/** A port refuses connections, in everybody's English. */
+const USUAL = '\\s+connections?\\b';
+
 const PATTERN = new RegExp(
-  `(?<![\\w-])(${PHRASES.map(([phrase]) => phrase.replaceAll(' ', '\\s+')).join('|')})(?![\\w-])`,
+  `(?<![\\w-])(${PHRASES.map(([phrase]) => phrase.replaceAll(' ', '\\s+')).join('|')})(?![\\w-])(?!${USUAL})`,
   'gi',
 );
 const INSTEAD = new Map(PHRASES);

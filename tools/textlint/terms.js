@@ -12,8 +12,12 @@ export const TERMS = {
   oracle: ['packages/conformance/README.md'],
 };
 
-/** A rule of textlint. `page` is the path of the page in the repository. */
+/** In small letters: Oracle is a company. */
+const patternOf = (term) => new RegExp(`\\b${term}s?\\b`);
+
+/** A rule of textlint, not for decisions, which contributors read. `page` is the path of the page in the repository. */
 export function terms({ Syntax, RuleError, report }, { page }) {
+  if (page.startsWith('docs/adr/')) return {};
   const used = new Map();
   const linked = new Set([page]);
   const follow = ({ url }) => {
@@ -24,8 +28,7 @@ export function terms({ Syntax, RuleError, report }, { page }) {
     [Syntax.Definition]: follow,
     [Syntax.Str](node) {
       for (const term of Object.keys(TERMS)) {
-        if (!used.has(term) && new RegExp(`\\b${term}s?\\b`, 'i').test(node.value))
-          used.set(term, node);
+        if (!used.has(term) && patternOf(term).test(node.value)) used.set(term, node);
       }
     },
     [Syntax.DocumentExit]() {
