@@ -45,10 +45,8 @@ function page(): string {
   });
   return `# The same, or not
 
-Behaviours of ten packages, from their documentation and, for the first six, from their own tests. A test tries each of
-them on the package from npm and on Spillway behind a shim with the package's options, in memory. The linked suites say
-what differs (\`differs\`) and why; the differences that matter are on the page of each package, under
-[migrating](../migrating.md).
+A test tries behaviours of ten packages on the package from npm and on Spillway behind a shim with the package's
+options, in memory. The linked suites say what differs (\`differs\`) and why.
 
 | | tried | the same | not |
 |---|---|---|---|

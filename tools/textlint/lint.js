@@ -66,7 +66,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const texts = new Map(pages().map((page) => [page, readFileSync(join(ROOT, page), 'utf8')]));
   const { mistakes, words } = await review(texts, notYet);
   for (const mistake of mistakes) console.error(mistake);
-  const pending = notYet.length > 0 ? `, ${notYet.length} pages not yet rewritten` : '';
+  const pending = notYet.length > 0 ? `; not yet rewritten: ${notYet.join(', ')}` : '';
   console.log(`${words} words in ${texts.size} pages (at most ${MOST_WORDS}${pending}).`);
   if (mistakes.length > 0) process.exitCode = 1;
 }
