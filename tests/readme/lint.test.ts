@@ -34,6 +34,7 @@ describe('a page', () => {
   });
 
   it('may use them in code, and as a part of a word', async () => {
+    expect(await mistakes('Redis refuses connections.')).toEqual([]);
     expect(await mistakes('`refused` honour floorplan\n\n```ts\n// refused\n```')).toEqual([]);
   });
 
@@ -48,12 +49,14 @@ describe('a page', () => {
   });
 
   it('explains our terms, or links to a page that does', async () => {
-    expect(await mistakes('Leases end.')).toEqual([
+    expect(await mistakes('A lease ends.')).toEqual([
       expect.stringMatching(/^docs\/page\.md:3: "lease" is not explained: link to docs\/words\.md/),
     ]);
-    expect(await mistakes('Leases end: [words](words.md#inside).')).toEqual([]);
-    expect(await mistakes('Leases end.', 'docs/guide.md')).toEqual([]);
+    expect(await mistakes('A lease ends: [words](words.md#inside).')).toEqual([]);
+    expect(await mistakes('A lease ends.', 'docs/guide.md')).toEqual([]);
     expect(await mistakes('`lease`')).toEqual([]);
+    expect(await mistakes('Redis by Oracle.')).toEqual([]);
+    expect(await mistakes('A lease ends.', 'docs/adr/0001-a.md')).toEqual([]);
   });
 });
 
