@@ -11,6 +11,8 @@ const luaAsText = {
   },
 };
 
+const isQuick = (name: string): boolean => name.startsWith('quick');
+
 export default defineConfig({
   test: {
     reporters: ['default', './tools/plain-count-reporter.ts'],
@@ -22,9 +24,10 @@ export default defineConfig({
         name,
         include: [...include],
         exclude: ['**/node_modules/**', ...exclude],
-        globalSetup: name === 'quick' ? [] : ['packages/testkit/src/redis-global-setup.ts'],
+        globalSetup: isQuick(name) ? [] : ['packages/testkit/src/redis-global-setup.ts'],
         // Nothing in there depends on how long something takes.
-        ...(name === 'quick' && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
+        ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
+        isolate: name !== 'quick',
         testTimeout: 60_000,
         hookTimeout: 30_000,
       },

@@ -1,23 +1,11 @@
 /** Every test file runs when it should: see `tiers.ts`. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ROOT } from 'spillway-testkit';
 import { expect, it } from 'vitest';
+import { importsOf, isIn, testFiles } from './files.js';
 import { TIERS } from './tiers.js';
-
-const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.turbo']);
-
-function testFiles(folder = ''): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory()) return NOT_OURS.has(entry.name) ? [] : testFiles(path);
-    return /\.(test|spec)\.[cm]?[jt]sx?$/.test(entry.name) ? [path] : [];
-  });
-}
-
-const isIn = (names: readonly string[], file: string): boolean =>
-  names.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name));
 
 const FILES = testFiles();
 const named = TIERS.flatMap(({ names }) => names);
@@ -44,8 +32,8 @@ it('runs all tiers in .ci/run, by the command for all tests', () => {
     /^npm run test:all .*\|\| status=/m,
   );
   expect(scripts['test:all']).toMatch(/&& vitest run$/); // neither a project nor a path
-  expect(scripts.test).toMatch(/&& vitest run --project quick --project usual$/);
-  expect(scripts['test:quick']).toMatch(/^vitest run --project quick$/);
+  expect(scripts.test).toMatch(/&& vitest run --project=quick\* --project=usual$/);
+  expect(scripts['test:quick']).toMatch(/^vitest run --project=quick\*$/);
 });
 
 it('starts neither a Redis nor a process in what is quick', () => {
@@ -64,14 +52,3 @@ it('runs all that uses a server of Redis on every server, and nothing else there
   expect(users.filter((file) => !places.some((place) => file.startsWith(place)))).toEqual([]);
   expect(places.filter((place) => !users.some((file) => file.startsWith(place)))).toEqual([]);
 });
-
-/** What a file imports from outside, and what the files beside it that it imports do. */
-function importsOf(file: string, seen = new Set<string>()): string[] {
-  const path = [file, file.replace(/\.js$/, '.ts')].find((it) => existsSync(join(ROOT, it)));
-  if (path === undefined || seen.has(path)) return [];
-  seen.add(path);
-  const text = readFileSync(join(ROOT, path), 'utf8');
-  return [...text.matchAll(/ from '([^']+)'/g)].flatMap(([, name = '']) =>
-    name.startsWith('.') ? importsOf(join(dirname(path), name), seen) : [name],
-  );
-}

@@ -1,5 +1,7 @@
 /** When a test file runs: `quick` with `npm run test:quick`, `usual` too with `npm test`, `slow` only with `test:all`. */
 
+import { importsOf, isIn, testFiles, textsOf } from './files.js';
+
 /** What starts processes, clusters, package managers or other runtimes, or takes long. */
 const SLOW = [
   'packages/redis/test/conformance.test.ts',
@@ -52,6 +54,7 @@ const USUAL = [
   'packages/core/test/memory/memory-store.test.ts',
   'packages/core/test/memory/space.test.ts',
   'packages/core/test/net/address-properties.test.ts',
+  'packages/core/test/once/parts.test.ts',
   'packages/core/test/refusals.test.ts',
   'packages/core/test/resilience-probe.test.ts',
   'packages/core/test/resilience-slow.test.ts',
@@ -69,6 +72,7 @@ const USUAL = [
   'tests/conformance/receipt-of-rest.test.ts',
   'packages/outgoing/test/fetch/fleet.test.ts',
   'packages/outgoing/test/shaper/any-order.test.ts',
+  'packages/outgoing/test/shaper/many-jobs.test.ts',
   'packages/outgoing/test/shaper/many-keys.test.ts',
   'packages/redis/test/acl.test.ts',
   'packages/redis/test/parts-of-grants.test.ts',
@@ -97,6 +101,7 @@ const USUAL = [
   'tests/architecture/typecheck.test.ts',
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',
+  'tests/conformance/plans-as-oracle.test.ts',
   'tests/conformance/same-on-both.test.ts',
   'tests/conformance/shapers.test.ts',
   'tests/conformance/state.test.ts',
@@ -108,6 +113,7 @@ const USUAL = [
   'tests/examples/troubleshooting.test.ts',
   'tests/examples/webhooks.test.ts',
   'tests/issues/a-late-release-is-a-release.test.ts',
+  'tests/issues/a-loop-leaves-the-event-loop-to-others.test.ts',
   'tests/issues/a-receipt-without-units.test.ts',
   'tests/issues/a-refund-of-nothing-beside-something.test.ts',
   'tests/issues/a-renewal-lends-no-deadline.test.ts',
@@ -116,12 +122,14 @@ const USUAL = [
   'tests/issues/a-store-that-is-slow-is-not-waited-for.test.ts',
   'tests/issues/an-answer-that-redis-did-not-take.test.ts',
   'tests/issues/callbacks-run-in-the-context-of-their-request.test.ts',
+  'tests/issues/calls-with-keys-of-their-own-keep-no-context.test.ts',
   'tests/issues/limiters-without-number.test.ts',
   'tests/issues/no-map-grows-with-what-clients-send.test.ts',
   'tests/issues/no-timer-keeps-a-request.test.ts',
   'tests/issues/one-bad-key-opens-no-other-breaker.test.ts',
   'tests/issues/remembered-refusals-are-bounded-in-bytes.test.ts',
   'tests/issues/two-releases-share-no-debt.test.ts',
+  'tests/issues/x-rate-limit-beside-express-rate-limit.test.ts',
   'tests/metrics/conservation.test.ts',
   'tests/migrating/',
   'tests/model/machine.test.ts',
@@ -139,17 +147,43 @@ const USUAL = [
 export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as const;
 
 export interface Tier {
-  readonly name: 'quick' | 'usual' | 'slow';
-  /** The files that it names; a name that ends in `/` is a folder. Tier `quick` is what no other names. */
+  /** A project of vitest; both whose names begin with `quick` are quick. */
+  readonly name: 'quick' | 'quick-alone' | 'usual' | 'slow';
+  /** The files that it names; a name that ends in `/` is a folder. What no tier names is quick. */
   readonly names: readonly string[];
   readonly include: readonly string[];
   readonly exclude: readonly string[];
 }
 
+/** What leaves the globals of a process, and what modules of ours keep for a process, as they were. */
+const HARMLESS =
+  /^(vitest|fast-check|spillway-testkit|cluster-key-slot|@noble\/.+|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
+
+/** Fake timers, spies, and what a logger that nobody chose has been told. */
+const CHANGES = /\bvi\.|\bfakeTime\b|\bstall\b|\bconsole\b|\bglobalThis\b|\bprocess\.(on|env)\b/;
+
+/**
+ * Quick test files that may not share their modules with others. The rest share them, because importing all of core for
+ * each file takes longer than its tests.
+ */
+const ALONE = testFiles()
+  .filter((file) => !isIn([...USUAL, ...SLOW], file))
+  .filter(
+    (file) =>
+      importsOf(file, 'values').some((name) => !HARMLESS.test(name)) ||
+      textsOf(file).some((text) => CHANGES.test(text)),
+  );
+
 const globOf = (name: string): string => (name.endsWith('/') ? `${name}**/*.test.ts` : name);
 
 export const TIERS: readonly Tier[] = [
-  { name: 'quick', names: [], include: PLACES, exclude: [...USUAL, ...SLOW].map(globOf) },
+  {
+    name: 'quick',
+    names: [],
+    include: PLACES,
+    exclude: [...USUAL, ...SLOW, ...ALONE].map(globOf),
+  },
+  { name: 'quick-alone', names: [], include: ALONE, exclude: [] },
   { name: 'usual', names: USUAL, include: USUAL.map(globOf), exclude: [] },
   { name: 'slow', names: SLOW, include: SLOW.map(globOf), exclude: [] },
 ];

@@ -1,0 +1,44 @@
+/** The test files of this repository, and what they consist of. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.turbo']);
+
+/** Every test file, by its path in the repository. */
+export function testFiles(folder = ''): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return NOT_OURS.has(entry.name) ? [] : testFiles(path);
+    return /\.(test|spec)\.[cm]?[jt]sx?$/.test(entry.name) ? [path] : [];
+  });
+}
+
+/** Whether a file is named, or lies in a folder that is: the name of a folder ends in `/`. */
+export function isIn(names: readonly string[], file: string): boolean {
+  return names.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name));
+}
+
+/** The texts of a file and of the files beside it that it imports. */
+export function textsOf(file: string, seen: Set<string> = new Set()): string[] {
+  const path = [file, file.replace(/\.js$/, '.ts')].find((it) => existsSync(join(ROOT, it)));
+  if (path === undefined || seen.has(path)) return [];
+  seen.add(path);
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const beside = [...text.matchAll(/ from '(\.[^']+)'/g)].flatMap(([, name = '']) =>
+    textsOf(join(dirname(path), name), seen),
+  );
+  return [text, ...beside];
+}
+
+/** What a file, or one beside it that it imports, imports from outside; `'values'` leaves out types. */
+export function importsOf(file: string, which: 'all' | 'values' = 'all'): string[] {
+  const statement =
+    which === 'all'
+      ? / from '([^'.][^']*)'/g
+      : /^(?:import|export) (?!type )(?:[^;'=]* from )?'([^'.][^']*)'/gm;
+  return textsOf(file).flatMap((text) =>
+    [...text.matchAll(statement)].map(([, name = '']) => name),
+  );
+}
