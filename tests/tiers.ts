@@ -98,6 +98,7 @@ const USUAL = [
   'packages/redis/test/testing.test.ts',
   'packages/redis/test/upstash.test.ts',
   'packages/redis/test/wording.test.ts',
+  'tests/architecture/architecture.test.ts',
   'tests/architecture/typecheck.test.ts',
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',

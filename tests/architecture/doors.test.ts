@@ -5,23 +5,20 @@
 
 import { describe, expect, it } from 'vitest';
 import { doors, exportsOf } from './doors.js';
-import { readTree } from './tree.js';
-
-const tree = readTree();
 
 it('the doors offer what doors.txt lists', async () => {
-  const lists = doors().map(({ name, file }) => [name, ...exportsOf(tree, file)].join('\n  '));
+  const lists = doors().map((door) => [door.name, ...exportsOf(door)].join('\n  '));
   await expect(`${lists.join('\n\n')}\n`).toMatchFileSnapshot('doors.txt');
 });
 
-describe.each(doors())('$name', ({ name, file }) => {
+describe.each(doors())('$name', (door) => {
   it('has the values that are read from its source', async () => {
-    const stars = exportsOf(tree, file).filter((line) => line.startsWith('everything of '));
+    const stars = exportsOf(door).filter((line) => line.startsWith('everything of '));
     const handedOn = await Promise.all(
       stars.map(async (line) => Object.keys(await import(line.slice('everything of '.length)))),
     );
-    const own = exportsOf(tree, file).filter((line) => !line.includes(' '));
+    const own = exportsOf(door).filter((line) => !line.includes(' '));
     const values = new Set([...handedOn.flat(), ...own]);
-    expect(Object.keys(await import(name)).sort()).toEqual([...values].sort());
+    expect(Object.keys(await import(door.name)).sort()).toEqual([...values].sort());
   });
 });

@@ -1,9 +1,9 @@
 /** The doors of the packages: the files that users import by name. */
 
-import { posix, relative } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, posix, relative } from 'node:path';
+import { parseSync } from 'oxc-parser';
 import { publicFolders, ROOT, readManifest } from '../packaging/packages.js';
-import type { Export } from './reader.js';
-import type { Tree } from './tree.js';
 
 export interface Door {
   /** What users write: `@spillway/core/store`. */
@@ -24,20 +24,20 @@ export function doors(): Door[] {
   });
 }
 
-/** Files that are run, not imported. */
-export const PROGRAMS: readonly string[] = ['packages/cli/src/main.ts'];
-
 /** What a door exports, one name a line, sorted; of what it hands on whole, the door it comes from. */
-export function exportsOf(tree: Tree, file: string): string[] {
-  const { exports = [], stars = [] } = tree.get(file) ?? {};
-  return [...stars.map((from) => `everything of ${from}`), ...sorted(exports)];
+export function exportsOf({ file }: Door): string[] {
+  const { module, errors } = parseSync(file, readFileSync(join(ROOT, file), 'utf8'));
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+  const entries = module.staticExports.flatMap((statement) => statement.entries);
+  const names = entries.map(({ exportName: { kind, name }, moduleRequest, isType }) => {
+    if (kind === 'None') return `everything of ${moduleRequest?.value}`;
+    return `${isType ? 'type ' : ''}${name ?? 'default'}`;
+  });
+  // Everything, values, types.
+  const order = ['everything ', '', 'type '];
+  return order.flatMap((kind) => names.filter((name) => kindOf(name) === kind).sort());
 }
 
-function sorted(exports: readonly Export[]): string[] {
-  const lines = (wanted: boolean): string[] =>
-    exports
-      .filter(({ isType }) => isType === wanted)
-      .map(({ name }) => (wanted ? `type ${name}` : name))
-      .sort();
-  return [...lines(false), ...lines(true)];
+function kindOf(name: string): string {
+  return /^(everything|type) /.exec(name)?.[0] ?? '';
 }

@@ -11,7 +11,7 @@ export interface Room {
   readonly beside?: readonly string[];
   /** The only rooms that it may use, where that is less than all below. */
   readonly only?: readonly string[];
-  /** The only values that it may take from our other packages, where it is to calculate everything itself. */
+  /** Where it takes only types from our other packages, to calculate everything itself: its files that take values. */
   readonly values?: readonly string[];
   /** What it may import that is not ours, where its package may not. */
   readonly outside?: readonly string[];
@@ -84,6 +84,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'check-options.ts': { floor: 0 },
       'failures.ts': { floor: 0 },
       lua: { floor: 0 },
+      'lua.d.ts': { floor: 0 },
       algorithms: { floor: 0 },
       clients: { floor: 1 },
       codec: { floor: 1 },
@@ -113,7 +114,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     rooms: {
       'harness.ts': { floor: 0 },
       'rules.ts': { floor: 0 },
-      oracle: { floor: 0, values: ['SpillwayError'] },
+      oracle: { floor: 0, values: ['oracle/group.ts'] },
       'oracle.ts': { floor: 1, values: [] },
       'probe.ts': { floor: 2 },
       'property.ts': { floor: 1 },

@@ -1,18 +1,16 @@
 /** A program that compiles only if every option that may be left out may be undefined: `{ burst: config.burst }`. */
 
 import { doors, exportsOf } from '../architecture/doors.js';
-import { readTree } from '../architecture/tree.js';
 
 /** The options that apps write: every type of a door that is called so, save what only adapters and tests are given. */
 const OPTIONS = /^type (?!Gate|Address|Peer)(\w+Options)$/;
 const isForApps = (door: string): boolean => door !== '@spillway/conformance';
 
 export function programOfOptions(): string {
-  const tree = readTree();
   const types = doors()
     .filter(({ name }) => isForApps(name))
-    .flatMap(({ name: door, file }) =>
-      exportsOf(tree, file).map((line) => ({ door, name: OPTIONS.exec(line)?.[1] })),
+    .flatMap((door) =>
+      exportsOf(door).map((line) => ({ door: door.name, name: OPTIONS.exec(line)?.[1] })),
     );
   const checks = types.flatMap(({ door, name }, i) => {
     if (!name) return [];
