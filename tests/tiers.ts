@@ -68,6 +68,7 @@ const USUAL = [
   'packages/nestjs/test/',
   'packages/conformance/test/oracle.test.ts',
   'packages/conformance/test/suite.test.ts',
+  'packages/conformance/test/windows.test.ts',
   'packages/core/test/memory/long-keys.test.ts',
   'tests/conformance/receipt-of-rest.test.ts',
   'packages/outgoing/test/fetch/fleet.test.ts',

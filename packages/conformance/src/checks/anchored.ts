@@ -1,11 +1,11 @@
 /** Checks of windows that begin with a key's first charge: when one begins, when it ends, and what does neither. */
 
+import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';
-import { rateRule } from '../rules.js';
 
 const WINDOW_US = 10_000_000;
-const rule = rateRule('anchored-window', 3, WINDOW_US);
+const rule = makeRule('fixed-window', 3, WINDOW_US, undefined, 'first-request');
 
 export function anchoredChecks(harness: Harness): Check[] {
   return [

@@ -11,7 +11,14 @@ import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, lease, type Probe } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, type RateAlgorithm, rateRule, smallRulesOf } from '../rules.js';
+import {
+  ALGORITHMS,
+  describe,
+  periodUs,
+  type RateAlgorithm,
+  rateRule,
+  smallRulesOf,
+} from '../rules.js';
 
 const YEAR_US = 365 * 86_400_000_000;
 const WINDOW_US = 10_000_000;
@@ -50,11 +57,13 @@ export function clockChecks(harness: Harness, settings: Settings): Check[] {
 }
 
 async function runsBack(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
-  const subject = probe.fresh(rateRule(algorithm, 5, WINDOW_US));
-  const startUs = probe.nowUs + WINDOW_US / 2;
+  const rule = rateRule(algorithm, 5, WINDOW_US);
+  const subject = probe.fresh(rule);
+  const halfUs = periodUs(rule) / 2;
+  const startUs = probe.nowUs + halfUs;
   await probe.at(startUs);
   await probe.ask('take', subject, 5);
-  for (const backUs of [1, 1_000, WINDOW_US / 2, WINDOW_US / 2 + 1, WINDOW_US]) {
+  for (const backUs of [1, 1_000, halfUs, halfUs + 1, 2 * halfUs]) {
     await probe.at(startUs - backUs);
     const answer = await probe.ask('take', subject);
     expectEqual(`${backUs} us back: allowed`, false, answer.allowed);
@@ -64,14 +73,15 @@ async function runsBack(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
 }
 
 async function wasAhead(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
-  const subject = probe.fresh(rateRule(algorithm, 5, WINDOW_US));
+  const rule = rateRule(algorithm, 5, WINDOW_US);
+  const subject = probe.fresh(rule);
   const startUs = probe.nowUs;
   await probe.at(startUs + YEAR_US);
   await probe.ask('take', subject, 5);
   await probe.at(startUs);
   const refused = await probe.ask('take', subject, 5);
   expectEqual('a year back: allowed', false, refused.allowed);
-  const atMostMs = (2 * WINDOW_US) / 1000;
+  const atMostMs = (2 * periodUs(rule)) / 1000;
   const soon = refused.retryAfterMs <= atMostMs;
   expectEqual(`wait of ${refused.retryAfterMs} ms is at most ${atMostMs} ms`, true, soon);
   await probe.pass(Math.round(refused.retryAfterMs * 1000));

@@ -5,7 +5,14 @@ import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, expectSame, type Probe, receiptOf } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, type RateAlgorithm, rateRule, smallRulesOf } from '../rules.js';
+import {
+  ALGORITHMS,
+  describe,
+  periodUs,
+  type RateAlgorithm,
+  rateRule,
+  smallRulesOf,
+} from '../rules.js';
 
 export function operationChecks(harness: Harness, settings: Settings): Check[] {
   return ALGORITHMS.flatMap((algorithm) => [
@@ -90,7 +97,7 @@ async function givesBackNothing(probe: Probe, algorithm: RateAlgorithm): Promise
   const subject = probe.fresh(rule);
   const unspent = await probe.ask('take', subject, 10);
   // Two windows later nothing of the grant counts. `put` must not give back what has been charged since.
-  await probe.pass(2_000_000);
+  await probe.pass(2 * periodUs(rule));
   await probe.ask('take', subject, 10);
   const put = await probe.ask('put', subject, 10, { receipt: receiptOf(unspent.answer, 10) });
   expectEqual('put two windows later: allowed', false, put.allowed);

@@ -1,11 +1,11 @@
 /** Checks of partial puts: a `put` gives back as many units as it is asked for, but at most those of its receipt. */
 
 import type { Step } from '@spillway/core';
-import { makeLeasesRule, makeRule } from '@spillway/core/store';
+import { makeLeasesRule, makeRule, type RateRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, expectSame, lease, type Probe, receiptOf, step } from '../probe.js';
-import { ALGORITHMS, type RateAlgorithm, rateRule } from '../rules.js';
+import { ALGORITHMS, periodUs, type RateAlgorithm, rateRule } from '../rules.js';
 
 const SECOND_US = 1_000_000;
 
@@ -124,24 +124,38 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
   }
 }
 
-/** When a grant of 5 counts no more, and how many of 10 units are then left if 2 were given back a moment before. */
-const ENDS: Readonly<
-  Record<RateAlgorithm, readonly [endUs: number, before: number, after: number]>
-> = {
-  'token-bucket': [500_000, 10, 10],
-  'fixed-window': [1_000_000, 7, 10],
-  'anchored-window': [1_000_000, 7, 10],
-  'sliding-window-counter': [1_000_000, 7, 7],
-  'sliding-window-log': [1_000_000, 7, 10],
+/** The end of a grant: when it counts no more, and what is left of 10 units if 2 of its 5 were given back before. */
+interface End {
+  /** How long after the grant, which is made at `nowUs`. */
+  readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
+  /** What is left the moment before the end, and then. */
+  readonly left: readonly [before: number, then: number];
+}
+
+const ENDS: Readonly<Record<RateAlgorithm, End>> = {
+  'token-bucket': {
+    afterUs: (rule, units) => (units * periodUs(rule)) / rule.limit,
+    left: [10, 10],
+  },
+  'fixed-window': { afterUs: untilNextWindow, left: [7, 10] },
+  'anchored-window': { afterUs: periodUs, left: [7, 10] },
+  'sliding-window-counter': { afterUs: untilNextWindow, left: [7, 7] },
+  'sliding-window-log': { afterUs: periodUs, left: [7, 10] },
 };
 
+function untilNextWindow(rule: RateRule, _units: number, nowUs: number): number {
+  return periodUs(rule) - (nowUs % periodUs(rule));
+}
+
 async function givesBackUntilTheEnd(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
-  const [endUs, before, after] = ENDS[algorithm];
-  const put = await grantOf(probe, probe.fresh(rateRule(algorithm, 10, SECOND_US)), 5);
+  const { afterUs, left } = ENDS[algorithm];
+  const rule = rateRule(algorithm, 10, SECOND_US);
+  const endUs = afterUs(rule, 5, probe.nowUs);
+  const put = await grantOf(probe, probe.fresh(rule), 5);
   await probe.pass(endUs - 1);
-  await put(2, true, before);
+  await put(2, true, left[0]);
   await probe.pass(1);
-  await put(2, false, after);
+  await put(2, false, left[1]);
 }
 
 /** One unit refills in 100 ms. Of a grant of 5 after one of 3, two units count still at 600 ms. */

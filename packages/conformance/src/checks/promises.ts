@@ -5,7 +5,14 @@ import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, expectSame, type Probe } from '../probe.js';
 import { forAll } from '../property.js';
-import { ALGORITHMS, describe, type RateAlgorithm, rateRule, smallRulesOf } from '../rules.js';
+import {
+  ALGORITHMS,
+  describe,
+  periodUs,
+  type RateAlgorithm,
+  rateRule,
+  smallRulesOf,
+} from '../rules.js';
 
 export function promiseChecks(harness: Harness, settings: Settings): Check[] {
   return ALGORITHMS.flatMap((algorithm) => [
@@ -125,12 +132,13 @@ function weighsCosts(algorithm: RateAlgorithm, harness: Harness): Check {
 function refusesForEver(algorithm: RateAlgorithm, harness: Harness): Check {
   const name = `answers never to a cost above the capacity, and charges nothing (${algorithm})`;
   return check(name, harness, async (probe) => {
-    const subject = probe.fresh(rateRule(algorithm, 5, 1_000_000));
+    const rule = rateRule(algorithm, 5, 1_000_000);
+    const subject = probe.fresh(rule);
     await probe.ask('take', subject, 2);
     for (const cost of [6, 7, 1_000_000_007, Number.MAX_SAFE_INTEGER]) {
       await refusedForEver(probe, subject, cost);
     }
-    await probe.pass(10_000_000);
+    await probe.pass(10 * periodUs(rule));
     await refusedForEver(probe, subject, 6);
     expectEqual('take of 5 when rested', true, (await probe.ask('take', subject, 5)).allowed);
   });
