@@ -27,6 +27,7 @@ export default defineConfig({
         globalSetup: isQuick(name) ? [] : ['packages/testkit/src/redis-global-setup.ts'],
         // Nothing in there depends on how long something takes.
         ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
+        ...(name.endsWith('-pairs') && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
         isolate: name !== 'quick',
         testTimeout: 60_000,
         hookTimeout: 30_000,

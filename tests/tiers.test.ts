@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ROOT } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 import { importsOf, isIn, testFiles } from './files.js';
-import { TIERS } from './tiers.js';
+import { IN_PAIRS, TIERS } from './tiers.js';
 
 const FILES = testFiles();
 const named = TIERS.flatMap(({ names }) => names);
@@ -23,6 +23,7 @@ it('has each file in one tier', () => {
 });
 
 it('names no file and no folder that is gone', () => {
+  expect(IN_PAIRS.filter((name) => !isIn(named, name))).toEqual([]);
   expect(named.filter((name) => !FILES.some((file) => isIn([name], file)))).toEqual([]);
 });
 
@@ -32,7 +33,7 @@ it('runs all tiers in .ci/run, by the command for all tests', () => {
     /^npm run test:all .*\|\| status=/m,
   );
   expect(scripts['test:all']).toMatch(/&& vitest run$/); // neither a project nor a path
-  expect(scripts.test).toMatch(/&& vitest run --project=quick\* --project=usual$/);
+  expect(scripts.test).toMatch(/&& vitest run --project=quick\* --project=usual\*$/);
   expect(scripts['test:quick']).toMatch(/^vitest run --project=quick\*$/);
 });
 
@@ -46,7 +47,7 @@ it('starts neither a Redis nor a process in what is quick', () => {
 it('runs all that uses a server of Redis on every server, and nothing else there', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const [, told = ''] =
-    /&& vitest run --project usual --project slow (.+)$/.exec(scripts['test:redis']) ?? [];
+    /&& vitest run --project=usual\* --project=slow\* (.+)$/.exec(scripts['test:redis']) ?? [];
   const places = told.split(' ');
   const users = FILES.filter((file) => importsOf(file).includes('spillway-testkit/redis'));
   expect(users.filter((file) => !places.some((place) => file.startsWith(place)))).toEqual([]);

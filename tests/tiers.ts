@@ -149,13 +149,57 @@ const USUAL = [
 export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as const;
 
 export interface Tier {
-  /** A project of vitest; both whose names begin with `quick` are quick. */
-  readonly name: 'quick' | 'quick-alone' | 'usual' | 'slow';
+  /** A project of vitest: `--project=usual*` runs both whose names begin so. */
+  readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs'}`;
   /** The files that it names; a name that ends in `/` is a folder. What no tier names is quick. */
   readonly names: readonly string[];
   readonly include: readonly string[];
   readonly exclude: readonly string[];
 }
+
+/**
+ * Files of `usual` and `slow` that may run two at once: they calculate on a virtual clock, compile, install, or ask a
+ * server of their own process, and share no Redis with a file beside them. What measures a time, or needs one to pass,
+ * is not among them.
+ */
+export const IN_PAIRS = [
+  'packages/cloudflare/test/conformance.test.ts',
+  'packages/conformance/test/mutants.test.ts',
+  'packages/conformance/test/oracle.test.ts',
+  'packages/conformance/test/suite.test.ts',
+  'packages/conformance/test/windows.test.ts',
+  'packages/core/test/memory/flat-counts.test.ts',
+  'packages/core/test/memory/logs.test.ts',
+  'packages/core/test/memory/long-keys.test.ts',
+  'packages/core/test/memory/memory-store.test.ts',
+  'packages/core/test/net/address-properties.test.ts',
+  'packages/core/test/once/parts.test.ts',
+  'packages/core/test/refusals.test.ts',
+  'packages/express/test/',
+  'packages/fastify/test/',
+  'packages/hono/test/',
+  'packages/koa/test/',
+  'packages/nestjs/test/',
+  'packages/outgoing/test/shaper/many-jobs.test.ts',
+  'packages/outgoing/test/shaper/many-keys.test.ts',
+  'packages/redis/test/conformance.test.ts',
+  'tests/architecture/architecture.test.ts',
+  'tests/architecture/typecheck.test.ts',
+  'tests/conformance/memory.test.ts',
+  'tests/conformance/overflow.test.ts',
+  'tests/conformance/plans-as-oracle.test.ts',
+  'tests/conformance/postgres.test.ts',
+  'tests/conformance/state.test.ts',
+  'tests/issues/x-rate-limit-beside-express-rate-limit.test.ts',
+  'tests/model/machine.test.ts',
+  'tests/model/scenarios.test.ts',
+  'tests/packaging/',
+  'tests/pictures/',
+  'tests/readme/readme.test.ts',
+  'tests/refusals/',
+  'tests/replay/',
+  'tests/site/site.test.ts',
+] as const;
 
 /** What leaves the globals of a process, and what modules of ours keep for a process, as they were. */
 const HARMLESS =
@@ -186,6 +230,15 @@ export const TIERS: readonly Tier[] = [
     exclude: [...USUAL, ...SLOW, ...ALONE].map(globOf),
   },
   { name: 'quick-alone', names: [], include: ALONE, exclude: [] },
-  { name: 'usual', names: USUAL, include: USUAL.map(globOf), exclude: [] },
-  { name: 'slow', names: SLOW, include: SLOW.map(globOf), exclude: [] },
+  ...tiersOf('usual', USUAL),
+  ...tiersOf('slow', SLOW),
 ];
+
+function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
+  const pairs = names.filter((one) => isIn(IN_PAIRS, one));
+  const others = names.filter((one) => !isIn(IN_PAIRS, one));
+  return [
+    { name: `${name}-pairs`, names: pairs, include: pairs.map(globOf), exclude: [] },
+    { name, names: others, include: others.map(globOf), exclude: [] },
+  ];
+}
