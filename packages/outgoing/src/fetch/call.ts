@@ -53,7 +53,7 @@ export interface Call {
   readonly signal: WebSignal | undefined;
   /** Whether the body can be sent only once. */
   readonly isBodyOneShot: boolean;
-  /** Whether redirects are followed, each in a slot of its own. */
+  /** Whether redirects are followed, each hop in its own slot. */
   readonly followsRedirects: boolean;
 }
 

@@ -126,7 +126,7 @@ class PacedCall {
     }
   }
 
-  /** Runs in the slot. `host-paused`: the host was paused while the call waited for a slot of its own key. */
+  /** Runs in the slot. `host-paused`: the host was paused while the call waited for a slot of its key. */
   private async start(last: TryResult | undefined): Promise<TryResult | 'host-paused'> {
     const { pauses } = this.config;
     const { host } = this.call;
@@ -183,7 +183,7 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
   return signal ? AbortSignal.any([signal, timeout]) : timeout;
 }
 
-/** Whether a timeout or an abort ended the try. If the signal has a reason of its own, the shaper rejects with it. */
+/** Whether a timeout or an abort ended the try. The shaper rejects with any other reason of a signal. */
 function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;
   return name === 'AbortError' || name === 'TimeoutError';

@@ -103,7 +103,7 @@ export class Pauses {
     }
   }
 
-  /** Starts to ask whether the host is paused, for a call with a key of its own. See {@link HostPauses}. */
+  /** Starts to ask whether the host is paused, for a call whose key is not the host. See {@link HostPauses}. */
   prefetchHostPause(host: string): void {
     void this.hostPauses.refresh(host);
   }

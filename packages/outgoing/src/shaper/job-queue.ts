@@ -150,7 +150,7 @@ export class JobQueue {
     this.schedule.addJob(job);
   }
 
-  /** Removes an aborted job. The next job gets its slot. */
+  /** Removes an aborted job. The next job of its cost gets its slot. */
   drop(job: Job): void {
     this.undecided.delete(job);
     if (!this.schedule.removeJob(job)) return;
