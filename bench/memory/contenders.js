@@ -95,8 +95,8 @@ function guardOf(numbers) {
 function admit() {
   const guard = guardOf({ limit: 10_000, window: '1ms' });
   return (key) => {
-    const { status, fields, pending } = guard.admit(new UserRequest(key));
-    return status === 200 && fields.length === 2 && !pending;
+    const { status, headers, pending } = guard.admit(new UserRequest(key));
+    return status === 200 && headers.length === 2 && !pending;
   };
 }
 
@@ -104,8 +104,8 @@ function admit() {
 function refusal() {
   const guard = guardOf({ limit: 1, window: '400d' });
   return (key) => {
-    const { allowed, status, fields, body } = guard.admit(new UserRequest(key));
-    return allowed || (status === 429 && fields.length === 5 && body !== '');
+    const { allowed, status, headers, body } = guard.admit(new UserRequest(key));
+    return allowed || (status === 429 && headers.length === 5 && body !== '');
   };
 }
 
@@ -127,7 +127,7 @@ export const contenders = {
   result: { title: '_raw `Map`, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
   consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
-  admit: { title: 'Spillway `createGuard().admit`, status and fields read', make: admit },
+  admit: { title: 'Spillway `createGuard().admit`, status and headers read', make: admit },
   refusal: { title: 'the same, a refusal with its body', make: refusal },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
   counter: {

@@ -31,10 +31,10 @@ class Exchange {
   onClosed(closed) {
     this.closed = closed;
   }
-  getField(field) {
+  getHeader(field) {
     return this.fields.get(field);
   }
-  setField(field, value) {
+  setHeader(field, value) {
     this.fields.set(field, value);
   }
   refuse() {

@@ -175,8 +175,8 @@ export class OnceFleet {
         });
         response.once('error', broken);
         response.once('end', () => {
-          const { statusCode: status = 0, headers: fields } = response;
-          resolve({ status, body, isRepeat: fields['idempotency-replayed'] === 'true' });
+          const { statusCode: status = 0, headers } = response;
+          resolve({ status, body, isRepeat: headers['idempotency-replayed'] === 'true' });
         });
       });
       request.once('error', broken);

@@ -85,7 +85,7 @@ describe.skipIf(redisProgram === null)('on one Redis', () => {
         limits: { limit: 7 },
       });
       expect(reader.limitsOf?.('api', 'ada')).toEqual({ factor: 3 });
-      expect(reader.rulingOn('api', 'eve')).toMatchObject({ verdict: 'block' });
+      expect(reader.overrideOf('api', 'eve')).toMatchObject({ verdict: 'block' });
       expect(await reader.history()).toEqual(await writer.history());
     }
   });

@@ -75,7 +75,7 @@ describe.each(KINDS)('0 from the function of a %s', (_, limiter) => {
     const admission = await admit();
     expect(admission).toMatchObject({ allowed: false, status: 429, pending: false });
     expect(admission.binding).toMatchObject({ reason: 'never', retryAfterMs: Infinity });
-    expect(new Map(admission.fields).has('Retry-After')).toBe(false);
+    expect(new Map(admission.headers).has('Retry-After')).toBe(false);
     const { detail } = JSON.parse(admission.body);
     expect(detail).toBe('Policy "plan" allows you no requests. Waiting does not help.');
     expect(events).toMatchObject([{ outcome: 'denied', reason: 'never' }]);

@@ -63,7 +63,7 @@ it('two objects of one name are two limits, each called by its name', () => {
   for (const guard of [make(), make()]) {
     const admissions = [1, 2, 3, 4].map(() => admit(guard));
     expect(admissions.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
-    expect(admissions[0]?.fields).toContainEqual([
+    expect(admissions[0]?.headers).toContainEqual([
       'RateLimit-Policy',
       '"three";q=3;w=3600, "at-once";q=9;qu="concurrent-requests"',
     ]);

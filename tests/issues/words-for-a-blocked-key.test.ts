@@ -40,8 +40,8 @@ function blocked(
   control.block('api', 'eve', { ...note, for: until });
   const admit = () => {
     const admission = guard.admit(request) as Admission;
-    const { status, body, fields } = admission;
-    const retryAfter = new Map(fields).get('Retry-After');
+    const { status, body, headers } = admission;
+    const retryAfter = new Map(headers).get('Retry-After');
     return { admission, status, retryAfter, problem: body ? JSON.parse(body) : undefined };
   };
   return { clock, events, admit };

@@ -56,7 +56,7 @@ type Setting = typeof setting extends fc.Arbitrary<infer Value> ? Value : never;
 /** Refuses one key and passes over another. */
 const control: Control = liveControl({
   settingsOf: () => undefined,
-  rulingOn: (_limiter, key) =>
+  overrideOf: (_limiter, key) =>
     key === 'blocked' || key === 'allowed'
       ? { verdict: key === 'blocked' ? 'block' : 'allow', endsInMs: 1000 }
       : undefined,

@@ -39,7 +39,7 @@ interface AlertTests {
 const SCRAPE_LABELS = ['job', 'instance'];
 /** Words that labels have; a query that asks for another asks for nothing. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
-  outcome: ['allowed', 'denied', 'would-deny', 'repeated', 'would-repeat', 'skipped', 'error'],
+  outcome: ['allowed', 'denied', 'would-deny', 'replayed', 'would-replay', 'skipped', 'error'],
   reason: [
     ...['', 'rate', 'concurrency', 'capacity', 'overload', 'never', 'blocked', 'store-error'],
     ...['running', 'mismatch', 'not-kept', 'key-invalid'],

@@ -72,7 +72,7 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
   const faulty = rateLimit({ name: 'faulty', limit: 9, window: '1h', key: broken });
   const control = liveControl({
     settingsOf() {},
-    rulingOn() {},
+    overrideOf() {},
     settingsLost: true,
   }) as unknown as Control;
   await createGuard(faulty, { observers, control }).admit(request());

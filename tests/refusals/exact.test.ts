@@ -105,7 +105,7 @@ class Run {
       case 'ask': {
         const headers = { cost: `${one.cost}` };
         const admission = await this.guard.admit(request({ path: `k${one.key}`, headers }));
-        const { allowed, status, fields, body, decisions } = admission;
+        const { allowed, status, headers: fields, body, decisions } = admission;
         if (allowed) this.grants.push(admission);
         const [decision] = decisions;
         this.toldUs = Math.round((decision?.retryAfterMs ?? 0) * 1000);

@@ -295,7 +295,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await spillway(['status'])).out).not.toContain('example.com');
     const control = redisControl(redis(), { hashKeys: 'secret' });
     await control.refresh();
-    expect(control.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
+    expect(control.overrideOf('api', 'ada@example.com')?.verdict).toBe('block');
     control.close();
   });
 

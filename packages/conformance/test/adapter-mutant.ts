@@ -25,7 +25,7 @@ export function tells(
     binding: true_.binding,
     allowed: true_.allowed,
     status: true_.status,
-    fields: true_.fields,
+    headers: true_.headers,
     body: true_.body,
     pending: true_.pending,
     release: (outcome) => true_.release(outcome),
@@ -41,8 +41,8 @@ export function writes(
   field: string,
   change: (value: string) => string | undefined,
 ): AdapterMutant {
-  return tells(name, caughtBy, ({ fields }) => ({
-    fields: fields.flatMap(([key, value]) => {
+  return tells(name, caughtBy, ({ headers }) => ({
+    headers: headers.flatMap(([key, value]) => {
       const changed = key === field ? change(value) : value;
       return changed === undefined ? [] : [[key, changed] as const];
     }),

@@ -38,11 +38,11 @@ const wire: readonly AdapterMutant[] = [
   writes('tells a second more than it is', ANSWERS, 'RateLimit', (value) =>
     value.replace(/t=(\d+)/, (_, seconds) => `t=${Number(seconds) + 1}`),
   ),
-  tells('tells nothing of a concurrency limit', ANSWERS, ({ fields }) => ({
-    fields: fields.map(([name, value]) => [name, value.replace(/^"in-flight"[^,]*, /, '')]),
+  tells('tells nothing of a concurrency limit', ANSWERS, ({ headers }) => ({
+    headers: headers.map(([name, value]) => [name, value.replace(/^"in-flight"[^,]*, /, '')]),
   })),
-  tells('tells the size of the fleet', ANSWERS, ({ fields }) => ({
-    fields: fields.map(([name, value]) => [name, value.replace(/^/, '"fleet";r=3, ')]),
+  tells('tells the size of the fleet', ANSWERS, ({ headers }) => ({
+    headers: headers.map(([name, value]) => [name, value.replace(/^/, '"fleet";r=3, ')]),
   })),
   tells('shortens the body', REFUSES, ({ body }) => ({
     body: body.replace(/,"detail":"[^}]*",/, ','),
@@ -55,14 +55,14 @@ const wire: readonly AdapterMutant[] = [
   })),
   mutant('sends the fields in two lines', BOTH, {
     writeHead: (admission, res) => {
-      writeHead({ ...admission, fields: [] }, res);
-      for (const [name, value] of admission.fields) res.appendHeader(name, value);
+      writeHead({ ...admission, headers: [] }, res);
+      for (const [name, value] of admission.headers) res.appendHeader(name, value);
       if (!admission.allowed) res.statusCode = admission.status;
     },
   }),
   mutant('overwrites what the guard before it said', BOTH, {
     writeHead: (admission, res) => {
-      for (const [name, value] of admission.fields) res.setHeader(name, value);
+      for (const [name, value] of admission.headers) res.setHeader(name, value);
       if (!admission.allowed) res.statusCode = admission.status;
     },
   }),
@@ -119,8 +119,8 @@ const wire: readonly AdapterMutant[] = [
 
 const limits: readonly AdapterMutant[] = [
   mutant('enforces what is in shadow', 'shows nothing of a limit in shadow', { trial: 'enforce' }),
-  tells('shows what is in shadow', 'shows nothing of a limit in shadow', ({ fields }) => ({
-    fields: [...fields, ['X-Would-Deny', 'trial']],
+  tells('shows what is in shadow', 'shows nothing of a limit in shadow', ({ headers }) => ({
+    headers: [...headers, ['X-Would-Deny', 'trial']],
   })),
   mutant('skips nothing', 'does not count what is skipped', { skip: () => false }),
   mutant('skips too much', 'refuses one request too many', { skip: ({ path }) => path === '/' }),

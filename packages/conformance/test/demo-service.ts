@@ -18,7 +18,7 @@ import {
   rateLimit,
   type Store,
 } from '@spillway/core';
-import { clientAddress, compileTrust, Gate, mergeFields } from '@spillway/core/adapter';
+import { clientAddress, compileTrust, Gate, mergeHeaders } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 
 const EXPOSED = 'RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed';
@@ -76,8 +76,8 @@ export const right = {
 export type Pieces = typeof right;
 
 /** Sets the fields of an admission and, if it is a refusal, the status. */
-export function writeHead({ allowed, fields, status }: Admission, res: ServerResponse): void {
-  for (const [name, value] of mergeFields(fields, (field) => res.getHeader(field))) {
+export function writeHead({ allowed, headers, status }: Admission, res: ServerResponse): void {
+  for (const [name, value] of mergeHeaders(headers, (field) => res.getHeader(field))) {
     res.setHeader(name, value);
   }
   if (!allowed) res.statusCode = status;

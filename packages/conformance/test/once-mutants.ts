@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
-import type { AnswerWatcher, KeptAnswer, Recorder } from '@spillway/core/adapter';
+import type { Recorder, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import { remoteStore } from '@spillway/core/store';
 import { type AdapterMutant, mutant } from './adapter-mutant.js';
@@ -25,10 +25,10 @@ function exchanging(
 }
 
 /** An adapter that gives another answer than the one that was kept. */
-function replies(name: string, change: (answer: KeptAnswer) => KeptAnswer): AdapterMutant {
+function replies(name: string, change: (answer: StoredResponse) => StoredResponse): AdapterMutant {
   return exchanging(name, REPEATS, (exchange) => {
-    const { repeat } = exchange;
-    exchange.repeat = (answer) => repeat.call(exchange, change(answer));
+    const { replay } = exchange;
+    exchange.replay = (answer) => replay.call(exchange, change(answer));
   });
 }
 
@@ -51,12 +51,12 @@ function records(
 function watches(
   name: string,
   caughtBy: string,
-  change: (watcher: AnswerWatcher, res: ServerResponse) => Partial<AnswerWatcher>,
+  change: (watcher: ResponseWatcher, res: ServerResponse) => Partial<ResponseWatcher>,
 ): AdapterMutant {
   return records(name, caughtBy, (recorder, res) => {
-    const watch = recorder.watchAnswer.bind(recorder);
+    const watch = recorder.watchResponse.bind(recorder);
     return {
-      watchAnswer: (watcher) =>
+      watchResponse: (watcher) =>
         watch({
           head: (...args) => watcher.head(...args),
           chunk: (bytes) => watcher.chunk(bytes),
@@ -69,9 +69,9 @@ function watches(
   });
 }
 
-const without = ({ fields, ...answer }: KeptAnswer, name: string): KeptAnswer => ({
+const without = ({ headers, ...answer }: StoredResponse, name: string): StoredResponse => ({
   ...answer,
-  fields: fields.filter(([key]) => key !== name),
+  headers: headers.filter(([key]) => key !== name),
 });
 
 /** Makes the key of a request that was refused useless. */
@@ -79,10 +79,10 @@ function spendsRefused(): AdapterMutant {
   const spent = new Set<string | undefined>();
   const exchange = (req: IncomingMessage, res: ServerResponse): NodeExchange => {
     const made = new NodeExchange(req, res, false);
-    const { refuse } = made;
-    made.refuse = (admission: Admission) => {
+    const { reject } = made;
+    made.reject = (admission: Admission) => {
       if (admission.status === 429) spent.add(String(req.headers['idempotency-key']));
-      refuse.call(made, admission);
+      reject.call(made, admission);
     };
     return made;
   };
@@ -118,9 +118,9 @@ export const onceMutants: readonly AdapterMutant[] = [
       }),
   }),
   exchanging('tells no time to come back', 'answers 409', (exchange) => {
-    const { setField } = exchange;
-    exchange.setField = (name, value) => {
-      if (name !== 'Retry-After') setField.call(exchange, name, value);
+    const { setHeader } = exchange;
+    exchange.setHeader = (name, value) => {
+      if (name !== 'Retry-After') setHeader.call(exchange, name, value);
     };
   }),
   records('compares no bodies', 'answers 422', () => ({

@@ -9,18 +9,18 @@ export { isLater } from './base/host.js';
 export type { NamesOf } from './base/option-names.js';
 export type { Admission } from './contract/admission.js';
 export type {
-  AnswerWatcher,
   BodyEnd,
   BodyLimits,
   BodyWatcher,
-  KeptAnswer,
   Recorder,
   Recorders,
-  ShownAnswer,
+  ResponseWatcher,
+  ShownResponse,
+  StoredResponse,
 } from './contract/recorder.js';
-export type { Field } from './contract/request.js';
+export type { Header as Field } from './contract/request.js';
 export { sameRule } from './contract/rule.js';
-export { mergeFields } from './http/fields.js';
+export { mergeHeaders } from './http/fields.js';
 export { PROBLEM_TYPE } from './http/problem.js';
 export {
   type Addressing,

@@ -12,7 +12,7 @@ export {
   checkClear,
   checkClearKey,
   checkKeyLimits,
-  checkKeyRuling,
+  checkKeyOverride,
   checkSet,
   checkSetting,
 } from './control/check-change.js';

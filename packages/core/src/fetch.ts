@@ -10,5 +10,10 @@ export {
 } from './fetch/guard.js';
 export { ResponsePermits, type WaitUntil } from './fetch/permit.js';
 export { FetchRecorder } from './fetch/recorder.js';
-export { goneResponse, keptResponse, refusalFields, withFields } from './fetch/response.js';
+export {
+  goneResponse,
+  rejectionHeaders,
+  replayedResponse,
+  withHeaders,
+} from './fetch/response.js';
 export type { HostResponse, WebHeaders, WebRequest, WebResponse, WebSignal } from './fetch/web.js';

@@ -8,7 +8,12 @@ export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Answer } from './contract/ask.js';
-export type { Control, KeyRuling, LimiterSettings, LiveLimits } from './contract/control.js';
+export type {
+  Control,
+  KeyOverride,
+  LimiterSettings,
+  LiveLimits,
+} from './contract/control.js';
 export type {
   Decision,
   Mode,
@@ -38,9 +43,9 @@ export type {
   StoreCallEvent,
   Validate,
 } from './contract/observer.js';
-export type { KeptAnswer } from './contract/recorder.js';
+export type { StoredResponse } from './contract/recorder.js';
 export type {
-  Field,
+  Header as Field,
   KeyOption,
   KeyParts,
   LimitRequest,
@@ -107,7 +112,10 @@ export {
 export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
 export { claimOf, type HostSignal, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
-export type { FinalAnswer, IdempotencyOptions } from './once/idempotency-options.js';
+export type {
+  FinalResponse,
+  IdempotencyOptions,
+} from './once/idempotency-options.js';
 export { admissionsOf } from './passage/admissions.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { Reading, Signal } from './shed/load-signal.js';

@@ -9,7 +9,7 @@ const perMinute = rateLimit({ name: 'rate', limit: 3, window: '1m' });
 describe('a limit on concurrent requests', () => {
   it('refuses one too many with 429, its own policy and no promise', () => {
     const { admit } = setUp(two);
-    expect(admit().fields).toEqual([
+    expect(admit().headers).toEqual([
       ['RateLimit-Policy', '"two";q=2;qu="concurrent-requests"'],
       ['RateLimit', '"two";r=1'],
     ]);
@@ -108,7 +108,7 @@ describe('a limit on concurrent requests', () => {
 
   it('has no legacy fields of its own', () => {
     const { admit } = setUp([two, perMinute], { headers: ['legacy'] });
-    expect(admit().fields[0]).toEqual(['X-RateLimit-Limit', '3']);
+    expect(admit().headers[0]).toEqual(['X-RateLimit-Limit', '3']);
   });
 
   it('may differ from request to request', () => {

@@ -99,9 +99,9 @@ describe('live settings', () => {
         asked.push(`settings ${limiter}`);
         return live.settingsOf(limiter);
       },
-      rulingOn: (limiter, key) => {
+      overrideOf: (limiter, key) => {
         asked.push(`ruling ${limiter}`);
-        return live.rulingOn(limiter, key);
+        return live.overrideOf(limiter, key);
       },
     });
     const { admit } = setUp([rateLimit({ ...two, share: 0.5 }), rateLimit({ ...two, name: 'b' })], {
@@ -118,7 +118,7 @@ describe('live settings', () => {
     let left = 0;
     const control: Control = liveControl({
       settingsOf: () => (left-- > 0 ? override : undefined),
-      rulingOn: () => undefined,
+      overrideOf: () => undefined,
     });
     const { admit } = setUp(rateLimit({ ...two, limit: 100, share: 0 }), { control });
     for (let i = 0; i < 2; i += 1) {

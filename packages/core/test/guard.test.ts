@@ -26,7 +26,7 @@ describe('a guard', () => {
         ['RateLimit', '"two";r=1;t=30'],
       ],
     });
-    expect(admit().fields).toContainEqual(['RateLimit', '"two";r=0;t=30']);
+    expect(admit().headers).toContainEqual(['RateLimit', '"two";r=0;t=30']);
     const refused = admit();
     expect(refused).toMatchObject({
       allowed: false,
@@ -57,18 +57,18 @@ describe('a guard', () => {
     const refused = admit();
     expect(refused.binding?.limiter).toBe('hour');
     expect(JSON.parse(refused.body)['violated-policies']).toEqual(['two', 'hour']);
-    expect(refused.fields).toContainEqual(['Retry-After', '1800']);
+    expect(refused.headers).toContainEqual(['Retry-After', '1800']);
     expect(refused.decisions[1]).toMatchObject({ allowed: true, remaining: 98 });
   });
 
   it('tells burst and its own window where the burst differs from the limit', () => {
     const { admit } = setUp(rateLimit({ name: 'b', limit: 100, window: '1s', burst: 500 }));
-    expect(admit().fields[0]).toEqual(['RateLimit-Policy', '"b";q=500;w=5']);
+    expect(admit().headers[0]).toEqual(['RateLimit-Policy', '"b";q=500;w=5']);
   });
 
   it('leaves out a window that is no whole number of seconds', () => {
     const { admit } = setUp(rateLimit({ name: 'b', limit: 5, window: '250ms' }));
-    expect(admit().fields).toEqual([
+    expect(admit().headers).toEqual([
       ['RateLimit-Policy', '"b";q=5'],
       ['RateLimit', '"b";r=4;t=1'],
     ]);
@@ -76,14 +76,14 @@ describe('a guard', () => {
 
   it('escapes a name in fields', () => {
     const { admit } = setUp(rateLimit({ ...two, name: 'a"b\\c' }));
-    expect(admit().fields[0]).toEqual(['RateLimit-Policy', '"a\\"b\\\\c";q=2;w=60']);
+    expect(admit().headers[0]).toEqual(['RateLimit-Policy', '"a\\"b\\\\c";q=2;w=60']);
   });
 
   it('does not tell a request to wait that can never pass', () => {
     const { admit } = setUp(rateLimit({ ...two, cost: () => 3 }));
     const refused = admit();
     expect(refused.status).toBe(429);
-    expect(refused.fields.map(([name]) => name)).not.toContain('Retry-After');
+    expect(refused.headers.map(([name]) => name)).not.toContain('Retry-After');
     expect(refused.binding?.reason).toBe('never');
     expect(refused.body).toContain('Make it smaller');
   });
@@ -91,7 +91,7 @@ describe('a guard', () => {
   it('adds the legacy fields of the tightest limit if asked', () => {
     const limiters = [rateLimit(two), rateLimit({ name: 'wide', limit: 9, window: '1h' })];
     const { admit } = setUp(limiters, { headers: ['legacy'] });
-    const fields = Object.fromEntries(admit().fields);
+    const fields = Object.fromEntries(admit().headers);
     expect(Object.keys(fields)).toEqual([
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',
@@ -99,7 +99,7 @@ describe('a guard', () => {
     ]);
     expect(fields['X-RateLimit-Remaining']).toBe('1');
     expect(Number(fields['X-RateLimit-Reset']) - Date.now() / 1000).toBeLessThan(32);
-    expect(setUp(limiters, { headers: [] }).admit().fields).toEqual([]);
+    expect(setUp(limiters, { headers: [] }).admit().headers).toEqual([]);
   });
 
   it('tells in the fields of draft 6 of the tightest limit, and of all policies, in whole seconds', () => {
@@ -113,19 +113,19 @@ describe('a guard', () => {
     const { admit } = setUp(limiters, { headers: ['draft-6', 'legacy'], validate: false });
     const first = admit();
     first.release({ status: 200 });
-    expect(first.fields.slice(0, 4)).toEqual([
+    expect(first.headers.slice(0, 4)).toEqual([
       ['RateLimit-Policy', '2;w=60, 4;w=1600, 100;w=2'],
       ['RateLimit-Limit', '2'],
       ['RateLimit-Remaining', '1'],
       ['RateLimit-Reset', '30'],
     ]);
-    expect(first.fields.slice(4).map(([name]) => name)).toEqual([
+    expect(first.headers.slice(4).map(([name]) => name)).toEqual([
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',
       'X-RateLimit-Reset',
     ]);
     admit().release({ status: 200 });
-    expect(Object.fromEntries(admit().fields)).toMatchObject({
+    expect(Object.fromEntries(admit().headers)).toMatchObject({
       'RateLimit-Remaining': '0',
       'RateLimit-Reset': '30',
       'Retry-After': '30',
@@ -136,7 +136,7 @@ describe('a guard', () => {
     const limiter = rateLimit({ ...two, cost: ({ path }) => (path === '/large' ? 3 : 1) });
     const { admit } = setUp(limiter, { headers: ['draft-6'] });
     admit();
-    const fields = Object.fromEntries(admit({ path: '/large' }).fields);
+    const fields = Object.fromEntries(admit({ path: '/large' }).headers);
     expect(fields).toMatchObject({ 'RateLimit-Remaining': '0', 'RateLimit-Reset': '30' });
     expect(fields).not.toHaveProperty('Retry-After');
   });
@@ -146,7 +146,7 @@ describe('a guard', () => {
     const dark = setUp([shadow, rateLimit({ name: 'wide', limit: 100, window: '1h' })]);
     const outcomes = Array.from({ length: 4 }, () => dark.admit());
     expect(outcomes.every((one) => one.allowed)).toBe(true);
-    expect(JSON.stringify(outcomes.map((one) => one.fields))).not.toContain('two');
+    expect(JSON.stringify(outcomes.map((one) => one.headers))).not.toContain('two');
     const said = dark.events.filter((event) => event.limiter === 'two');
     expect(said.map((event) => event.outcome)).toEqual([
       'allowed',
@@ -222,7 +222,7 @@ describe('a guard', () => {
     const free = [1, 2].map(() => admit({ headers: { 'x-plan': 'free' } }));
     expect(pro.map((one) => one.allowed)).toEqual([true, true, true, false]);
     expect(free.map((one) => one.allowed)).toEqual([true, false]);
-    expect(pro[0]?.fields[0]).toEqual(['RateLimit-Policy', '"plan";q=3;w=60']);
+    expect(pro[0]?.headers[0]).toEqual(['RateLimit-Policy', '"plan";q=3;w=60']);
   });
 
   it('asks local limiters first, and the store nothing if one refuses', () => {

@@ -72,7 +72,7 @@ describe('a limiter', () => {
     const told: unknown[] = [];
     const control = liveControl({
       settingsOf: () => undefined,
-      rulingOn: () => undefined,
+      overrideOf: () => undefined,
       register: (...args: unknown[]) => void told.push(args),
     });
     const api = rateLimit({ name: 'api', limit: 1, window: '1m' });

@@ -17,9 +17,9 @@ const store = memoryStore();
 const exchange: Exchange = {
   isGone: () => false,
   onClosed: () => undefined,
-  getField: () => undefined,
-  setField: () => undefined,
-  refuse: () => undefined,
+  getHeader: () => undefined,
+  setHeader: () => undefined,
+  reject: () => undefined,
 };
 
 /** A logger, and what it got. */

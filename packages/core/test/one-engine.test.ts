@@ -33,7 +33,7 @@ function counting() {
       reads.push(limiter);
       return { mode: 'enforce', limits: { limit: 5 } } as const;
     },
-    rulingOn: () => undefined,
+    overrideOf: () => undefined,
   });
   return { control, reads: () => reads.splice(0) };
 }
@@ -75,7 +75,7 @@ describe('live settings are read once for each limit and decision', () => {
     let at = 0;
     const control = liveControl({
       settingsOf: () => says[at++ % 3],
-      rulingOn: () => undefined,
+      overrideOf: () => undefined,
     });
     const limiter = createLimiter({ ...calls, limit: 1 }, { store: memoryStore(), control });
     const outcomes = [1, 2, 3, 4, 5].map(() => limiter.consume('ada').outcome);

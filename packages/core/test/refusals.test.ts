@@ -81,7 +81,7 @@ describe('a key that was refused', () => {
     const limits = { one: { limits: { limit: 1 } } };
     const control = liveControl({
       settingsOf: () => limits.one,
-      rulingOn: () => undefined,
+      overrideOf: () => undefined,
     });
     const { clock, ask } = setUp(one, { control });
     await ask();

@@ -51,7 +51,7 @@ describe('a store that fails', () => {
       status: 503,
       binding: { reason: 'store-error' },
     });
-    expect(refused.fields).toContainEqual(['Retry-After', '1']);
+    expect(refused.headers).toContainEqual(['Retry-After', '1']);
   });
 
   it('counts in this process if told to, and knows the callers already', async () => {
@@ -70,7 +70,7 @@ describe('a store that fails', () => {
     expect((await guard.admit(request)).allowed).toBe(true);
     const refused = await guard.admit(request);
     expect(refused).toMatchObject({ allowed: false, status: 429 });
-    expect(refused.fields).toContainEqual(['Retry-After', '30']);
+    expect(refused.headers).toContainEqual(['Retry-After', '30']);
     expect(events).toEqual(['allowed', 'error', 'error']);
   });
 
@@ -78,7 +78,7 @@ describe('a store that fails', () => {
     const { guard } = guardOver(down, 'local', 1 / 8);
     await guard.admit(request);
     await guard.admit(request);
-    expect((await guard.admit(request)).fields).toContainEqual(['Retry-After', '240']);
+    expect((await guard.admit(request)).headers).toContainEqual(['Retry-After', '240']);
   });
 
   it('answers for each limiter by its own policy', async () => {

@@ -125,7 +125,7 @@ async function runBoth(random: Random, isRemote: boolean): Promise<void> {
       expect({ ...decided.decisions.tenant }).toEqual({ ...admission.decisions[1] });
       expect(decided.allowed).toBe(admission.allowed);
       const ofBody = ['Cache-Control', 'Content-Type'];
-      expect(decided.headers).toEqual(admission.fields.filter(([name]) => !ofBody.includes(name)));
+      expect(decided.headers).toEqual(admission.headers.filter(([name]) => !ofBody.includes(name)));
     }
     expect(stores.limiters.asked).toEqual(stores.guard.asked);
     expect(events.limiters).toEqual(events.guard);

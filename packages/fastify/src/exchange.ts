@@ -16,11 +16,11 @@ export class FastifyExchange extends NodeExchange {
     this.onRejected = onRejected;
   }
 
-  override getField(name: string): unknown {
+  override getHeader(name: string): unknown {
     return this.reply.getHeader(name);
   }
 
-  override setField(name: string, value: string): void {
+  override setHeader(name: string, value: string): void {
     if (!this.isTaken()) this.reply.header(name, value);
   }
 
@@ -50,7 +50,7 @@ export class FastifyExchange extends NodeExchange {
     // Taken over by `reply.hijack()`, and then forgotten: the reply sends nothing any more.
     this.copyHeaders();
     const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
-    exchange.refuse(refusal);
+    exchange.reject(refusal);
     exchange.sendRejection();
   }
 

@@ -5,9 +5,9 @@ import type { Recorder, Recorders } from '@spillway/core/adapter';
 import {
   FetchExchange,
   type ResponsePermits,
-  refusalFields,
+  rejectionHeaders,
   type WaitUntil,
-  withFields,
+  withHeaders,
 } from '@spillway/core/fetch';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -34,7 +34,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     showDecisions(this.c);
   }
 
-  override refuse(admission: Admission): void {
+  override reject(admission: Admission): void {
     this.refusal = admission;
   }
 
@@ -84,12 +84,12 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
       signal.addEventListener('abort', callback, { once: true }),
     );
     if (!own) return this.problem(refusal);
-    const fields = refusal.fields.filter(([name]) => name !== 'Content-Type');
-    return withFields(own, fields);
+    const fields = refusal.headers.filter(([name]) => name !== 'Content-Type');
+    return withHeaders(own, fields);
   }
 
   private problem(refusal: Admission): Response {
     const status = refusal.status as ContentfulStatusCode;
-    return this.c.body(refusal.body, status, refusalFields(refusal));
+    return this.c.body(refusal.body, status, rejectionHeaders(refusal));
   }
 }

@@ -5,13 +5,13 @@
 
 import type { Admission } from '@spillway/core';
 import {
-  type KeptAnswer,
   PROBLEM_TYPE,
   type Recorder,
   type Recorders,
-  type ShownAnswer,
+  type ShownResponse,
+  type StoredResponse,
 } from '@spillway/core/adapter';
-import { keptResponse } from '@spillway/core/fetch';
+import { replayedResponse } from '@spillway/core/fetch';
 import { NodeExchange, type NodeRequest, type NodeResponse } from '@spillway/core/node';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -26,7 +26,7 @@ import { withCachedBody } from './recorder.js';
 
 export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   private readonly c: Context;
-  private shown: ShownAnswer | undefined;
+  private shown: ShownResponse | undefined;
   private repeated: Response | undefined;
 
   private constructor(c: Context, req: NodeRequest, res: NodeResponse) {
@@ -56,12 +56,12 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     const ofResponse = recorders.fetch(this.c.req.raw, (answer) => {
       this.shown = answer;
     });
-    recorder.watchAnswer = (watcher) => ofResponse.watchAnswer(watcher);
+    recorder.watchResponse = (watcher) => ofResponse.watchResponse(watcher);
     return recorder;
   }
 
-  override repeat(answer: KeptAnswer): void {
-    this.repeated = keptResponse(answer, this.c.req.method) as unknown as Response;
+  override replay(answer: StoredResponse): void {
+    this.repeated = replayedResponse(answer, this.c.req.method) as unknown as Response;
   }
 
   pass(next: Next): Promise<void> {
@@ -82,7 +82,7 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   }
 
   /** Shows the response as Hono has it: before middleware in front of the guard changes it, as compression does. */
-  private async watched(next: Next, shown: ShownAnswer): Promise<void> {
+  private async watched(next: Next, shown: ShownResponse): Promise<void> {
     const { c } = this;
     await next();
     // What a handler has written to Node's response by itself cannot be seen here.

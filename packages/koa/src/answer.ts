@@ -4,13 +4,13 @@
  */
 
 import { STATUS_CODES } from 'node:http';
-import type { AnswerWatcher } from '@spillway/core/adapter';
+import type { ResponseWatcher } from '@spillway/core/adapter';
 import type { Context } from 'koa';
 
 /** Runs the handlers, and shows their answer to `watcher`. What they throw is thrown. */
-export async function watchAnswer(
+export async function watchResponse(
   ctx: Context,
-  watcher: AnswerWatcher,
+  watcher: ResponseWatcher,
   next: () => Promise<unknown>,
 ): Promise<unknown> {
   let result: unknown;
@@ -46,7 +46,7 @@ function isJson(body: object): boolean {
 }
 
 /** Nobody reads it any more. */
-async function drain(ctx: Context, watcher: AnswerWatcher): Promise<void> {
+async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   const { body } = ctx as { body?: AsyncIterable<Uint8Array | string> | null };
   watcher.head(ctx.status, (name) => fieldOf(ctx, name));
   if (typeof body?.[Symbol.asyncIterator] === 'function') {
@@ -57,7 +57,7 @@ async function drain(ctx: Context, watcher: AnswerWatcher): Promise<void> {
 
 async function tell(
   ctx: Context,
-  watcher: AnswerWatcher,
+  watcher: ResponseWatcher,
   status: number,
   body: Uint8Array | undefined,
 ): Promise<void> {

@@ -51,7 +51,7 @@ function isError(thrown: unknown): boolean {
 function fieldsOf(ctx: Context): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const admission of admissionsOf(ctx)) {
-    for (const [name] of admission.fields) {
+    for (const [name] of admission.headers) {
       const value = ctx.res.getHeader(name);
       if (value !== undefined && name !== 'Content-Type') fields[name] = String(value);
     }

@@ -1,14 +1,14 @@
 /** The exchange of Koa: what a guard answers goes through the context, so that middleware before this sees it. */
 
 import type { Admission } from '@spillway/core';
-import type { AnswerWatcher, KeptAnswer, Recorder, Recorders } from '@spillway/core/adapter';
+import type { Recorder, Recorders, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
 import { targetOf } from './request.js';
 
 export class KoaExchange extends NodeExchange {
   /** Who keeps the answer of this request, if anybody does. */
-  watcher: AnswerWatcher | undefined;
+  watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
   /** What the context had before the app's own answer. */
   private before: { readonly status: number; readonly body: unknown } | undefined;
@@ -22,24 +22,24 @@ export class KoaExchange extends NodeExchange {
 
   override recorder(recorders: Recorders): Recorder {
     const recorder = super.recorder(recorders);
-    const watch = recorder.watchAnswer.bind(recorder);
-    recorder.watchAnswer = (watcher) => {
+    const watch = recorder.watchResponse.bind(recorder);
+    recorder.watchResponse = (watcher) => {
       this.watcher = watcher;
       watch(watcher); // what is written past the context, and streams
     };
     return recorder;
   }
 
-  override repeat(answer: KeptAnswer): void {
-    super.repeat(answer);
+  override replay(answer: StoredResponse): void {
+    super.replay(answer);
     // With a body Koa guesses a type, and some of its versions set that of JSON in place of any other.
-    const type = answer.fields.find(([name]) => name === 'Content-Type')?.[1];
+    const type = answer.headers.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
-    else if (!isBodiless(answer.status)) this.setField('Content-Type', type);
+    else if (!isBodiless(answer.status)) this.setHeader('Content-Type', type);
   }
 
-  override refuse(admission: Admission): void {
-    super.refuse(admission);
+  override reject(admission: Admission): void {
+    super.reject(admission);
     this.before = { status: this.ctx.status, body: this.ctx.body };
   }
 

@@ -12,7 +12,7 @@ import {
   showGuard,
 } from '@spillway/core/adapter';
 import type { Context, Next } from 'koa';
-import { watchAnswer } from './answer.js';
+import { watchResponse } from './answer.js';
 import { keepFieldsOnError } from './errors.js';
 import { KoaExchange } from './exchange.js';
 import { KoaRequest } from './request.js';
@@ -60,7 +60,7 @@ export function spillway(
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
     if (passage === 'pass') {
-      return exchange.watcher ? watchAnswer(ctx, exchange.watcher, next) : next();
+      return exchange.watcher ? watchResponse(ctx, exchange.watcher, next) : next();
     }
     if (passage === 'answered') return undefined;
     return (

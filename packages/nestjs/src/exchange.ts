@@ -40,18 +40,18 @@ export class HttpExchange extends NodeExchange {
     this.answers = answers;
   }
 
-  override getField(name: string): unknown {
+  override getHeader(name: string): unknown {
     return this.isAlone ? this.response.getHeader(name) : fieldBefore(this.response, name);
   }
 
-  override setField(name: string, value: string): void {
+  override setHeader(name: string, value: string): void {
     const { fastify } = this;
-    if (!fastify) super.setField(name, value);
+    if (!fastify) super.setHeader(name, value);
     else if (!fastify.sent && !fastify.raw.headersSent) fastify.header(name, value);
   }
 
-  override refuse(admission: Admission): void {
-    if (this.answers) super.refuse(admission);
+  override reject(admission: Admission): void {
+    if (this.answers) super.reject(admission);
     else this.unanswered = admission;
   }
 
@@ -101,13 +101,13 @@ export class MessageExchange implements Exchange {
     this.closed = closed;
   }
 
-  getField(): undefined {
+  getHeader(): undefined {
     return undefined;
   }
 
-  setField(): void {}
+  setHeader(): void {}
 
-  refuse(admission: Admission): void {
+  reject(admission: Admission): void {
     this.unanswered = admission;
   }
 

@@ -2,8 +2,8 @@
 
 import type { Decision } from './decision.js';
 import type { ResponseEnd } from './limiter-turn.js';
-import type { KeptAnswer } from './recorder.js';
-import type { Field } from './request.js';
+import type { StoredResponse } from './recorder.js';
+import type { Header } from './request.js';
 
 /** What {@link Guard.admit} returns. */
 export interface Admission {
@@ -17,11 +17,11 @@ export interface Admission {
    * The answer to give, if the request repeats one that was done: `status` and the fields of the admission are then of
    * that answer too, and its body is here. No handler is to run.
    */
-  readonly repeat?: KeptAnswer | undefined;
+  readonly replay?: StoredResponse | undefined;
   /** 429, 403 (a key that was blocked), 503 or the status of another reason if refused; 200 if not. */
   readonly status: number;
   /** Fields for the response, refused or not. */
-  readonly fields: readonly Field[];
+  readonly headers: readonly Header[];
   /** Body of a refusal, a problem document; empty if allowed. */
   readonly body: string;
   /** The guard that said it: by it an adapter knows a guard that is mounted twice. */

@@ -37,7 +37,7 @@ export interface LimiterSettings {
 }
 
 /** An operator's decision about one key of a limiter. */
-export interface KeyRuling {
+export interface KeyOverride {
   /** `allow`: the limiter neither counts nor refuses the key. `block`: the limiter refuses it. */
   readonly verdict: 'allow' | 'block';
   /** How much longer it lasts, in milliseconds. */
@@ -55,7 +55,7 @@ export interface Control {
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
   /** Whether a key of a limiter is blocked or allowed now; undefined if neither. */
-  rulingOn(limiter: string, key: string): KeyRuling | undefined;
+  overrideOf(limiter: string, key: string): KeyOverride | undefined;
   /**
    * Numbers for one key, in place of those for its limiter. Must be the same object while the numbers are the same.
    * Whenever they change, {@link settingsOf} must return a new object.

@@ -6,9 +6,9 @@
  * - `allowed`: it passed, and was charged if the whole guard let it pass.
  * - `denied`: refused.
  * - `would-deny`: a limiter in shadow mode would have refused it.
- * - `repeated`: it repeats a request that was done. If no limiter refused it, it got the answer that was kept, and
+ * - `replayed`: it repeats a request that was done. If no limiter refused it, it got the answer that was kept, and
  *   nothing was charged.
- * - `would-repeat`: so it would have been if the limiter were not in shadow mode.
+ * - `would-replay`: so it would have been if the limiter were not in shadow mode.
  * - `skipped`: the limiter is off, or the request is exempt or does not concern it.
  * - `error`: the store could not answer; `allowed` says what the fallback chose.
  */
@@ -16,8 +16,8 @@ export type Outcome =
   | 'allowed'
   | 'denied'
   | 'would-deny'
-  | 'repeated'
-  | 'would-repeat'
+  | 'replayed'
+  | 'would-replay'
   | 'skipped'
   | 'error';
 
@@ -81,7 +81,7 @@ export interface Numbers {
 /** One limiter's answer to one request. */
 export interface Decision extends Numbers {
   readonly limiter: string;
-  /** Whether this limiter lets the request pass. True also for `would-deny`, `would-repeat` and `skipped`. */
+  /** Whether this limiter lets the request pass. True also for `would-deny`, `would-replay` and `skipped`. */
   readonly allowed: boolean;
   readonly outcome: Outcome;
   /** Why it was refused, or would have been in shadow mode; null if it passes. */
@@ -149,7 +149,7 @@ export function bindingOf(decisions: readonly Decision[]): Decision {
 }
 
 function rankOf(decision: Decision): number {
-  if (decision.outcome === 'repeated') return 3;
+  if (decision.outcome === 'replayed') return 3;
   const status = statusOf(decision);
   if (status === 503) return 1;
   return status === 429 || status === 403 ? 0 : 2;
@@ -170,7 +170,7 @@ export function skippedDecision(limiter: string): Decision {
 }
 
 /** What is rejected without asking the store. */
-export function refusedDecision(
+export function deniedDecision(
   limiter: string,
   mode: Mode,
   reason: 'blocked' | 'never',

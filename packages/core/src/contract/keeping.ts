@@ -5,8 +5,8 @@ import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
 import type { LimiterTurn, StepContext } from './limiter-turn.js';
-import type { KeptAnswer, Recorder, Recorders } from './recorder.js';
-import type { Field, LimitRequest } from './request.js';
+import type { Recorder, Recorders, StoredResponse } from './recorder.js';
+import type { Header, LimitRequest } from './request.js';
 import type { Step, Values } from './store.js';
 import type { LateValue, Upkeep } from './upkeep.js';
 
@@ -44,9 +44,9 @@ export interface KeepContext extends StepContext {
 export interface Settled {
   readonly decision: Decision;
   /** Of a repeat: the answer to give. */
-  readonly answer?: KeptAnswer | undefined;
+  readonly answer?: StoredResponse | undefined;
   /** Of a refusal: fields to add. */
-  readonly fields?: readonly Field[] | undefined;
+  readonly headers?: readonly Header[] | undefined;
 }
 
 /**
@@ -126,11 +126,11 @@ export interface Keeper<Raw> {
    */
   begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined;
   /** The answer to give, if the request is a repeat. */
-  answerIn(turns: readonly KeptTurn<Raw>[]): KeptAnswer | undefined;
+  answerIn(turns: readonly KeptTurn<Raw>[]): StoredResponse | undefined;
   /** What the body of a refusal says, if it is one by such a limiter. */
   problemOf(decision: Decision): OwnProblem | undefined;
   /** What is added to the fields of a refusal. */
-  fieldsIn(turns: readonly KeptTurn<Raw>[]): readonly Field[] | undefined;
+  headersIn(turns: readonly KeptTurn<Raw>[]): readonly Header[] | undefined;
 }
 
 /** Of a limiter that lets a request run once: how it keeps the answer, and gives it to repeats of the request. */

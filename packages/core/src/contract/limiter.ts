@@ -14,7 +14,7 @@ export interface RequestOutcome extends ResponseEnd {
   /** Milliseconds from the call of `admit` to the end of the request, by the guard's clock. */
   readonly durationMs: number;
   /** True if another limiter of the guard refused the request: `status` is that of the refusal, no handler ran. */
-  readonly refused?: boolean;
+  readonly rejected?: boolean;
 }
 
 /** What a stored limiter makes of a request: a question to the store, or the decision where that needs no store. */

@@ -1,11 +1,11 @@
 /** How a limiter that keeps answers sees a request and its response: what an exchange can do for it. */
 
-import type { Field } from './request.js';
+import type { Header } from './request.js';
 
 /** An answer as it is given to repeats. */
-export interface KeptAnswer {
+export interface StoredResponse {
   readonly status: number;
-  readonly fields: readonly Field[];
+  readonly headers: readonly Header[];
   readonly body: Uint8Array;
 }
 
@@ -20,7 +20,7 @@ export interface BodyWatcher {
 }
 
 /** Sees the answer that a handler gives. */
-export interface AnswerWatcher {
+export interface ResponseWatcher {
   /**
    * The head of the answer, as the handler has made it, before anything else. If the handler fails before the head was
    * sent, another head comes.
@@ -66,7 +66,7 @@ export interface Recorder {
   /** Reads the body of a request that no handler gets. Never rejects. */
   readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd>;
   /** Shows the answer of the handler, before compression where that is possible. */
-  watchAnswer(watcher: AnswerWatcher): void;
+  watchResponse(watcher: ResponseWatcher): void;
 }
 
 /**
@@ -80,11 +80,11 @@ export interface Recorders {
    */
   node(req: object, res: object, target: string, parsed: () => unknown): Recorder;
   /** @param show told how to have the answer seen, once the handler has made it */
-  fetch(request: object, show: (answer: ShownAnswer) => void): Recorder;
+  fetch(request: object, show: (answer: ShownResponse) => void): Recorder;
 }
 
 /** How the answer of a fetch handler is seen. */
-export interface ShownAnswer {
+export interface ShownResponse {
   /** The response to send in place of `response`. With `kept`, of one without a body: not before that settles. */
   see<Res>(
     response: Res,

@@ -75,4 +75,4 @@ export type PlanOption<Raw> = (
 ) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;
 
 /** Name and value. */
-export type Field = readonly [name: string, value: string];
+export type Header = readonly [name: string, value: string];

@@ -181,7 +181,7 @@ export interface Machine {
   /** The numbers of the rule in a sentence, where they are no limit per window. */
   described?(rule: Rule): string;
   /** How a refusal is remembered; left out where what refuses may end at any moment. */
-  readonly refusals?: RefusalMemory;
+  readonly denials?: DenialMemory;
   /** What keeps permits and claims alive; left out where units are held by no request. */
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
@@ -208,7 +208,7 @@ export interface DeclaredNumbers {
 }
 
 /** How the refusals of an algorithm are kept as a few numbers, and told again without the store. */
-export interface RefusalMemory {
+export interface DenialMemory {
   /** For how many milliseconds the refusal of `cost` units is sure to hold; 0: not at all. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a refusal of `kept` units tells about `cost` units. */

@@ -1,6 +1,6 @@
 /** The overrides that are in force now, ready to be read at each request. */
 
-import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
+import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 
 type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
@@ -46,7 +46,7 @@ export class ActiveOverrides implements Control {
     return this.overrides.size === 0 ? undefined : this.inForceFor(limiter).settings;
   }
 
-  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+  overrideOf(limiter: string, key: string): KeyOverride | undefined {
     if (this.overrides.size === 0) return undefined;
     const ruling = this.inForceFor(limiter).rulings.get(key);
     if (!ruling) return undefined;

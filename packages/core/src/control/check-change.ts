@@ -56,7 +56,7 @@ export function checkClear(
 }
 
 /** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID` */
-export function checkKeyRuling(
+export function checkKeyOverride(
   limiter: string,
   key: string,
   value: 'allow' | 'block' | 'reset',

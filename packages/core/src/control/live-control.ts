@@ -5,7 +5,7 @@
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
-import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
+import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import type {
   ControlLink,
   ControlLinked,
@@ -14,18 +14,13 @@ import type {
   Numbers,
   RuleVariant,
 } from '../contract/control-link.js';
-import {
-  type Decision,
-  type Mode,
-  refusedDecision,
-  skippedDecision,
-} from '../contract/decision.js';
+import { type Decision, deniedDecision, type Mode, skippedDecision } from '../contract/decision.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { checkSetting } from './check-change.js';
 import type { Setting } from './override.js';
 
 /**
- * Makes of any object that answers `settingsOf` and `rulingOn` a control that guards and limiters take. Each control
+ * Makes of any object that answers `settingsOf` and `overrideOf` a control that guards and limiters take. Each control
  * passes through it, once, where it is made; `memoryControl` and `redisControl` do so themselves.
  *
  * @returns the same object, which has one member more
@@ -39,7 +34,7 @@ import type { Setting } from './override.js';
  * const off = { mode: 'off' } as const;
  * const control = liveControl({
  *   settingsOf: () => (isOff() ? off : undefined),
- *   rulingOn: () => undefined,
+ *   overrideOf: () => undefined,
  * });
  * export const guard = createGuard(rateLimit({ limit: 100, window: '1m' }), { control });
  * ```
@@ -104,13 +99,13 @@ class Link implements ControlLink {
   }
 
   ruled(limiter: string, mode: Mode, key: string): Decision | undefined {
-    const ruling = this.rulingOn(limiter, key);
+    const ruling = this.overrideOf(limiter, key);
     return ruling && ruledDecision(limiter, mode, ruling);
   }
 
-  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+  overrideOf(limiter: string, key: string): KeyOverride | undefined {
     try {
-      const ruling: KeyRuling | undefined = this.control.rulingOn(limiter, key);
+      const ruling: KeyOverride | undefined = this.control.overrideOf(limiter, key);
       if (ruling === undefined || ruling === null) return undefined;
       const { verdict, endsInMs } = ruling;
       if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return ruling;
@@ -201,8 +196,8 @@ function reachesPlans(limits: LiveLimits | undefined): boolean {
 }
 
 /** The decision that an operator has made about a key. */
-function ruledDecision(limiter: string, mode: Mode, { verdict, endsInMs }: KeyRuling): Decision {
+function ruledDecision(limiter: string, mode: Mode, { verdict, endsInMs }: KeyOverride): Decision {
   return verdict === 'allow'
     ? skippedDecision(limiter)
-    : refusedDecision(limiter, mode, 'blocked', endsInMs);
+    : deniedDecision(limiter, mode, 'blocked', endsInMs);
 }

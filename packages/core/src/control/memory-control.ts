@@ -3,13 +3,13 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import type { Control, KeyRuling, LimiterSettings, LiveLimits } from '../contract/control.js';
+import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { ActiveOverrides } from './active-overrides.js';
 import {
   checkClear,
   checkClearKey,
   checkKeyLimits,
-  checkKeyRuling,
+  checkKeyOverride,
   checkSet,
 } from './check-change.js';
 import { liveControl } from './live-control.js';
@@ -113,8 +113,8 @@ class InMemory implements MemoryControl {
     return this.overrides.settingsOf(limiter);
   }
 
-  rulingOn(limiter: string, key: string): KeyRuling | undefined {
-    return this.overrides.rulingOn(limiter, key);
+  overrideOf(limiter: string, key: string): KeyOverride | undefined {
+    return this.overrides.overrideOf(limiter, key);
   }
 
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
@@ -134,11 +134,11 @@ class InMemory implements MemoryControl {
   }
 
   block(limiter: string, key: string, note: OverrideNote): void {
-    this.make(checkKeyRuling(limiter, key, 'block', note));
+    this.make(checkKeyOverride(limiter, key, 'block', note));
   }
 
   allow(limiter: string, key: string, note: OverrideNote): void {
-    this.make(checkKeyRuling(limiter, key, 'allow', note));
+    this.make(checkKeyOverride(limiter, key, 'allow', note));
   }
 
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void {
@@ -150,7 +150,7 @@ class InMemory implements MemoryControl {
   }
 
   forget(limiter: string, key: string, note: ChangeNote): void {
-    this.make(checkKeyRuling(limiter, key, 'reset', note));
+    this.make(checkKeyOverride(limiter, key, 'reset', note));
   }
 
   list(): readonly Override[] {

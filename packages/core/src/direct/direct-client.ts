@@ -21,7 +21,7 @@ import { Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import { RuleVariants } from '../limits/rule-variants.js';
-import { voiceFor } from '../observe/faults.js';
+import { faultLogFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
@@ -60,7 +60,7 @@ export class DirectClient {
     this.onStoreError = onStoreError;
     this.localShare = shareAboveZero('localShare', localShare);
     const policies = names.map((name) => [name, onStoreError] as const);
-    this.observers = new Observers([settings, ...observers], voiceFor(settings, settings.store));
+    this.observers = new Observers([settings, ...observers], faultLogFor(settings, settings.store));
     this.store = new StoreClient(settings, this.observers, policies);
     this.notices = new Notices(settings);
     if (!settings.store) tellOfMissingStore(this.notices);

@@ -2,7 +2,7 @@
 
 import type { NamesOf } from '../base/option-names.js';
 import type { Decision } from '../contract/decision.js';
-import type { Field, Plan } from '../contract/request.js';
+import type { Header, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
@@ -62,7 +62,7 @@ export interface LimitersDecision<Name extends string> {
    */
   readonly decisions: { readonly [Of in Name]: Decision };
   /** What a server sends with its response, if the option `headers` is set; else nothing. */
-  readonly headers: readonly Field[];
+  readonly headers: readonly Header[];
 }
 
 /** The answer of `consumeFirst`. */

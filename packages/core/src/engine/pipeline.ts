@@ -6,9 +6,9 @@ import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import {
   type Decision,
+  deniedDecision,
   type Mode,
   type OnStoreError,
-  refusedDecision,
   skippedDecision,
 } from '../contract/decision.js';
 import type { StepContext } from '../contract/limiter-turn.js';
@@ -132,7 +132,7 @@ export class Pipeline<P extends Part> {
     }
     // Of a plan that lets nobody pass.
     if (step.rule.limit === 0) {
-      part.decision = refusedDecision(limiter.name, part.mode, 'never', Infinity);
+      part.decision = deniedDecision(limiter.name, part.mode, 'never', Infinity);
     } else {
       this.decideByCache(part, limiter, step);
     }

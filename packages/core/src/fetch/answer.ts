@@ -1,6 +1,6 @@
 /** The answer that a fetch handler gives, seen as its body is sent. */
 
-import type { AnswerWatcher } from '../contract/recorder.js';
+import type { ResponseWatcher } from '../contract/recorder.js';
 import {
   type WebController,
   type WebReader,
@@ -18,9 +18,9 @@ interface WatchedResponse<Res> {
 }
 
 /** Shows `response` to `watcher`; `sendsBody` is false for HEAD. What is no response, or was read, is not shown. */
-export function watchAnswer<Res extends WebResponse>(
+export function watchResponse<Res extends WebResponse>(
   response: Res,
-  watcher: AnswerWatcher,
+  watcher: ResponseWatcher,
   signal: WebSignal | null | undefined,
   sendsBody: boolean,
 ): WatchedResponse<Res> {
@@ -45,12 +45,12 @@ export function watchAnswer<Res extends WebResponse>(
 /** A body that is shown to its end, also when its client has gone away: what is left of it is then read here. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
-  private readonly watcher: AnswerWatcher;
+  private readonly watcher: ResponseWatcher;
   private readonly signal: WebSignal | null | undefined;
   private isWanted = true;
   private isLeft = false;
 
-  constructor(body: object, watcher: AnswerWatcher, signal: WebSignal | null | undefined) {
+  constructor(body: object, watcher: ResponseWatcher, signal: WebSignal | null | undefined) {
     this.reader = (body as { getReader(): WebReader }).getReader();
     this.watcher = watcher;
     this.signal = signal;

@@ -1,11 +1,11 @@
 /** The exchange of fetch: the response is there only when the handler has made it, so its fields wait until then. */
 
 import type { Admission } from '../contract/admission.js';
-import type { KeptAnswer, Recorder, Recorders, ShownAnswer } from '../contract/recorder.js';
-import type { Field } from '../contract/request.js';
+import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
+import type { Header } from '../contract/request.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
 import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
-import { keptResponse, refusalResponse, withFields } from './response.js';
+import { rejectionResponse, replayedResponse, withHeaders } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
 /** A request of fetch and the response to it; for adapters. */
@@ -16,9 +16,9 @@ export class FetchExchange implements Exchange {
   kept: Promise<void> | undefined;
   protected readonly request: WebRequest;
   private readonly permits: ResponsePermits;
-  private readonly fields: Field[] = [];
+  private readonly fields: Header[] = [];
   private permit: Permit | undefined;
-  private shown: ShownAnswer | undefined;
+  private shown: ShownResponse | undefined;
 
   constructor(request: WebRequest, permits: ResponsePermits) {
     this.request = request;
@@ -38,16 +38,16 @@ export class FetchExchange implements Exchange {
   }
 
   /** What the response has already is not known yet: `finish` joins the fields with it. */
-  getField(): undefined {
+  getHeader(): undefined {
     return undefined;
   }
 
-  setField(name: string, value: string): void {
+  setHeader(name: string, value: string): void {
     this.fields.push([name, value]);
   }
 
-  refuse(admission: Admission): void {
-    this.response = refusalResponse(admission, this.request.method);
+  reject(admission: Admission): void {
+    this.response = rejectionResponse(admission, this.request.method);
   }
 
   recorder(recorders: Recorders): Recorder {
@@ -56,14 +56,14 @@ export class FetchExchange implements Exchange {
     });
   }
 
-  repeat(answer: KeptAnswer): void {
-    this.response = withFields(keptResponse(answer, this.request.method), this.fields);
+  replay(answer: StoredResponse): void {
+    this.response = withHeaders(replayedResponse(answer, this.request.method), this.fields);
   }
 
   /** The response of the handler with the fields, which gives back what is held when its body is over. */
   finish<Res extends WebResponse>(response: Res): Res {
     const sendsBody = this.request.method !== 'HEAD';
-    const dressed = withFields(this.watched(response, sendsBody), this.fields);
+    const dressed = withHeaders(this.watched(response, sendsBody), this.fields);
     return this.permit?.follow(dressed, sendsBody) ?? dressed;
   }
 

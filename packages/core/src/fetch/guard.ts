@@ -167,7 +167,7 @@ const EXCUSED: Admission = {
   decisions: [],
   binding: undefined,
   status: 200,
-  fields: [],
+  headers: [],
   body: '',
   pending: false,
   release: () => undefined,

@@ -1,24 +1,24 @@
 /** Sees the body of a fetch request, and the answer of its handler. */
 
 import type {
-  AnswerWatcher,
   BodyEnd,
   BodyLimits,
   BodyWatcher,
   Recorder,
-  ShownAnswer,
+  ResponseWatcher,
+  ShownResponse,
 } from '../contract/recorder.js';
 import { hostOf, queryOf } from '../net/target.js';
-import { watchAnswer } from './answer.js';
+import { watchResponse } from './answer.js';
 import { readBody, watchBody } from './body.js';
 import type { WebRequest, WebResponse } from './web.js';
 
 export class FetchRecorder implements Recorder {
   private readonly request: WebRequest;
-  private readonly show: (answer: ShownAnswer) => void;
+  private readonly show: (answer: ShownResponse) => void;
 
   /** @param show told how to have the answer seen, once the handler has made it */
-  constructor(request: WebRequest, show: (answer: ShownAnswer) => void) {
+  constructor(request: WebRequest, show: (answer: ShownResponse) => void) {
     this.request = request;
     this.show = show;
   }
@@ -45,10 +45,10 @@ export class FetchRecorder implements Recorder {
     return readBody(this.request, watcher, limits);
   }
 
-  watchAnswer(watcher: AnswerWatcher): void {
+  watchResponse(watcher: ResponseWatcher): void {
     this.show({
       see: <Res>(response: Res, sendsBody: boolean) =>
-        watchAnswer(response as Res & WebResponse, watcher, this.request.signal, sendsBody),
+        watchResponse(response as Res & WebResponse, watcher, this.request.signal, sendsBody),
       fail: () => watcher.fail(),
     });
   }

@@ -108,7 +108,7 @@ export class Ending<Raw> {
     outcome: RequestOutcome,
   ): readonly Step[] | Promise<readonly Step[]> {
     const permits = this.releases.permitsOf(step);
-    if (outcome.refused) return [permits.release(step)];
+    if (outcome.rejected) return [permits.release(step)];
     return permits.endClaim(step, this.context, (context) => this.finish(turn, outcome, context));
   }
 

@@ -4,8 +4,8 @@ import type { Admission } from '../contract/admission.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
 import type { Keeper, KeptExchange } from '../contract/keeping.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
-import type { KeptAnswer } from '../contract/recorder.js';
-import type { Field } from '../contract/request.js';
+import type { StoredResponse } from '../contract/recorder.js';
+import type { Header } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import type { ResponseWriter } from '../http/response-writer.js';
 import type { StoreClient } from '../stores/store-client.js';
@@ -24,7 +24,7 @@ interface Shared<Raw> {
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
-  declare readonly repeat: KeptAnswer | undefined;
+  declare readonly replay: StoredResponse | undefined;
   declare private readonly shared: Shared<Raw>;
   declare private readonly turns: readonly DecidedTurn<Raw>[];
   /** When the request came, by the guard's clock, if a limiter asks how long it took. */
@@ -35,7 +35,7 @@ export class GuardAdmission<Raw> implements Admission {
   declare private open: readonly DecidedTurn<Raw>[] | undefined;
   declare private knownDecisions: readonly Decision[] | undefined;
   declare private knownBinding: Decision | undefined;
-  declare private knownFields: readonly Field[] | undefined;
+  declare private knownFields: readonly Header[] | undefined;
   declare private knownBody: string | undefined;
 
   constructor(
@@ -46,7 +46,7 @@ export class GuardAdmission<Raw> implements Admission {
   ) {
     this.allowed = allAllowed(turns);
     this.guard = guard;
-    this.repeat = this.allowed || !shared.keeper ? undefined : shared.keeper.answerIn(turns);
+    this.replay = this.allowed || !shared.keeper ? undefined : shared.keeper.answerIn(turns);
     this.shared = shared;
     this.turns = turns;
     this.startUs = startUs;
@@ -65,17 +65,17 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   get binding(): Decision | undefined {
-    if (this.allowed || this.repeat) return undefined;
+    if (this.allowed || this.replay) return undefined;
     this.knownBinding ??= bindingRefusal(this.turns);
     return this.knownBinding;
   }
 
   get status(): number {
     const { binding } = this;
-    return binding ? this.shared.writer.statusOf(binding) : (this.repeat?.status ?? 200);
+    return binding ? this.shared.writer.statusOf(binding) : (this.replay?.status ?? 200);
   }
 
-  get fields(): readonly Field[] {
+  get headers(): readonly Header[] {
     this.knownFields ??= this.allFields();
     return this.knownFields;
   }
@@ -108,10 +108,10 @@ export class GuardAdmission<Raw> implements Admission {
     return twice?.limiter.name;
   }
 
-  private allFields(): readonly Field[] {
+  private allFields(): readonly Header[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
-    const own = this.allowed ? undefined : shared.keeper?.fieldsIn(turns);
+    const own = this.allowed ? undefined : shared.keeper?.headersIn(turns);
     return own ? [...fields, ...own] : fields;
   }
 

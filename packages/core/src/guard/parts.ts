@@ -8,7 +8,7 @@ import type { StepContext } from '../contract/limiter-turn.js';
 import type { Observer } from '../contract/observer.js';
 import type { Policies } from '../contract/store-link.js';
 import { ResponseWriter } from '../http/response-writer.js';
-import { voiceFor } from '../observe/faults.js';
+import { faultLogFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
@@ -59,7 +59,7 @@ export function partsOf<Raw>(
   };
   // What the guard is told of are its own requests.
   const all = [options as Observer, ...(options.observers ?? []), own];
-  const observers = new Observers(all, voiceFor(options, options.store));
+  const observers = new Observers(all, faultLogFor(options, options.store));
   const context: StepContext = {
     onStoreError: options.onStoreError ?? 'local',
     fault: (fault) => observers.fault(fault),

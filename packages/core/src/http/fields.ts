@@ -4,7 +4,7 @@
  */
 
 import type { Decision, Policy } from '../contract/decision.js';
-import type { Field } from '../contract/request.js';
+import type { Header } from '../contract/request.js';
 import { integerItem, stringItem } from './structured.js';
 
 /** Seconds until the same cost passes, rounded up, at least 1: what `Retry-After` says. */
@@ -50,7 +50,7 @@ export function policyItem06({ limit, burst, windowMs }: Policy): string {
 }
 
 /** The fields of version 06 of the draft; `policies` are the items of all limits that are told. */
-export function fields06(decision: Decision, policies: string): readonly Field[] {
+export function fields06(decision: Decision, policies: string): readonly Header[] {
   return [
     ['RateLimit-Policy', policies],
     ['RateLimit-Limit', quotaOf(decision)],
@@ -60,7 +60,7 @@ export function fields06(decision: Decision, policies: string): readonly Field[]
 }
 
 /** The legacy fields of a decision. The reset is in seconds since the epoch, as the clients that read it expect. */
-export function legacyFields(decision: Decision, nowMs: number): readonly Field[] {
+export function legacyFields(decision: Decision, nowMs: number): readonly Header[] {
   return [
     ['X-RateLimit-Limit', quotaOf(decision)],
     ['X-RateLimit-Remaining', String(leftAfter(decision))],
@@ -75,8 +75,8 @@ function quotaOf({ policy }: Decision): string {
 /** A response that may have fields from another guard already. */
 interface FieldHolder {
   /** The value of a field; undefined, null or '' if there is none. */
-  getField(name: string): unknown;
-  setField(name: string, value: string): void;
+  getHeader(name: string): unknown;
+  setHeader(name: string, value: string): void;
 }
 
 /**
@@ -86,44 +86,44 @@ interface FieldHolder {
  *
  * @param except the name of a field that is left out
  */
-export function setFields(fields: readonly Field[], response: FieldHolder, except?: string): void {
+export function setFields(fields: readonly Header[], response: FieldHolder, except?: string): void {
   const looser = isLooser(fields, response, 'RateLimit-Remaining');
   const looserX = isLooser(fields, response, 'X-RateLimit-Remaining');
   // By index, and no pair taken apart: to iterate costs more than to set a field.
   for (let i = 0; i < fields.length; i += 1) {
-    const field = fields[i] as Field;
+    const field = fields[i] as Header;
     const name = field[0];
     const value = field[1];
     if (name === except) continue;
     if (name === 'RateLimit' || name === 'RateLimit-Policy') {
-      const before = response.getField(name);
-      response.setField(name, isNone(before) ? value : `${joined(before)}, ${value}`);
+      const before = response.getHeader(name);
+      response.setHeader(name, isNone(before) ? value : `${joined(before)}, ${value}`);
     } else if (
       !(looser && name.startsWith('RateLimit-')) &&
       !(looserX && name.startsWith('X-RateLimit-'))
     ) {
-      response.setField(name, value);
+      response.setHeader(name, value);
     }
   }
 }
 
 /** The fields that `setFields` would set on a response that has `existing` ones. */
-export function mergeFields(
-  fields: readonly Field[],
+export function mergeHeaders(
+  fields: readonly Header[],
   existing: (name: string) => unknown,
-): readonly Field[] {
-  const merged: Field[] = [];
-  const setField = (name: string, value: string) => merged.push([name, value]);
-  setFields(fields, { getField: existing, setField });
+): readonly Header[] {
+  const merged: Header[] = [];
+  const setHeader = (name: string, value: string) => merged.push([name, value]);
+  setFields(fields, { getHeader: existing, setHeader });
   return merged;
 }
 
 /** Whether the field `remaining` among `fields` leaves more than the one that is there. */
-function isLooser(fields: readonly Field[], response: FieldHolder, remaining: string): boolean {
+function isLooser(fields: readonly Header[], response: FieldHolder, remaining: string): boolean {
   for (let i = 0; i < fields.length; i += 1) {
-    const field = fields[i] as Field;
+    const field = fields[i] as Header;
     if (field[0] !== remaining) continue;
-    const before = response.getField(field[0]);
+    const before = response.getHeader(field[0]);
     return !isNone(before) && Number(before) < Number(field[1]);
   }
   return false;

@@ -1,14 +1,14 @@
 /** The headers of decisions that are made without HTTP, for a server that sends them itself. */
 
 import type { Decision } from '../contract/decision.js';
-import type { Field } from '../contract/request.js';
+import type { Header } from '../contract/request.js';
 import { type Decided, type HeaderStyle, ResponseWriter } from './response-writer.js';
 
 /** Writes headers; what {@link rateLimitHeaders} returns. */
 export type RateLimitHeaders = (
   decided: readonly Decided[],
   rejection: Decision | undefined,
-) => readonly Field[];
+) => readonly Header[];
 
 /**
  * For the option `headers` of `createLimiters`: each decision then has the headers that a guard would send for it:

@@ -5,7 +5,7 @@ import { mustBe } from '../base/errors.js';
 import { bindingOf, type Decision, type Policy, statusOf } from '../contract/decision.js';
 import type { OwnProblem } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
-import type { Field } from '../contract/request.js';
+import type { Header } from '../contract/request.js';
 import {
   fields06,
   legacyFields,
@@ -87,7 +87,7 @@ export class ResponseWriter {
     turns: readonly Decided[],
     binding: Decision | undefined,
     nowMs: number,
-  ): readonly Field[] {
+  ): readonly Header[] {
     const fields = this.limitFields(turns, binding, nowMs);
     if (!binding) return fields;
     // New pairs each time: V8 reads shared ones, which would have to be frozen, at a fifth of a decision more.
@@ -96,7 +96,7 @@ export class ResponseWriter {
   }
 
   /** {@link fields} but for those that are about the body of a refusal. */
-  limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Field[] {
+  limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Header[] {
     const fields = this.limits(turns, nowMs);
     // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
     if (binding && binding.retryAfterMs !== Infinity) {
@@ -110,7 +110,7 @@ export class ResponseWriter {
     let violated = '';
     for (let i = 0; i < turns.length; i += 1) {
       const { decision } = turns[i] as LimiterTurn<Raw>;
-      if (!decision.allowed && decision.outcome !== 'repeated')
+      if (!decision.allowed && decision.outcome !== 'replayed')
         violated += (violated && ',') + this.jsonNameOf(decision);
     }
     return problemBody(this.headOf(binding, own), binding, violated, own);
@@ -126,7 +126,7 @@ export class ResponseWriter {
     return problemHead(binding, this.jsonNameOf(binding), this.statusOf(binding), own);
   }
 
-  private limits(turns: readonly Decided[], nowMs: number): Field[] {
+  private limits(turns: readonly Decided[], nowMs: number): Header[] {
     let policies = '';
     let limits = '';
     let tightest: Decision | undefined;
@@ -143,7 +143,7 @@ export class ResponseWriter {
       tightest = tightest ? bindingOf([tightest, decision]) : decision;
       if (this.draft06) policies = (policies && `${policies}, `) + policyItem06(decision.policy);
     }
-    const fields: Field[] = limits
+    const fields: Header[] = limits
       ? [
           ['RateLimit-Policy', policies],
           ['RateLimit', limits],

@@ -1,6 +1,6 @@
 /** The answer that a handler gives by a response of node:http, seen before whatever stands behind it changes it. */
 
-import type { AnswerWatcher } from '../contract/recorder.js';
+import type { ResponseWatcher } from '../contract/recorder.js';
 import { bytesOf } from './body.js';
 
 type Method = (...args: unknown[]) => unknown;
@@ -32,7 +32,7 @@ const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
  * Shows the answer as it is written from now on. Middleware that was mounted before and changes what is written, as
  * compression does, comes after this: its changes are not seen, and will be made again when the answer is repeated.
  */
-export function watchAnswer(res: NodeAnswer, watcher: AnswerWatcher): void {
+export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;

@@ -1,7 +1,7 @@
 /** The exchange of node:http, and of the frameworks above it. */
 
 import type { Admission } from '../contract/admission.js';
-import type { KeptAnswer, Recorder, Recorders } from '../contract/recorder.js';
+import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 import { PROBLEM_TYPE } from '../http/problem.js';
 import type { Exchange, OnClosed } from '../passage/exchange.js';
 import { OwnAnswer, type RejectedResponse } from '../passage/own-answer.js';
@@ -17,7 +17,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
-  /** @param isOwn whether the app answers refusals itself, by `answerWith`; then `refuse` sets only the status */
+  /** @param isOwn whether the app answers refusals itself, by `answerWith`; then `reject` sets only the status */
   constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
     this.req = req;
     this.res = res;
@@ -33,15 +33,15 @@ export class NodeExchange implements Exchange, RejectedResponse {
     onceClosed(this.req, this.res, closed);
   }
 
-  getField(name: string): unknown {
+  getHeader(name: string): unknown {
     return this.res.getHeader(name);
   }
 
-  setField(name: string, value: string): void {
+  setHeader(name: string, value: string): void {
     if (!this.res.headersSent) this.res.setHeader(name, value);
   }
 
-  refuse(admission: Admission): void {
+  reject(admission: Admission): void {
     this.refusal = admission;
     if (this.isOwn) this.setStatus(admission.status);
     else this.sendProblem(admission);
@@ -51,9 +51,9 @@ export class NodeExchange implements Exchange, RejectedResponse {
     return recorders.node(this.req, this.res, this.target, () => this.parsedBody());
   }
 
-  repeat({ status, fields, body }: KeptAnswer): void {
+  replay({ status, headers, body }: StoredResponse): void {
     this.setStatus(status);
-    for (const [name, value] of fields) this.setField(name, value);
+    for (const [name, value] of headers) this.setHeader(name, value);
     this.endWith(body);
   }
 
@@ -132,7 +132,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
 
   protected sendProblem({ status, body }: Admission): void {
     this.setStatus(status);
-    this.setField('Content-Type', PROBLEM_TYPE);
+    this.setHeader('Content-Type', PROBLEM_TYPE);
     this.end(body);
   }
 }

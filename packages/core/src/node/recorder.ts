@@ -1,14 +1,14 @@
 /** Sees the body of a request of node:http, and the answer of its handler. */
 
 import type {
-  AnswerWatcher,
   BodyEnd,
   BodyLimits,
   BodyWatcher,
   Recorder,
+  ResponseWatcher,
 } from '../contract/recorder.js';
 import { queryOf } from '../net/target.js';
-import { type NodeAnswer, watchAnswer } from './answer.js';
+import { type NodeAnswer, watchResponse } from './answer.js';
 import { type NodeBody, readBody, watchBody } from './body.js';
 
 export class NodeRecorder implements Recorder {
@@ -54,7 +54,7 @@ export class NodeRecorder implements Recorder {
     return end;
   }
 
-  watchAnswer(watcher: AnswerWatcher): void {
-    watchAnswer(this.res, watcher);
+  watchResponse(watcher: ResponseWatcher): void {
+    watchResponse(this.res, watcher);
   }
 }

@@ -52,8 +52,8 @@ const COLORS: Readonly<Record<Outcome, number>> = {
   allowed: GREEN,
   denied: RED,
   'would-deny': YELLOW,
-  repeated: GREEN,
-  'would-repeat': YELLOW,
+  replayed: GREEN,
+  'would-replay': YELLOW,
   skipped: GREEN,
   error: RED,
 };

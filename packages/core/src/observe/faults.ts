@@ -49,7 +49,7 @@ interface LastLine {
 }
 
 /** Writes faults to one logger. */
-class Voice {
+class FaultLog {
   private readonly lastLines = new Remembered<LastLine>();
   private readonly logger: Logger;
 
@@ -114,21 +114,21 @@ function plain(text: string): string {
 }
 
 /** Logs the faults of a guard or limiter; undefined if `onFault` takes them, or `logger` is false. */
-export function voiceFor(
+export function faultLogFor(
   { onFault, logger = consoleLogger(), breaker }: VoiceOptions,
   store: Pick<Store, 'sync'> | undefined,
 ): ((fault: Fault) => void) | undefined {
   if (onFault || !logger) return undefined;
-  const voice = voiceOf(logger);
+  const voice = faultLogOf(logger);
   const hasBreaker = breaker !== false && store?.sync === false;
   return (fault) => voice.tell(fault, hasBreaker);
 }
 
-const voices = new WeakMap<Logger, Voice>();
+const voices = new WeakMap<Logger, FaultLog>();
 
 /** The one Voice of a logger: guards that share a logger share the minute between two lines. */
-function voiceOf(logger: Logger): Voice {
-  const voice = voices.get(logger) ?? new Voice(logger);
+function faultLogOf(logger: Logger): FaultLog {
+  const voice = voices.get(logger) ?? new FaultLog(logger);
   voices.set(logger, voice);
   return voice;
 }
@@ -144,7 +144,7 @@ export function tellFault(
 ): void {
   try {
     if (onFault) disregard(onFault(fault));
-    else if (logger) voiceOf(logger).tell(fault);
+    else if (logger) faultLogOf(logger).tell(fault);
   } catch {
     // Where `onFault` itself fails there is nobody else to call.
   }

@@ -5,7 +5,7 @@ import { mustBe } from '../base/errors.js';
 import type { Outcome } from '../contract/decision.js';
 
 /** What most requests come to: a sample of them is enough. */
-export const COMMON: readonly Outcome[] = ['allowed', 'repeated', 'would-repeat', 'skipped'];
+export const COMMON: readonly Outcome[] = ['allowed', 'replayed', 'would-replay', 'skipped'];
 
 export const REFUSED: readonly Outcome[] = ['denied', 'would-deny', 'error'];
 

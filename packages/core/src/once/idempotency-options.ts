@@ -13,14 +13,14 @@ import { mustBe } from '../base/errors.js';
 import type { HintOptions } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/decision.js';
-import type { Field, LimitRequest, Per } from '../contract/request.js';
+import type { Header, LimitRequest, Per } from '../contract/request.js';
 import { FREE_ON, isKeepable, isToken } from './kept-answer.js';
 
 /** What `keepIf` is told of an answer. */
-export interface FinalAnswer {
+export interface FinalResponse {
   readonly status: number;
   /** The fields that would be kept. */
-  readonly fields: readonly Field[];
+  readonly fields: readonly Header[];
 }
 
 type MayBeLater<T> = T | PromiseLike<T>;
@@ -63,7 +63,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * kept.
    */
   readonly keepIf?:
-    | ((answer: FinalAnswer, request: LimitRequest<Raw>) => boolean | undefined)
+    | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
    * The statuses with which your app says that nothing was done: such an answer gives the key up, so that the request

@@ -122,7 +122,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     if ((answer as ClaimsAnswer).state === 'running') {
       return { ...decision, retryAfterMs: this.hint() };
     }
-    const outcome = step.binding ? 'repeated' : 'would-repeat';
+    const outcome = step.binding ? 'replayed' : 'would-replay';
     return { ...decision, outcome, reason: null, retryAfterMs: 0 };
   }
 
@@ -193,7 +193,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const step = turn.step as Step;
     if (claimOf(exchange.holder)?.token === (turn.answer as ClaimsAnswer).owner) return 'own';
     const own = this.chosen.get(step.claim as Claim);
-    if (turn.decision.outcome === 'repeated') {
+    if (turn.decision.outcome === 'replayed') {
       return repeat(turn, exchange, context, this.settings, own, this.comparing(context));
     }
     const running = { decision: turn.decision };

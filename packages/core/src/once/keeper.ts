@@ -15,8 +15,8 @@ import type {
   Settlement,
 } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
-import type { KeptAnswer } from '../contract/recorder.js';
-import type { Field } from '../contract/request.js';
+import type { StoredResponse } from '../contract/recorder.js';
+import type { Header } from '../contract/request.js';
 import type { Values } from '../contract/store.js';
 import { brokenDecision } from '../guard/deciding.js';
 import { sharedValues } from '../memory/memory-values.js';
@@ -86,12 +86,12 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     return later;
   }
 
-  answerIn(turns: readonly KeptTurn<Raw>[]): KeptAnswer | undefined {
+  answerIn(turns: readonly KeptTurn<Raw>[]): StoredResponse | undefined {
     return turns.find(({ settled }) => settled?.answer)?.settled?.answer;
   }
 
-  fieldsIn(turns: readonly KeptTurn<Raw>[]): readonly Field[] | undefined {
-    return turns.find(({ settled }) => settled?.fields)?.settled?.fields;
+  headersIn(turns: readonly KeptTurn<Raw>[]): readonly Header[] | undefined {
+    return turns.find(({ settled }) => settled?.headers)?.settled?.headers;
   }
 }
 

@@ -1,7 +1,7 @@
 /** An answer that is kept: which are, what of them, and their bytes in a store. */
 
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
-import type { Field } from '../contract/request.js';
+import type { Header } from '../contract/request.js';
 
 /** The fields that describe the body, or lead to what was made. Others are of one response only, or of one client. */
 const FIELDS = [
@@ -38,8 +38,8 @@ export function isKeepable(name: unknown): name is string {
 export function keptFields(
   field: (name: string) => string | undefined,
   own: readonly string[],
-): readonly Field[] {
-  const kept: Field[] = [];
+): readonly Header[] {
+  const kept: Header[] = [];
   for (const name of new Set([...FIELDS, ...own])) {
     const value = field(name);
     if (value !== undefined) kept.push([name, value]);
@@ -49,13 +49,13 @@ export function keptFields(
 
 /** An answer while it is given: its head, and its body as long as that is not too long. */
 export class CollectedAnswer {
-  private answer: { readonly status: number; readonly fields: readonly Field[] } | undefined;
+  private answer: { readonly status: number; readonly fields: readonly Header[] } | undefined;
   private chunks: Uint8Array[] = [];
   private length = 0;
   private most = 0;
 
   /** @param most the most bytes of a body */
-  begin(status: number, fields: readonly Field[], most: number): void {
+  begin(status: number, fields: readonly Header[], most: number): void {
     this.answer = { status, fields };
     this.chunks = [];
     this.length = 0;
@@ -98,7 +98,7 @@ const PREFIX = 5;
 /** An answer as it is kept. */
 export interface AnswerRecord {
   readonly status: number;
-  readonly fields: readonly Field[];
+  readonly fields: readonly Header[];
   /** Undefined if the body was not kept. */
   readonly body: Uint8Array | undefined;
 }
@@ -106,7 +106,7 @@ export interface AnswerRecord {
 /** What `JSON` makes of a head. */
 interface Head {
   readonly s: number;
-  readonly f: readonly Field[];
+  readonly f: readonly Header[];
   /** Whether the body was kept. */
   readonly b: boolean;
 }

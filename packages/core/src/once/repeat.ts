@@ -6,14 +6,14 @@ import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Decision, Reason } from '../contract/decision.js';
 import type { KeepContext, KeptExchange, Settled } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
-import type { Field } from '../contract/request.js';
+import type { Header } from '../contract/request.js';
 import type { Claim, Step } from '../contract/store.js';
 import { noteIn } from './claim-note.js';
 import type { Settings } from './idempotency-options.js';
 import { type AnswerRecord, decodeRecord } from './kept-answer.js';
 import { type Comparing, compareRequests } from './request-fingerprint.js';
 
-const REPLAYED: Field = ['Idempotency-Replayed', 'true'];
+const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
 
 /** @param own the digest of the parts that the app chose */
 export async function repeat<Raw>(
@@ -49,9 +49,9 @@ export async function repeat<Raw>(
 function answered(decision: Decision, record: AnswerRecord | undefined): Settled {
   if (!record) return refused(decision, 'not-kept');
   const { status, fields, body } = record;
-  if (body) return { decision, answer: { status, fields: [...fields, REPLAYED], body } };
+  if (body) return { decision, answer: { status, headers: [...fields, REPLAYED], body } };
   const places = fields.filter(([name]) => name === 'Location');
-  return { ...refused(decision, 'not-kept'), fields: places };
+  return { ...refused(decision, 'not-kept'), headers: places };
 }
 
 function refused(decision: Decision, reason: Reason, status?: number): Settled {

@@ -6,11 +6,11 @@ import type { Result } from '../base/within.js';
 import type { KeepContext, KeptExchange } from '../contract/keeping.js';
 import type { StepsBack } from '../contract/limiter.js';
 import type { LimiterTurn, ResponseEnd } from '../contract/limiter-turn.js';
-import type { AnswerWatcher } from '../contract/recorder.js';
+import type { ResponseWatcher } from '../contract/recorder.js';
 import type { Step } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 import { noteText } from './claim-note.js';
-import type { FinalAnswer, Settings } from './idempotency-options.js';
+import type { FinalResponse, Settings } from './idempotency-options.js';
 import { type AnswerRecord, CollectedAnswer, encodeRecord, keptFields } from './kept-answer.js';
 import { type AnswerToWrite, type LateAnswers, writeAnswer } from './late-answers.js';
 import { type Comparing, type PendingFingerprint, takeFingerprint } from './request-fingerprint.js';
@@ -23,7 +23,7 @@ declare class AbortController {
   abort(): void;
 }
 
-export class Run<Raw> implements AnswerWatcher {
+export class Run<Raw> implements ResponseWatcher {
   /** Settles when the answer was kept, or will not be. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
@@ -75,7 +75,7 @@ export class Run<Raw> implements AnswerWatcher {
   watch(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
     const taken = takeFingerprint(this.turn.request, recorder, own, comparing);
-    recorder.watchAnswer(this);
+    recorder.watchResponse(this);
     const note = (fingerprint: PendingFingerprint): void => {
       this.fingerprint = fingerprint;
     };
@@ -183,7 +183,7 @@ export class Run<Raw> implements AnswerWatcher {
     return this.askApp({ status, fields });
   }
 
-  private askApp(answer: FinalAnswer): boolean {
+  private askApp(answer: FinalResponse): boolean {
     const { name, keepIf } = this.settings;
     try {
       const own: unknown = keepIf?.(answer, this.turn.request);

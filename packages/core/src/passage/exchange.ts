@@ -2,7 +2,7 @@
 
 import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
-import type { KeptAnswer, Recorder, Recorders } from '../contract/recorder.js';
+import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 
 /** Called once when a response has closed. A promise says that the store answers later; it never rejects. */
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
@@ -30,18 +30,18 @@ export interface Exchange {
    */
   onClosed(closed: OnClosed): void;
   /** The value of a field of the response that is set already; undefined, null or '' if there is none. */
-  getField(name: string): unknown;
+  getHeader(name: string): unknown;
   /**
    * Sets a field of the response, refused or not, in place of one of its name. Does nothing once the head was sent. The
    * gate sets every field of the admission but `Content-Type`, which is of the refusal's body.
    */
-  setField(name: string, value: string): void;
+  setHeader(name: string, value: string): void;
   /**
    * Answers with the status and the body of a refusal, and `PROBLEM_TYPE` as its `Content-Type`; its other fields
    * are set already. An adapter that lets the app answer keeps `admission` here, and answers when the gate has said
    * `refused`: what an app's own answer throws is no fault of the adapter.
    */
-  refuse(admission: Admission): void;
+  reject(admission: Admission): void;
   /**
    * For guards with `idempotency()`: sees the body of the request and the answer of its handler. Called once for each
    * request that has an idempotency key, when its client is about to be let in or answered. Leave it out where that is
@@ -54,5 +54,5 @@ export interface Exchange {
    * For guards with `idempotency()`: answers with what was kept of another response to the same request. The fields of
    * the admission are set already.
    */
-  repeat?(answer: KeptAnswer): void;
+  replay?(answer: StoredResponse): void;
 }

@@ -183,7 +183,7 @@ export class Gate<Raw> {
       }
       if (!isWatched) exchange.onClosed((outcome) => admission.release(outcome));
       isWatched = true;
-      setFields(admission.fields, exchange, 'Content-Type'); // that is of the refusal's body
+      setFields(admission.headers, exchange, 'Content-Type'); // that is of the refusal's body
       const begun = seen && admission.allowed ? admission.begin(seen) : undefined;
       if (begun) return begun.then(() => 'pass');
       return finish(admission, exchange);
@@ -194,7 +194,7 @@ export class Gate<Raw> {
   }
 
   private see(exchange: Exchange, holder: object, keeping: Keeping<Raw>): KeptExchange {
-    if (exchange.recorder && exchange.repeat) return keeping.see(exchange, holder);
+    if (exchange.recorder && exchange.replay) return keeping.see(exchange, holder);
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
       'this adapter does not show responses, so that it cannot keep the answers of idempotency()',
@@ -218,10 +218,10 @@ export class Gate<Raw> {
 
 function finish(admission: Admission, exchange: Exchange): Passage {
   if (admission.allowed) return 'pass';
-  if (admission.repeat) {
-    exchange.repeat?.(admission.repeat);
+  if (admission.replay) {
+    exchange.replay?.(admission.replay);
     return 'answered';
   }
-  exchange.refuse(admission);
+  exchange.reject(admission);
   return 'refused';
 }

@@ -49,7 +49,7 @@ export function checkClientOptions(options: ClientOptions): void {
   checkFlag('denialCache', options.denialCache);
   if (options.logger !== false) checkHas('logger', 'warn', options.logger);
   checkValidate(options.validate);
-  for (const method of ['settingsOf', 'rulingOn']) checkHas('control', method, options.control);
+  for (const method of ['settingsOf', 'overrideOf']) checkHas('control', method, options.control);
 }
 
 /** A memory store decides by its own clock: a test that moves another one would wait in vain. */

@@ -4,7 +4,7 @@ import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Answer } from '../contract/ask.js';
-import { countOf, type RefusalMemory, type Rule, sameRule } from '../contract/rule.js';
+import { countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /** How many denials are kept; the oldest are evicted. */
@@ -62,7 +62,7 @@ export class DenialCache {
       this.drop(place);
       return undefined;
     }
-    const tells = rule.logic.refusals?.tells(step.cost, table.costOf(place));
+    const tells = rule.logic.denials?.tells(step.cost, table.costOf(place));
     return tells ? table.answerAt(place, nowUs) : undefined;
   }
 
@@ -72,13 +72,13 @@ export class DenialCache {
   learnAnswer(step: Step, answer: Answer, askedUs: number): void {
     this.sweep();
     const { rule, cost } = step;
-    const { refusals } = rule.logic;
-    if (answer.failure || !refusals) return;
+    const { denials } = rule.logic;
+    if (answer.failure || !denials) return;
     if (step.op === 'record' || answer.allowed) this.forgetCount(step);
     if (step.op !== 'take' || answer.allowed || !step.binding || answer.provisional) return;
     // Decided, perhaps, before something was given back.
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
-    const holdsMs = refusals.holdsMs(rule, measure(rule, answer, cost), cost);
+    const holdsMs = denials.holdsMs(rule, measure(rule, answer, cost), cost);
     if (!(holdsMs > 0)) return;
     this.keep(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
   }
@@ -240,7 +240,7 @@ class DenialTable {
     this.numbers[at] = untilUs;
     this.numbers[at + 1] = answer.nowUs - learnedUs;
     this.numbers[at + 2] = cost;
-    rule.logic.refusals?.write(answer, this.numbers, at + 3);
+    rule.logic.denials?.write(answer, this.numbers, at + 3);
     return place;
   }
 
@@ -292,7 +292,7 @@ class DenialTable {
     const at = place * WIDTH;
     const rule = this.ruleOf(place);
     const storeUs = nowUs + (numbers[at + 1] as number);
-    return (rule.logic.refusals as RefusalMemory).read(rule, numbers, at + 3, storeUs);
+    return (rule.logic.denials as DenialMemory).read(rule, numbers, at + 3, storeUs);
   }
 
   private grow(): void {

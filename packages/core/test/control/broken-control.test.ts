@@ -5,7 +5,7 @@ import { liveControl } from '@spillway/core/control';
 import { describe, expect, it } from 'vitest';
 import { setUp, two } from '../guard-set-up.js';
 
-const nothing: Control = { settingsOf: () => undefined, rulingOn: () => undefined };
+const nothing: Control = { settingsOf: () => undefined, overrideOf: () => undefined };
 const throwing = () => {
   throw new Error('bug');
 };
@@ -17,7 +17,7 @@ function under(control: Partial<Record<keyof Control, unknown>>, limiter = rateL
 describe('a control that is broken', () => {
   it.each<[string, Partial<Record<keyof Control, unknown>>]>([
     ['throws of settings', { settingsOf: throwing }],
-    ['throws of keys', { rulingOn: throwing }],
+    ['throws of keys', { overrideOf: throwing }],
     [
       'throws where it is looked at',
       { settingsOf: () => Object.defineProperty({}, 'mode', { get: throwing }) },
@@ -31,10 +31,10 @@ describe('a control that is broken', () => {
     ['has a limit of 0', { settingsOf: () => ({ limits: { limit: 0 } }) }],
     ['has unknown limits', { settingsOf: () => ({ limits: { max: 1_000 } }) }],
     ['has settings that are text', { settingsOf: () => 'off' }],
-    ['rules what nobody knows', { rulingOn: () => ({ verdict: 'ban', endsInMs: 1 }) }],
-    ['rules without an end', { rulingOn: () => ({ verdict: 'allow' }) }],
-    ['rules for no time', { rulingOn: () => ({ verdict: 'allow', endsInMs: 0 }) }],
-    ['rules in text', { rulingOn: () => 'allow' }],
+    ['rules what nobody knows', { overrideOf: () => ({ verdict: 'ban', endsInMs: 1 }) }],
+    ['rules without an end', { overrideOf: () => ({ verdict: 'allow' }) }],
+    ['rules for no time', { overrideOf: () => ({ verdict: 'allow', endsInMs: 0 }) }],
+    ['rules in text', { overrideOf: () => 'allow' }],
     ['throws of limits of keys', { limitsOf: throwing }],
     ['has limits of a key that are text', { limitsOf: () => 'much' }],
     ['has limits of a key that are none', { limitsOf: () => ({ limit: 0 }) }],
@@ -47,7 +47,7 @@ describe('a control that is broken', () => {
     expect(new Set(faults.map(({ source }) => source))).toEqual(new Set(['control']));
   });
 
-  it.each(['settingsOf', 'rulingOn'])('is refused where it is given without %s', (method) => {
+  it.each(['settingsOf', 'overrideOf'])('is refused where it is given without %s', (method) => {
     expect(() => under({ [method]: undefined })).toThrow(
       `control must be an object with ${method}()`,
     );

@@ -175,7 +175,7 @@ describe('createLimiter with a control', () => {
     };
     const control: Control = liveControl({
       settingsOf: () => undefined,
-      rulingOn: throwing,
+      overrideOf: throwing,
       limitsOf: throwing,
       register: (...args) => void told.push(args),
     });
@@ -185,7 +185,7 @@ describe('createLimiter with a control', () => {
     expect(lines.length).toBeGreaterThan(0);
     const junk = liveControl({
       ...control,
-      rulingOn: () => undefined,
+      overrideOf: () => undefined,
       limitsOf: () => 'much' as never,
     });
     const other = createLimiter(calls, { store: memoryStore(), control: junk, logger: false });
@@ -193,7 +193,7 @@ describe('createLimiter with a control', () => {
   });
 
   it('refuses a control that has not passed through liveControl', () => {
-    const control: Control = { settingsOf: () => undefined, rulingOn: () => undefined };
+    const control: Control = { settingsOf: () => undefined, overrideOf: () => undefined };
     for (const make of [
       () => createLimiter(calls, { control }),
       () => createGuard(rateLimit({ limit: 1, window: '1s' }), { control }),

@@ -14,12 +14,12 @@ describe('the control in memory', () => {
       control.set('api', { share: 0.5 }, { ...ada, for: '30m' });
       control.block('api', 'eve', { ...ada, for: '30m' });
       clock.advance('29m');
-      expect(control.rulingOn('api', 'eve')).toEqual({ verdict: 'block', endsInMs: 60_000 });
+      expect(control.overrideOf('api', 'eve')).toEqual({ verdict: 'block', endsInMs: 60_000 });
       clock.advance(59_999.999);
       expect(control.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
       clock.advance(0.001);
       expect(control.settingsOf('api')).toEqual({ mode: 'off' });
-      expect(control.rulingOn('api', 'eve')).toBeUndefined();
+      expect(control.overrideOf('api', 'eve')).toBeUndefined();
       clock.advance('30m');
       expect(control.settingsOf('api')).toBeUndefined();
       expect(control.list()).toEqual([]);

@@ -22,7 +22,12 @@ const tried = {
 } as const;
 
 /** All of an admission that a client can come to know. */
-const seen = ({ allowed, status, fields, body }: Admission) => ({ allowed, status, fields, body });
+const seen = ({ allowed, status, headers, body }: Admission) => ({
+  allowed,
+  status,
+  headers,
+  body,
+});
 
 /** Some arrivals: users come more or less often, time goes on unevenly. */
 const arrivals = Array.from({ length: 400 }, (_, number) => ({

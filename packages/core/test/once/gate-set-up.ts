@@ -12,13 +12,13 @@ import {
   type Store,
 } from '@spillway/core';
 import {
-  type AnswerWatcher,
   type BodyWatcher,
   type Exchange,
   Gate,
-  type KeptAnswer,
   type OnClosed,
   type Recorder,
+  type ResponseWatcher,
+  type StoredResponse,
 } from '@spillway/core/adapter';
 import { remoteStore, systemClock } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
@@ -29,8 +29,8 @@ export class Call implements Exchange, Recorder {
   host = 'shop.example';
   readonly fields = new Map<string, string>();
   refusal: Admission | undefined;
-  answer: KeptAnswer | undefined;
-  private watcher: AnswerWatcher | undefined;
+  answer: StoredResponse | undefined;
+  private watcher: ResponseWatcher | undefined;
   private closed: OnClosed | undefined;
   hasLeft = false;
 
@@ -40,16 +40,16 @@ export class Call implements Exchange, Recorder {
   onClosed(closed: OnClosed): void {
     this.closed = closed;
   }
-  getField(name: string): unknown {
+  getHeader(name: string): unknown {
     return this.fields.get(name);
   }
-  setField(name: string, value: string): void {
+  setHeader(name: string, value: string): void {
     this.fields.set(name, value);
   }
-  refuse(admission: Admission): void {
+  reject(admission: Admission): void {
     this.refusal = admission;
   }
-  repeat(answer: KeptAnswer): void {
+  replay(answer: StoredResponse): void {
     this.answer = answer;
   }
   recorder(): Recorder {
@@ -65,7 +65,7 @@ export class Call implements Exchange, Recorder {
     watcher.end();
     return 'whole';
   }
-  watchAnswer(watcher: AnswerWatcher): void {
+  watchResponse(watcher: ResponseWatcher): void {
     this.watcher = watcher;
   }
 

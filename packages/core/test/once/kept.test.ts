@@ -264,7 +264,7 @@ describe('shadow', () => {
     expect((await post('key-1')).status).toBe(201);
     expect(await post('a,b')).toMatchObject({ status: 201 });
     expect(runs()).toBe(3);
-    expect(events.map(({ outcome }) => outcome)).toEqual(['allowed', 'would-repeat', 'would-deny']);
+    expect(events.map(({ outcome }) => outcome)).toEqual(['allowed', 'would-replay', 'would-deny']);
   });
 });
 

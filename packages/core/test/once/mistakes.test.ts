@@ -74,9 +74,9 @@ describe('a guard with idempotency', () => {
     const exchange = {
       isGone: () => false,
       onClosed() {},
-      getField() {},
-      setField() {},
-      refuse() {},
+      getHeader() {},
+      setHeader() {},
+      reject() {},
     };
     expect(() => gate.enter(request(), exchange, {})).toThrow(code('SPW_CAPTURE_MISSING'));
   });

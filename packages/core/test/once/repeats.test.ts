@@ -15,7 +15,7 @@ describe('a repeated request', () => {
     expect(again.headers.get('location')).toBe('/charges/1');
     expect(again.headers.get('content-type')).toBe('application/json');
     expect(again.headers.get('content-length')).toBe(String(first.text.length));
-    expect(events.map(({ outcome }) => outcome)).toEqual(['allowed', 'repeated']);
+    expect(events.map(({ outcome }) => outcome)).toEqual(['allowed', 'replayed']);
   });
 
   it('is another request without the key, with another key, and of another caller', async () => {

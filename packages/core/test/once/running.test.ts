@@ -84,7 +84,7 @@ describe('a request that waits for the one that is running', () => {
     expect(await first).toMatchObject({ text: 'run 1', isRepeat: false });
     expect(await second).toMatchObject({ text: 'run 1', isRepeat: true });
     expect(runs()).toBe(1);
-    expect(events.map(({ outcome }) => outcome).sort()).toEqual(['allowed', 'repeated']);
+    expect(events.map(({ outcome }) => outcome).sort()).toEqual(['allowed', 'replayed']);
   });
 
   it('gets it from another process too', async () => {

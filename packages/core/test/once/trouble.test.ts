@@ -15,7 +15,7 @@ const enter = (gate: Gate<unknown>, call = new Call(), holder: object = call) =>
 describe('a request whose handler cannot be watched', () => {
   fakeTime();
 
-  it.each(['watchBody', 'watchAnswer'] as const)('runs once: %s failed', async (method) => {
+  it.each(['watchBody', 'watchResponse'] as const)('runs once: %s failed', async (method) => {
     const { gate, send, faults } = setUp();
     const call = new Call();
     call[method] = () => {

@@ -44,17 +44,17 @@ class NotingExchange implements Exchange {
     this.closed = closed;
   }
 
-  getField(name: string): unknown {
+  getHeader(name: string): unknown {
     return this.fields.get(name);
   }
 
-  setField(name: string, value: string): void {
+  setHeader(name: string, value: string): void {
     this.calls.push(`set ${name}`);
     this.fields.set(name, value);
   }
 
-  refuse(admission: Admission): void {
-    this.calls.push('refuse');
+  reject(admission: Admission): void {
+    this.calls.push('reject');
     this.refusal = admission;
   }
 }
@@ -81,7 +81,7 @@ describe('a gate', () => {
     const gate = new Gate(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), {});
     const exchange = new NotingExchange();
     expect(gate.enter(REQUEST, exchange, {})).toBe('refused');
-    expect(exchange.calls.at(-1)).toBe('refuse');
+    expect(exchange.calls.at(-1)).toBe('reject');
     expect([...exchange.fields.keys()]).toEqual(['RateLimit-Policy', 'RateLimit', 'Cache-Control']);
     expect(exchange.refusal).toMatchObject({ allowed: false, status: 429 });
   });
@@ -96,7 +96,7 @@ describe('a gate', () => {
     expect(gate.enter(REQUEST, new NotingExchange(), second)).toBe('refused');
     const refusedAgain = new NotingExchange();
     expect(gate.enter(REQUEST, refusedAgain, second)).toBe('refused');
-    expect(refusedAgain.calls).toEqual(['decided false', 'refuse']);
+    expect(refusedAgain.calls).toEqual(['decided false', 'reject']);
   });
 
   it('decides each time where it is told to', () => {
@@ -137,7 +137,7 @@ describe('a mistake in an exchange', () => {
     return exchange;
   };
 
-  it.each(['decided', 'isGone', 'onClosed', 'getField', 'setField', 'refuse'] as const)(
+  it.each(['decided', 'isGone', 'onClosed', 'getHeader', 'setHeader', 'reject'] as const)(
     'in %s is a fault, and the request passes',
     async (method) => {
       const faults: Fault[] = [];
@@ -147,7 +147,7 @@ describe('a mistake in an exchange', () => {
           name: 'never',
           limit: 1,
           window: '1h',
-          cost: () => (method === 'refuse' ? 2 : 1),
+          cost: () => (method === 'reject' ? 2 : 1),
         }),
       ];
       const gate = new Gate(limiters, {
@@ -168,9 +168,9 @@ describe('a mistake in an exchange', () => {
     },
   );
 
-  it('in setField leaves the permit to the close of the response', () => {
+  it('in setHeader leaves the permit to the close of the response', () => {
     const gate = new Gate(oneAtOnce(), { headers: ['legacy'], onFault: () => undefined });
-    const exchange = failing('setField');
+    const exchange = failing('setHeader');
     gate.enter(REQUEST, exchange, {});
     expect(gate.inProgress).toBe(1);
     exchange.closed?.({});

@@ -17,7 +17,7 @@ describe('a fleet shedder', () => {
       status: 503,
       binding: { limiter: 'fleet', reason: 'capacity' },
     });
-    expect(refused.fields.map(([name]) => name)).toEqual([
+    expect(refused.headers.map(([name]) => name)).toEqual([
       'Retry-After',
       'Cache-Control',
       'Content-Type',

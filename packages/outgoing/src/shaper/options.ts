@@ -6,7 +6,7 @@ import {
   type Duration,
   type HintOptions,
   type KeyedLimiterOptions,
-  type KeyRuling,
+  type KeyOverride,
   type LiveLimits,
   SpillwayError,
   type Store,
@@ -192,7 +192,7 @@ export class LivePace {
 
   /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
   blockedMs(key: string): number {
-    const ruling: KeyRuling | undefined = this.client.control?.rulingOn(this.name, key);
+    const ruling: KeyOverride | undefined = this.client.control?.overrideOf(this.name, key);
     return ruling?.verdict === 'block' ? ruling.endsInMs : 0;
   }
 

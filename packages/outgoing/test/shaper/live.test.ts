@@ -181,7 +181,7 @@ describe('a live factor and a pace of one key', () => {
     const limits = { limit: 0 };
     const control = liveControl({
       settingsOf: () => undefined,
-      rulingOn: () => undefined,
+      overrideOf: () => undefined,
       limitsOf: () => limits,
     });
     const { shaper, starts } = setUp({}, { control, logger });

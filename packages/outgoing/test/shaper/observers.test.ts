@@ -155,7 +155,7 @@ describe('observers of a shaper', () => {
         looks += 1;
         return undefined;
       },
-      rulingOn: (_, key) => (key === 'bad' ? { verdict: 'block', endsInMs: 1 } : undefined),
+      overrideOf: (_, key) => (key === 'bad' ? { verdict: 'block', endsInMs: 1 } : undefined),
     });
     const { shaper, told } = observed({ maxWait: '0ms' }, { control });
     for (const key of ['acme', 'acme', 'bad']) await shaper.reserve(key);

@@ -6,7 +6,7 @@ import type {
   ClearableOfKey,
   ClearableSetting,
   Duration,
-  KeyRuling,
+  KeyOverride,
   LimiterSettings,
   LiveLimits,
   Override,
@@ -18,7 +18,7 @@ import {
   checkClear,
   checkClearKey,
   checkKeyLimits,
-  checkKeyRuling,
+  checkKeyOverride,
   checkSet,
   liveControl,
   tooMany,
@@ -132,11 +132,11 @@ class InRedis implements RedisControl {
     return this.poller.overrides.settingsOf(limiter);
   }
 
-  rulingOn(limiter: string, key: string): KeyRuling | undefined {
+  overrideOf(limiter: string, key: string): KeyOverride | undefined {
     const { overrides } = this.poller;
     // Hashing a key takes longer than all the rest, so it is done only if something is set for some key.
     return overrides.concernsKeys(limiter)
-      ? overrides.rulingOn(limiter, this.stored(key))
+      ? overrides.overrideOf(limiter, this.stored(key))
       : undefined;
   }
 
@@ -164,11 +164,11 @@ class InRedis implements RedisControl {
   }
 
   block(limiter: string, key: string, note: OverrideNote): Promise<void> {
-    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'block', note));
+    return this.keyed(key, (named) => checkKeyOverride(limiter, named, 'block', note));
   }
 
   allow(limiter: string, key: string, note: OverrideNote): Promise<void> {
-    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'allow', note));
+    return this.keyed(key, (named) => checkKeyOverride(limiter, named, 'allow', note));
   }
 
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void> {
@@ -185,7 +185,7 @@ class InRedis implements RedisControl {
   }
 
   forget(limiter: string, key: string, note: ChangeNote): Promise<void> {
-    return this.keyed(key, (named) => checkKeyRuling(limiter, named, 'reset', note));
+    return this.keyed(key, (named) => checkKeyOverride(limiter, named, 'reset', note));
   }
 
   async clearAll(note: ChangeNote): Promise<void> {

@@ -28,7 +28,7 @@ describe.skipIf(redisProgram === null)('the control on Redis Cluster', () => {
     expect(await two.history()).toEqual(await one.history());
     await one.refresh();
     expect(one.settingsOf('api')).toEqual({ mode: 'off', share: 0.5 });
-    expect(one.rulingOn('api', '{eve}')?.verdict).toBe('block');
+    expect(one.overrideOf('api', '{eve}')?.verdict).toBe('block');
     const stored = await Promise.all(nodes.map((node) => node.dbsize()));
     expect(stored.sort()).toEqual([0, 0, 4]);
   });

@@ -39,7 +39,7 @@ describe.skipIf(redisProgram === null)('live settings in a Redis that loses its 
         const note = (name: string, value: string | undefined) => value && found.set(name, value);
         for (const limiter of LIMITERS) {
           note(limiter, one.settingsOf(limiter)?.mode);
-          for (const key of KEYS) note(ruled(limiter, key), one.rulingOn(limiter, key)?.verdict);
+          for (const key of KEYS) note(ruled(limiter, key), one.overrideOf(limiter, key)?.verdict);
         }
         return found;
       };

@@ -36,7 +36,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
     const [one, other] = [await process(), await process()];
     await one.control.set('api', { mode: 'off' }, forever);
     await one.control.block('api', 'eve', { ...ada, for: '1d' });
-    await vi.waitFor(() => expect(other.control.rulingOn('api', 'eve')).toBeDefined(), soon);
+    await vi.waitFor(() => expect(other.control.overrideOf('api', 'eve')).toBeDefined(), soon);
     await announced();
     for (let round = 0; round < 2; round += 1) {
       await redis().flushall();
@@ -45,7 +45,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
     }
     for (const { control, faults } of [one, other]) {
       expect(control.settingsOf('api')).toEqual({ mode: 'off' });
-      expect(control.rulingOn('api', 'eve')).toMatchObject({ verdict: 'block' });
+      expect(control.overrideOf('api', 'eve')).toMatchObject({ verdict: 'block' });
       expect(faults.map(({ error }) => String(error))).toEqual([
         expect.stringContaining('Redis has lost the live settings'),
       ]);
@@ -117,7 +117,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
       await isLost(fresh);
       await vi.waitFor(async () => {
         await old.refresh();
-        expect(old.rulingOn('api', 'eve')).toBeUndefined();
+        expect(old.overrideOf('api', 'eve')).toBeUndefined();
       }, soon);
       await new Promise((resolve) => setTimeout(resolve, 1_000)); // the share ends by the clock of Redis
       expect(await control().restore(ada)).toEqual({ restored: 2, refused: null });

@@ -40,7 +40,7 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       expect(await ours.history()).toHaveLength(5);
       expect(ours.settingsOf('api')).toEqual({ mode: 'off' });
       expect(ours.settingsOf('42')).toEqual({ limits: { limit: 7 } });
-      expect(ours.rulingOn('api', '{"a":1}')?.verdict).toBe('block');
+      expect(ours.overrideOf('api', '{"a":1}')?.verdict).toBe('block');
     });
   });
 
@@ -158,13 +158,13 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       const hidden = control({ hashKeys: 'secret' });
       await hidden.block('api', 'ada@example.com', ada);
       await hidden.allow('*', 'bob@example.com', ada);
-      expect(hidden.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
-      expect(hidden.rulingOn('api', 'bob@example.com')?.verdict).toBe('allow');
-      expect(hidden.rulingOn('api', 'eve@example.com')).toBeUndefined();
+      expect(hidden.overrideOf('api', 'ada@example.com')?.verdict).toBe('block');
+      expect(hidden.overrideOf('api', 'bob@example.com')?.verdict).toBe('allow');
+      expect(hidden.overrideOf('api', 'eve@example.com')).toBeUndefined();
       await hidden.limitKey('api', 'zoe@example.com', { factor: 2 }, { ...ada, for: '1d' });
       expect(hidden.limitsOf?.('api', 'zoe@example.com')).toEqual({ factor: 2 });
       expect(hidden.limitsOf?.('api', 'eve@example.com')).toBeUndefined();
-      expect(hidden.rulingOn('api', 'ada@example.com')?.verdict).toBe('block');
+      expect(hidden.overrideOf('api', 'ada@example.com')?.verdict).toBe('block');
       const keys = await redis().keys('*');
       expect(keys).toHaveLength(4);
       const stored = JSON.stringify([
@@ -191,7 +191,7 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
     await least.block('api', 'eve', ada); // removes what has ended
     least.register?.('api');
     await vi.waitFor(async () => expect(await least.limiters()).toHaveLength(1), soon);
-    expect(least.rulingOn('api', 'eve')?.verdict).toBe('block');
+    expect(least.overrideOf('api', 'eve')?.verdict).toBe('block');
   });
 
   it('refuses intervals that are none', () => {

@@ -21,7 +21,7 @@ export function controlsKeys(make: Make): void {
         status: 403,
         binding: { reason: 'blocked' },
       });
-      const wait = Number(new Map(refusal.fields).get('Retry-After'));
+      const wait = Number(new Map(refusal.headers).get('Retry-After'));
       expect(wait).toBeGreaterThan(590);
       expect(wait).toBeLessThanOrEqual(601);
       expect(times(1, 'ada')).toEqual([true]);
@@ -36,7 +36,7 @@ export function controlsKeys(make: Make): void {
       await control.block('api', 'eve', { ...ada, for: 'forever' });
       const refusal = admit('eve');
       expect(refusal.allowed).toBe(false);
-      expect(new Map(refusal.fields).has('Retry-After')).toBe(false);
+      expect(new Map(refusal.headers).has('Retry-After')).toBe(false);
     });
 
     it('allows a key that is over its limit, unseen', async () => {
@@ -71,9 +71,9 @@ export function controlsKeys(make: Make): void {
       async (key) => {
         const control = await make();
         await control.block('api', key, ada);
-        expect(control.rulingOn('api', key)?.verdict).toBe('block');
-        expect(control.rulingOn('api', `${key} `)).toBeUndefined();
-        expect(control.rulingOn('api ', key)).toBeUndefined();
+        expect(control.overrideOf('api', key)?.verdict).toBe('block');
+        expect(control.overrideOf('api', `${key} `)).toBeUndefined();
+        expect(control.overrideOf('api ', key)).toBeUndefined();
         expect(await control.list()).toMatchObject([{ limiter: 'api', what: 'key', key }]);
       },
     );

@@ -66,9 +66,9 @@ export function controlsSettings(make: Make): void {
       const { admit, times } = guarded(control, rateLimit(two));
       expect(times(3)).toEqual([true, true, false]);
       await control.set('two', { limits: { limit: 4 } }, ada);
-      expect(admit().fields).toContainEqual(['RateLimit-Policy', '"two";q=4;w=60']);
+      expect(admit().headers).toContainEqual(['RateLimit-Policy', '"two";q=4;w=60']);
       await control.clear('two', ada, ['limits']);
-      expect(admit().fields).toContainEqual(['RateLimit-Policy', '"two";q=2;w=60']);
+      expect(admit().headers).toContainEqual(['RateLimit-Policy', '"two";q=2;w=60']);
     });
 
     it('keep the share of a bucket that is used, and begin another count with another burst', async () => {
@@ -117,7 +117,7 @@ export function controlsSettings(make: Make): void {
     it('are for callers without a plan, or for all of them, and change only what they name', async () => {
       const control = await make();
       const { admit } = guarded(control, rateLimit({ ...two, plan: () => ({ limit: 10 }) }));
-      const policy = () => new Map(admit().fields).get('RateLimit-Policy');
+      const policy = () => new Map(admit().headers).get('RateLimit-Policy');
       await control.set('two', { limits: { window: '2m' } }, ada);
       expect(policy()).toBe('"two";q=10;w=60');
       await control.set('two', { limits: { window: '2m', allPlans: true } }, ada);

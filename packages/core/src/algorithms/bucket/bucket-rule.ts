@@ -24,7 +24,7 @@ const bucketMachine: Machine = {
   rest: restOfBucket,
   merges: true,
   shelf: () => new BucketShelf(),
-  refusals: {
+  denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
     tells: (cost, kept) => cost >= kept,
     write({ tatUs, tatNum }: BucketAnswer, numbers, at) {

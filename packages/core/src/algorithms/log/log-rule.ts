@@ -22,7 +22,7 @@ const logMachine: Machine = {
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
   merges: true,
   shelf: () => new LogShelf(),
-  refusals: {
+  denials: {
     holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
       // Entries that end before this cost passes change what is used, and nobody told when they do.
       if (used + cost > limit + 1) return 0;

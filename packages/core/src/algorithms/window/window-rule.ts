@@ -26,7 +26,7 @@ const windowMachine: Machine = {
   receipt: ({ startUs }: WindowAnswer, units) => ({ atUs: startUs, num: 0, units }),
   merges: true,
   shelf: () => new WindowShelf(),
-  refusals: {
+  denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
     tells: (cost, kept) => cost >= kept,
     write({ startUs, current, previous }: WindowAnswer, numbers, at) {
