@@ -285,7 +285,7 @@ export const THROWN = [
   guard(
     '',
     { observers: [{}] },
-    'each of observers must be an object with one of onDecision, onFault, onStoreCall, onBreaker, onStore, got [object Object] (SPW_OPTION_INVALID)',
+    'each of observers must be an object with one of onDecision, onFault, onStoreCall, onBreaker, onStore, onControl, got [object Object] (SPW_OPTION_INVALID)',
   ),
   guard(
     '',
