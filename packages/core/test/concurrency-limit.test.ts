@@ -18,7 +18,7 @@ describe('a limit on concurrent requests', () => {
     expect(refused).toMatchObject({
       status: 429,
       binding: { reason: 'concurrency', outcome: 'denied', retryAfterMs: 2000 },
-      fields: [
+      headers: [
         ['RateLimit-Policy', '"two";q=2;qu="concurrent-requests"'],
         ['RateLimit', '"two";r=0'],
         ['Retry-After', '2'],
@@ -131,7 +131,7 @@ describe('a limit on concurrent requests', () => {
     const second = admit();
     expect(second).toMatchObject({
       allowed: true,
-      fields: [],
+      headers: [],
       decisions: [{ outcome: 'would-deny', reason: 'concurrency' }],
     });
     expect(held(store)).toBe(1);

@@ -67,7 +67,7 @@ describe('a local limiter with finish', () => {
     const { admit } = setUp([limiter, rateLimit({ ...two, limit: 1 })]);
     admit();
     const refusal = admit();
-    expect(heard).toMatchObject([{ outcome: { status: 429, refused: true } }]);
+    expect(heard).toMatchObject([{ outcome: { status: 429, rejected: true } }]);
     expect(refusal.pending).toBe(false);
     refusal.release({ status: 429 });
     expect(heard).toHaveLength(1);

@@ -21,7 +21,7 @@ describe('a guard', () => {
       allowed: true,
       status: 200,
       body: '',
-      fields: [
+      headers: [
         ['RateLimit-Policy', '"two";q=2;w=60'],
         ['RateLimit', '"two";r=1;t=30'],
       ],
@@ -31,7 +31,7 @@ describe('a guard', () => {
     expect(refused).toMatchObject({
       allowed: false,
       status: 429,
-      fields: [
+      headers: [
         ['RateLimit-Policy', '"two";q=2;w=60'],
         ['RateLimit', '"two";r=0;t=30'],
         ['Retry-After', '30'],
@@ -160,7 +160,7 @@ describe('a guard', () => {
 
   it('does not ask a limiter that is off', () => {
     const { admit, events, store } = setUp(rateLimit({ ...two, mode: 'off' }));
-    for (let i = 0; i < 5; i += 1) expect(admit()).toMatchObject({ allowed: true, fields: [] });
+    for (let i = 0; i < 5; i += 1) expect(admit()).toMatchObject({ allowed: true, headers: [] });
     expect(events.map((event) => event.outcome)).toEqual(Array(5).fill('skipped'));
     expect(store.size).toBe(0);
   });

@@ -38,7 +38,7 @@ describe('a store that fails', () => {
 
   it('lets requests pass if told to, without numbers, and never silently', async () => {
     const { guard, events, faults } = guardOver(down, 'allow');
-    expect(await guard.admit(request)).toMatchObject({ allowed: true, status: 200, fields: [] });
+    expect(await guard.admit(request)).toMatchObject({ allowed: true, status: 200, headers: [] });
     expect(events).toEqual(['error']);
     expect(faults).toEqual([new Error('connection refused')]);
   });

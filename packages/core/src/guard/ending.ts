@@ -76,7 +76,7 @@ export class Ending<Raw> {
     startUs: number,
   ): Promise<void> | undefined {
     const durationMs = this.isTimed ? (this.clock.nowUs() - startUs) / 1000 : 0;
-    const outcome = refused ? { ...end, durationMs, refused } : { ...end, durationMs };
+    const outcome = refused ? { ...end, durationMs, rejected: true } : { ...end, durationMs };
     const { releases } = this;
     const steps: Step[] = [];
     const later: Promise<readonly Step[]>[] = [];

@@ -255,7 +255,7 @@ describe('a worker shedder', () => {
     const admission = createGuard(shedder).admit(request('GET', '/test'));
     expect(admission).toMatchObject({ allowed: false, status: 503 });
     expect(admission).toHaveProperty('binding.signal', 'utilization');
-    expect(admission).toHaveProperty('fields', [
+    expect(admission).toHaveProperty('headers', [
       ['Retry-After', expect.any(String)],
       ['Cache-Control', 'no-store'],
       ['Content-Type', 'application/problem+json'],

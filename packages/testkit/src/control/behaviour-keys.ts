@@ -62,7 +62,7 @@ export function controlsKeys(make: Make): void {
       const { admit, events } = guarded(control, api);
       await control.set('api', { mode: 'shadow' }, ada);
       await control.block('api', 'eve', ada);
-      expect(admit('eve')).toMatchObject({ allowed: true, fields: [] });
+      expect(admit('eve')).toMatchObject({ allowed: true, headers: [] });
       expect(events[0]?.outcome).toBe('would-deny');
     });
 
