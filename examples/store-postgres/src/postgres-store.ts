@@ -17,7 +17,7 @@ const LOCK = `
     SELECT DISTINCT hashtextextended(name, 0) AS id FROM unnest($1::text[]) AS name ORDER BY id
   ) AS ids`;
 
-// A statement of its own: it sees what was committed while LOCK was waiting.
+// A separate statement sees what was committed while LOCK was waiting.
 const NOW_US = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
 const READ = `
   SELECT ${NOW_US} AS now_us, (
