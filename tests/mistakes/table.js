@@ -265,7 +265,7 @@ export const THROWN = [
   guard(
     '',
     { store: memoryStore() },
-    'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts (SPW_NAME_REQUIRED)',
+    'name is required for every limiter of a guard with a store: it keeps the counts of different limits apart (SPW_NAME_REQUIRED)',
   ),
   guard(
     'TypeError',
@@ -330,20 +330,20 @@ export const THROWN = [
         [5, 6].map((n) => rateLimit({ ...limit, name: 'api', limit: n })),
         {},
       ),
-    says: 'two limiters of one guard have the name "api": give each its own (SPW_NAME_CONFLICT)',
+    says: 'two limiters of one guard have the name "api": give each a different name (SPW_NAME_CONFLICT)',
     except: ['NestJS'], // there the one that stands nearer to a method counts
   },
   // Limiters that are none. On Fastify and NestJS `limiters` is an option: routes and methods may have all of them.
   limiters(
     '[]',
     [],
-    'limiters must have at least one, got an empty list, which limits nobody (SPW_LIMITER_INVALID)',
+    'limiters must have at least one limiter, got an empty list, which limits nobody (SPW_LIMITER_INVALID)',
     ['Fastify', 'NestJS'],
   ),
   limiters(
     '',
     undefined,
-    'limiters must be made by rateLimit() or its like, got undefined (SPW_LIMITER_INVALID)',
+    'limiters must be made by rateLimit() or another function for limiters, got undefined (SPW_LIMITER_INVALID)',
     ['Fastify', 'NestJS'],
   ),
   limiters(
@@ -354,7 +354,7 @@ export const THROWN = [
   limiters(
     '[rateLimit]',
     [rateLimit],
-    /^limiters must be made by rateLimit\(\) or its like, got .* \(SPW_LIMITER_INVALID\)$/,
+    /^limiters must be made by rateLimit\(\) or another function for limiters, got .* \(SPW_LIMITER_INVALID\)$/,
   ),
 ];
 
@@ -414,7 +414,7 @@ export const LINES = [
     title: 'a Unix socket, where no address is known',
     unix: true,
     says: () =>
-      'limiter "one" counts as one all callers whose address is not known: give it a key; ' +
+      'limiter "one" counts all callers without a known address as one: give it a key; ' +
       'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1 (SPW_ADDRESS_UNKNOWN)',
   },
   {
@@ -462,7 +462,7 @@ export const LINES = [
     title: 'one guard twice',
     mount: 'twice',
     says: () =>
-      'the guard of one is mounted twice on the way of a request, which was counted once: mount it once (SPW_REGISTERED_TWICE)',
+      'the guard of one is mounted twice for one request, which was counted once: mount it once (SPW_REGISTERED_TWICE)',
     except: ['Fastify', 'NestJS', 'fetch'], // there it cannot be mounted twice by hand
   },
   {
@@ -472,8 +472,8 @@ export const LINES = [
     says: (_, world) =>
       world === 'Fastify'
         ? 'a limiter is registered for a context and around it, and counts each request once: register it once (SPW_REGISTERED_TWICE)'
-        : 'limiter "one" stands in two guards on the way of a request, and both charge the same count: ' +
-          'leave it out of one of them, or give each limit a name of its own (SPW_COUNTED_TWICE)',
+        : 'limiter "one" is in two guards that see the same request, and both charge the same count: ' +
+          'remove it from one of them, or give the limits different names (SPW_COUNTED_TWICE)',
     except: ['NestJS'], // two configurations of the module throw
   },
   {

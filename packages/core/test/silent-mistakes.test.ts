@@ -256,7 +256,7 @@ describe('a guard that receives no requests', () => {
     await asked.admit(request());
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(
-      'no request reached the guard of late, nor that of lost, but others',
+      'no request reached the guard of late, or the guard of lost in 10 minutes, but other',
     );
     expect(lines[0]).toContain('SPW_GUARD_UNUSED');
   });
