@@ -1,4 +1,4 @@
-/** The interface through which a guard uses a response. Each HTTP framework implements it. */
+/** The interface through which a guard uses a response. Each adapter implements it. */
 
 import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';

@@ -91,10 +91,11 @@ export class Gate<Raw> {
   }
 
   /**
-   * Like {@link enter}, but decides on every call: for a holder that stands for several operations, such as the HTTP
-   * request of a GraphQL batch.
+   * Like {@link enter}, but decides on every call: for a holder that stands for several calls, such as the HTTP request
+   * of a GraphQL operation with several resolvers.
    *
    * @throws SpillwayError as `enter`
+   *
    *
    */
   decide(
