@@ -422,7 +422,7 @@ export const LINES = [
     title: 'a key made of raw.ip',
     limiter: ({ raw }) => ({ key: raw }),
     says: () =>
-      'the key of limiter "one" is an address, of which each IPv6 client has 2^64: leave key out, ' +
+      'the key of limiter "one" is a raw address, and each IPv6 client has 2^64 of them: leave key out, ' +
       'or use clientIp of the request (SPW_KEY_RAW_ADDRESS)',
   },
   {
@@ -433,13 +433,13 @@ export const LINES = [
     title: 'a key made of req.user, as in the framework',
     limiter: () => ({ key: (req) => req.user?.id }),
     says: () =>
-      'the key of limiter "one" reads user of the limit request, which has none: read raw.user (SPW_KEY_MISREAD)',
+      'the key of limiter "one" reads user of the limit request, which has no such property: read raw.user (SPW_KEY_MISREAD)',
   },
   {
     title: 'the name of a header as the key',
     limiter: () => ({ key: 'x-api-key' }),
     says: () =>
-      'the key of limiter "one" is the text "x-api-key", the same for all callers: write a function, ' +
+      'the key of limiter "one" is the string "x-api-key", the same for all callers: write a function, ' +
       'as in key: ({ raw }) => raw.user?.id (SPW_KEY_CONSTANT)',
   },
   {
@@ -450,7 +450,7 @@ export const LINES = [
     title: 'window: 60, meant as seconds',
     limiter: () => ({ window: 60 }),
     says: () =>
-      'the window of limiter "one" is 60 ms: a number means milliseconds, \'60s\' means seconds (SPW_WINDOW_SHORT)',
+      'the window of limiter "one" is 60 ms: a number means milliseconds, write \'60s\' for seconds (SPW_WINDOW_SHORT)',
   },
   {
     title: 'window: 60, where validate is false',
@@ -481,7 +481,7 @@ export const LINES = [
     title: 'a limiter made inside a handler',
     mount: 'inHandler',
     says: () =>
-      'limiters are made while requests are handled, and each begins at zero: make them once, outside of handlers (SPW_MADE_IN_HANDLER)',
+      'limiters are created in request handlers, and each starts at zero: create them once, outside of handlers (SPW_MADE_IN_HANDLER)',
     except: ['Fastify', 'NestJS'], // Fastify takes no hook once it listens; Nest takes guards from decorators
   },
   {
