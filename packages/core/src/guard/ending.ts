@@ -73,11 +73,11 @@ export class Ending<Raw> {
   end(
     turns: readonly DecidedTurn<Raw>[],
     end: ResponseEnd,
-    refused: boolean,
+    rejected: boolean,
     startUs: number,
   ): Promise<void> | undefined {
     const durationMs = this.isTimed ? (this.clock.nowUs() - startUs) / 1000 : 0;
-    const outcome = refused ? { ...end, durationMs, rejected: true } : { ...end, durationMs };
+    const outcome = rejected ? { ...end, durationMs, rejected: true } : { ...end, durationMs };
     const { releases } = this;
     const steps: Step[] = [];
     const later: Promise<readonly Step[]>[] = [];
@@ -88,7 +88,7 @@ export class Ending<Raw> {
       if (step?.lease) steps.push(releases.permitsOf(step).release(step));
       const back = step?.claim
         ? this.endClaim(turn, step, outcome)
-        : hearsEnd(turn, refused) && this.finish(turn, outcome);
+        : hearsEnd(turn, rejected) && this.finish(turn, outcome);
       if (!back) continue;
       if (!isThenable(back)) steps.push(...back);
       else if (step?.claim) claim = back;

@@ -35,7 +35,7 @@ export class GuardAdmission<Raw> implements Admission {
   declare private open: readonly DecidedTurn<Raw>[] | undefined;
   declare private knownDecisions: readonly Decision[] | undefined;
   declare private knownBinding: Decision | undefined;
-  declare private knownFields: readonly Header[] | undefined;
+  declare private knownHeaders: readonly Header[] | undefined;
   declare private knownBody: string | undefined;
 
   constructor(
@@ -54,7 +54,7 @@ export class GuardAdmission<Raw> implements Admission {
     this.open = shared.ending.begin(turns, this.allowed);
     this.knownDecisions = undefined;
     this.knownBinding = undefined;
-    this.knownFields = undefined;
+    this.knownHeaders = undefined;
     this.knownBody = undefined;
     if (this.open && !this.allowed) this.end({ status: this.status }, true);
   }
@@ -66,7 +66,7 @@ export class GuardAdmission<Raw> implements Admission {
 
   get binding(): Decision | undefined {
     if (this.allowed || this.replay) return undefined;
-    this.knownBinding ??= bindingRefusal(this.turns);
+    this.knownBinding ??= bindingRejection(this.turns);
     return this.knownBinding;
   }
 
@@ -76,8 +76,8 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   get headers(): readonly Header[] {
-    this.knownFields ??= this.allFields();
-    return this.knownFields;
+    this.knownHeaders ??= this.allHeaders();
+    return this.knownHeaders;
   }
 
   get body(): string {
@@ -108,18 +108,18 @@ export class GuardAdmission<Raw> implements Admission {
     return twice?.limiter.name;
   }
 
-  private allFields(): readonly Header[] {
+  private allHeaders(): readonly Header[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
     const own = this.allowed ? undefined : shared.keeper?.headersIn(turns);
     return own ? [...fields, ...own] : fields;
   }
 
-  private end(end: ResponseEnd, refused: boolean): Promise<void> | undefined {
+  private end(end: ResponseEnd, rejected: boolean): Promise<void> | undefined {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
-    return this.shared.ending.end(open, end, refused, this.startUs);
+    return this.shared.ending.end(open, end, rejected, this.startUs);
   }
 }
 
@@ -145,7 +145,7 @@ function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
   return true;
 }
 
-function bindingRefusal<Raw>(turns: readonly DecidedTurn<Raw>[]): Decision | undefined {
+function bindingRejection<Raw>(turns: readonly DecidedTurn<Raw>[]): Decision | undefined {
   let binding: Decision | undefined;
   for (const { decision } of turns) {
     if (!decision.allowed) binding = binding ? bindingOf([binding, decision]) : decision;

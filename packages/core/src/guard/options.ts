@@ -19,7 +19,7 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
    * of the draft, `'legacy'` adds `X-RateLimit-*`, and `[]` sends none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
-  /** The status for a key that is blocked live. Default 403; choose 429 for clients that only handle 429. */
+  /** The status for a key that is blocked live. Default 403. Choose 429 for clients that only handle 429. */
   readonly blockedStatus?: 403 | 429 | undefined;
   /** `enforce` (default), `shadow` or `off`: the upper bound for the modes of all limiters of the guard. */
   readonly mode?: Per<Raw, Mode> | undefined;

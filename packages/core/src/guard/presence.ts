@@ -8,7 +8,7 @@ import type { Notices } from '../observe/notices.js';
 const PATIENCE_US = 600_000_000;
 
 /** The most guards of one store that are watched. */
-const KEPT = 1_000;
+const MAX_WATCHED = 1_000;
 
 /** The guards that wait for their first request, oldest first. */
 const waitingFor = new WeakMap<Store, Set<Presence>>();
@@ -37,7 +37,8 @@ export class Presence {
 
   /** From now on a warning is logged if no request arrives. */
   expect(): void {
-    if (this.waiting.size < KEPT && this.notices.hears('SPW_GUARD_UNUSED')) this.waiting.add(this);
+    if (this.waiting.size < MAX_WATCHED && this.notices.hears('SPW_GUARD_UNUSED'))
+      this.waiting.add(this);
   }
 
   /** Call it for each request, and when the guard is closed. */

@@ -71,16 +71,13 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/**
- * Whether `finish` of the limiter is called at the end of a request that the guard has rejected (`refused`) or
- * admitted.
- */
+/** Whether `finish` of the limiter is called at the end of a request, which the guard has `rejected` or admitted. */
 export function hearsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
-  refused: boolean,
+  rejected: boolean,
 ): boolean {
   if (limiter.finish === undefined) return false;
   if (limiter.kind === 'local') return decision.allowed && decision.outcome !== 'skipped';
-  if (refused || !answer?.allowed) return false;
+  if (rejected || !answer?.allowed) return false;
   return !answer.failure || answer.standIn !== undefined;
 }

@@ -37,8 +37,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly anchor?: Anchor | undefined;
   /**
    * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
-   * Default: the client's address, which also applies if the key or a part is empty, is longer than 8,192 UTF-16 units,
-   * or the function fails.
+   * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
+   * UTF-16 units, or if the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
   /** The cost of a request in units: an integer from 0, or a function of the request, which may be async. Default 1. */

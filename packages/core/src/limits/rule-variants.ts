@@ -16,7 +16,7 @@ interface FaultSink {
 }
 
 /** The most variants of plans that are cached. */
-const KEPT = 256;
+const MAX_PLANS = 256;
 
 export class RuleVariants<Declared extends Numbers> implements LiveVariants<Declared> {
   readonly declared: RuleVariant<Declared>;
@@ -92,7 +92,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
       };
       const rule = limit === 0 ? this.closed(own) : this.make(own);
       const variant = this.variantOf(rule, own, name == null ? undefined : checkName(name));
-      if (this.plans.size >= KEPT) this.plans.clear();
+      if (this.plans.size >= MAX_PLANS) this.plans.clear();
       this.plans.set(text, variant);
       return variant;
     } catch (error) {

@@ -42,7 +42,9 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly header?: string | undefined;
   /** The request methods it applies to, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
-  /** Whether requests of these methods without a key are rejected (400). Default false: they run every time. */
+  /**
+   * Whether requests of these methods without a key are rejected (400). Default false: they run, each time they arrive.
+   */
   readonly required?: boolean | undefined;
   /**
    * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews it; after a crash the key is free
@@ -100,8 +102,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** The status for a key that was used for a different request. Default 422. */
   readonly mismatchStatus?: 409 | 422 | undefined;
   /**
-   * How long a retry waits while the first request is running, up to `'60s'`. Default 0: it gets a 409 at once. In each
-   * process at most 32 retries wait for one key; more get the 409 at once.
+   * How long a retry waits while the first request is running, up to `'60s'`. Default 0: the retry gets a 409 at once.
+   * In each process at most 32 retries wait for one key; more get the 409 at once.
    */
   readonly wait?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts what would be replayed, and runs everything) or `off`. */

@@ -106,7 +106,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const value = request.header(header);
     if (value === undefined && !required) return skippedDecision(this.name);
     const id = value === undefined ? undefined : keyIn(value);
-    if (id === undefined) return this.refuse('key-invalid', binding);
+    if (id === undefined) return this.reject('key-invalid', binding);
     const asking = { limiter: this.name, request, context };
     const scope = read(asking, 'scope', this.options.scope);
     const parts = read<Raw, unknown>(asking, 'fingerprint', this.options.fingerprint);
@@ -147,7 +147,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
         'scope returned no caller for a request with an idempotency key: return a string of 1 to 8,192 UTF-16 units',
       );
       asking.context.fault({ limiter: this.name, source: 'scope', error });
-      return this.refuse('store-error', binding);
+      return this.reject('store-error', binding);
     }
     const claim = { id, owner: newOwner() };
     const step: Step = {
@@ -172,14 +172,14 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   }
 
   /** The decision without the store, for an invalid key or scope. */
-  private refuse(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
+  private reject(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
     const isKey = reason === 'key-invalid';
     const passes = !isKey && this.onStoreError === 'allow';
-    const refused = binding ? 'denied' : 'would-deny';
+    const rejected = binding ? 'denied' : 'would-deny';
     return {
       ...skippedDecision(this.name),
       allowed: passes || !binding,
-      outcome: isKey ? refused : 'error',
+      outcome: isKey ? rejected : 'error',
       reason: passes ? null : reason,
       retryAfterMs: isKey ? Infinity : Number.NaN,
     };

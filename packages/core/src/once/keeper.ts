@@ -46,10 +46,10 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
   }
 
   refusing<Turn extends KeptTurn<Raw>>(turns: readonly Turn[]): Turn | undefined {
-    const refusals = turns.filter(({ decision }) => decision && !decision.allowed);
-    const [turn] = refusals;
+    const rejections = turns.filter(({ decision }) => decision && !decision.allowed);
+    const [turn] = rejections;
     const isClaim = turn?.step?.claim !== undefined && turn.decision?.outcome !== 'error';
-    return refusals.length === 1 && isClaim ? turn : undefined;
+    return rejections.length === 1 && isClaim ? turn : undefined;
   }
 
   settle(turn: KeptTurn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement> {

@@ -4,7 +4,7 @@ import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
 /** Headers that describe the body or point to a created resource. Other headers concern a single response or client. */
-const FIELDS = [
+const STORED_HEADERS = [
   'Content-Type',
   'Content-Encoding',
   'Content-Disposition',
@@ -18,7 +18,7 @@ const FIELDS = [
 ] as const;
 
 /** Headers that must never be replayed. */
-const NEVER =
+const NEVER_REPLAYED =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
 /** Statuses that mean that nothing was done: a retry may succeed. */
@@ -31,7 +31,7 @@ export function isToken(name: unknown): name is string {
 
 /** Whether a header of this name can be stored. */
 export function isKeepable(name: unknown): name is string {
-  return isToken(name) && !NEVER.test(name);
+  return isToken(name) && !NEVER_REPLAYED.test(name);
 }
 
 /** The headers of a response to store; `own`: names that the app adds. */
@@ -40,7 +40,7 @@ export function keptFields(
   own: readonly string[],
 ): readonly Header[] {
   const kept: Header[] = [];
-  for (const name of new Set([...FIELDS, ...own])) {
+  for (const name of new Set([...STORED_HEADERS, ...own])) {
     const value = field(name);
     if (value !== undefined) kept.push([name, value]);
   }

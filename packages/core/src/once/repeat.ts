@@ -34,11 +34,11 @@ export async function repeat<Raw>(
   const { request, decision } = turn;
   const answer = turn.answer as ClaimsAnswer;
   const note = noteIn(answer.note);
-  if (!note) return refused(decision, 'not-kept');
+  if (!note) return rejected(decision, 'not-kept');
   const compared = await compareRequests(note, request, exchange.recorder, own, comparing);
   if (compared !== 'same') {
     const statuses = { other: settings.mismatchStatus, 'too-large': 413, late: 408 };
-    return refused(decision, 'mismatch', statuses[compared]);
+    return rejected(decision, 'mismatch', statuses[compared]);
   }
   const { limiter, key } = turn.step as Step;
   const name = { limiter, key, id: answer.owner };
@@ -48,20 +48,20 @@ export async function repeat<Raw>(
   const found: Result<Uint8Array | undefined> = isThenable(asked) ? await asked : asked;
   if ('error' in found) {
     context.fault({ limiter: settings.name, source: 'store', error: found.error });
-    return unanswered(decision);
+    return storeFailed(decision);
   }
-  return answered(decision, found.value && decodeRecord(found.value));
+  return replayed(decision, found.value && decodeRecord(found.value));
 }
 
-function answered(decision: Decision, record: AnswerRecord | undefined): Settled {
-  if (!record) return refused(decision, 'not-kept');
+function replayed(decision: Decision, record: AnswerRecord | undefined): Settled {
+  if (!record) return rejected(decision, 'not-kept');
   const { status, fields, body } = record;
   if (body) return { decision, answer: { status, headers: [...fields, REPLAYED], body } };
   const places = fields.filter(([name]) => name === 'Location');
-  return { ...refused(decision, 'not-kept'), headers: places };
+  return { ...rejected(decision, 'not-kept'), headers: places };
 }
 
-function refused(decision: Decision, reason: Reason, status?: number): Settled {
+function rejected(decision: Decision, reason: Reason, status?: number): Settled {
   return {
     decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity },
   };
@@ -71,7 +71,7 @@ function refused(decision: Decision, reason: Reason, status?: number): Settled {
  * The first request was completed, so this one must not run, whatever `onStoreError` says: it is rejected and may
  * retry.
  */
-function unanswered(decision: Decision): Settled {
+function storeFailed(decision: Decision): Settled {
   return {
     decision: { ...decision, outcome: 'error', reason: 'store-error', retryAfterMs: Number.NaN },
   };

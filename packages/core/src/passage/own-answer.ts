@@ -38,7 +38,7 @@ export class OwnAnswer {
   /** Whether the default rejection was sent, or the app's error handler has the request. */
   private isTaken = false;
   /** Whether to send the default rejection when the function ends, because it has called `next()`. */
-  private hasGoneOn = false;
+  private calledNext = false;
   private cancelTimer: (() => void) | undefined;
   private resolve: (() => void) | undefined;
   private readonly response: RejectedResponse;
@@ -74,7 +74,7 @@ export class OwnAnswer {
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;
-    if (!this.response.canAnswerLater()) this.hasGoneOn = true;
+    if (!this.response.canAnswerLater()) this.calledNext = true;
     else if (!this.response.isAnswered()) this.reject();
   }
 
@@ -111,9 +111,9 @@ export class OwnAnswer {
   }
 
   private ended(restMs: number): void {
-    const { isOver, hasGoneOn, response } = this;
+    const { isOver, calledNext, response } = this;
     if (isOver) return;
-    if (hasGoneOn) this.reject();
+    if (calledNext) this.reject();
     else if (response.isAnswered()) this.finish();
     else if (response.canAnswerLater()) this.watch(restMs, ENDED);
     else this.missed(ENDED);
@@ -127,7 +127,7 @@ export class OwnAnswer {
   }
 
   private missed(reason: string): void {
-    if (!this.hasGoneOn) {
+    if (!this.calledNext) {
       if (this.response.isAnswered()) {
         this.finish();
         return;

@@ -116,14 +116,19 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       }),
     );
     const { ladder, brake, areOne } = signalsOf(options);
-    const held =
+    const brakeLoop =
       brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
-    this.brake = held;
+    this.brake = brakeLoop;
     // An event loop that the brake holds at its target is always busy, which the ladder would take for overload. At
     // twice the capacity of 317 requests a second, both loops together served 223 after ten minutes; with this rule
     // they serve 286.
     const climb = (state: LadderState, reading: Reading | undefined, nowUs: number): LadderState =>
-      advanceLadder(state, reading, nowUs, !(areOne && held && holds(held.peek(nowUs), nowUs)));
+      advanceLadder(
+        state,
+        reading,
+        nowUs,
+        !(areOne && brakeLoop && holds(brakeLoop.peek(nowUs), nowUs)),
+      );
     this.ladder = ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, climb);
     this.loops = [this.ladder, this.brake].filter((loop) => loop !== undefined);
   }
@@ -164,8 +169,8 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     }
   }
 
-  private decision(rank: number, refusedBy: Signal | undefined): Decision {
-    if (!refusedBy) return this.passed[rank] as Decision;
+  private decision(rank: number, rejectedBy: Signal | undefined): Decision {
+    if (!rejectedBy) return this.passed[rank] as Decision;
     return {
       limiter: this.name,
       allowed: false,
@@ -176,7 +181,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       remaining: Number.NaN,
       retryAfterMs: this.hint(),
       resetMs: Number.NaN,
-      signal: refusedBy.name,
+      signal: rejectedBy.name,
       priority: this.ranking.names[rank],
     };
   }
