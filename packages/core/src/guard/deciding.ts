@@ -1,4 +1,4 @@
-/** Calls `decide` of limiters. If it throws, the request is decided as if the store could not answer. */
+/** Calls `decide` of limiters. If a stored limiter throws, its `onStoreError` decides; a local one is skipped. */
 
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/ask.js';

@@ -1,4 +1,7 @@
-/** Finds probable mistakes in the `key` of a limiter, from its source text. */
+/**
+ * Finds probable mistakes in the `key` of a limiter: a string where a function was meant, or a function whose source
+ * reads the wrong object or a raw address.
+ */
 
 import type { Notice } from '../contract/observer.js';
 

@@ -3,8 +3,8 @@
 /** The claim of a request. */
 export interface RequestClaim {
   /**
-   * Identifies the run: 16 characters, new for each run. Store it with what the handler writes, and reject writes with
-   * an older token: then a handler that was suspended and lost its claim cannot repeat the work of the run that
+   * Identifies the run: 16 characters, new for each run. Store it with what the handler writes, and reject a write with
+   * a different token: then a handler that was suspended and lost its claim cannot repeat the work of the run that
    * replaced it.
    */
   readonly token: string;

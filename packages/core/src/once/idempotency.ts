@@ -34,13 +34,13 @@ import { SeenExchange } from './seen-exchange.js';
  * key with a different request gets 422. Stripe describes the same scheme (B. Leach, "Designing robust and predictable
  * APIs with idempotency", 2017).
  *
- * Put it into the list of a guard that runs after your authentication: a request that another limiter rejects leaves no
+ * Put it into the list of a guard that runs after your authentication. A request that another limiter rejects leaves no
  * claim behind. It needs the guard of an adapter, because `createGuard` sees no responses. Services that share a store
  * each need a different `name`.
  *
- * Its limit: if the process dies after the handler took effect but before the response was stored, the key is free
- * again after one lease, and a retry runs. `claimOf` gives handlers a token with which their database can detect that.
- * If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
+ * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, the
+ * key is free again after one lease, and a retry runs. `claimOf` gives handlers a token with which their database can
+ * detect that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
