@@ -265,7 +265,7 @@ export const THROWN = [
   guard(
     '',
     { store: memoryStore() },
-    'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts (SPW_NAME_REQUIRED)',
+    'name is required for every limiter of a guard with a store: it keeps the counts of different limits apart (SPW_NAME_REQUIRED)',
   ),
   guard(
     'TypeError',
@@ -330,20 +330,20 @@ export const THROWN = [
         [5, 6].map((n) => rateLimit({ ...limit, name: 'api', limit: n })),
         {},
       ),
-    says: 'two limiters of one guard have the name "api": give each its own (SPW_NAME_CONFLICT)',
+    says: 'two limiters of one guard have the name "api": give each a different name (SPW_NAME_CONFLICT)',
     except: ['NestJS'], // there the one that stands nearer to a method counts
   },
   // Limiters that are none. On Fastify and NestJS `limiters` is an option: routes and methods may have all of them.
   limiters(
     '[]',
     [],
-    'limiters must have at least one, got an empty list, which limits nobody (SPW_LIMITER_INVALID)',
+    'limiters must have at least one limiter, got an empty list, which limits nobody (SPW_LIMITER_INVALID)',
     ['Fastify', 'NestJS'],
   ),
   limiters(
     '',
     undefined,
-    'limiters must be made by rateLimit() or its like, got undefined (SPW_LIMITER_INVALID)',
+    'limiters must be made by rateLimit() or another function for limiters, got undefined (SPW_LIMITER_INVALID)',
     ['Fastify', 'NestJS'],
   ),
   limiters(
@@ -354,7 +354,7 @@ export const THROWN = [
   limiters(
     '[rateLimit]',
     [rateLimit],
-    /^limiters must be made by rateLimit\(\) or its like, got .* \(SPW_LIMITER_INVALID\)$/,
+    /^limiters must be made by rateLimit\(\) or another function for limiters, got .* \(SPW_LIMITER_INVALID\)$/,
   ),
 ];
 
@@ -414,7 +414,7 @@ export const LINES = [
     title: 'a Unix socket, where no address is known',
     unix: true,
     says: () =>
-      'limiter "one" counts as one all callers whose address is not known: give it a key; ' +
+      'limiter "one" counts all callers without a known address as one: give it a key; ' +
       'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1 (SPW_ADDRESS_UNKNOWN)',
   },
   {
@@ -422,7 +422,7 @@ export const LINES = [
     title: 'a key made of raw.ip',
     limiter: ({ raw }) => ({ key: raw }),
     says: () =>
-      'the key of limiter "one" is an address, of which each IPv6 client has 2^64: leave key out, ' +
+      'the key of limiter "one" is a raw address, and each IPv6 client has 2^64 of them: leave key out, ' +
       'or use clientIp of the request (SPW_KEY_RAW_ADDRESS)',
   },
   {
@@ -433,13 +433,13 @@ export const LINES = [
     title: 'a key made of req.user, as in the framework',
     limiter: () => ({ key: (req) => req.user?.id }),
     says: () =>
-      'the key of limiter "one" reads user of the limit request, which has none: read raw.user (SPW_KEY_MISREAD)',
+      'the key of limiter "one" reads user of the limit request, which has no such property: read raw.user (SPW_KEY_MISREAD)',
   },
   {
     title: 'the name of a header as the key',
     limiter: () => ({ key: 'x-api-key' }),
     says: () =>
-      'the key of limiter "one" is the text "x-api-key", the same for all callers: write a function, ' +
+      'the key of limiter "one" is the string "x-api-key", the same for all callers: write a function, ' +
       'as in key: ({ raw }) => raw.user?.id (SPW_KEY_CONSTANT)',
   },
   {
@@ -450,7 +450,7 @@ export const LINES = [
     title: 'window: 60, meant as seconds',
     limiter: () => ({ window: 60 }),
     says: () =>
-      'the window of limiter "one" is 60 ms: a number means milliseconds, \'60s\' means seconds (SPW_WINDOW_SHORT)',
+      'the window of limiter "one" is 60 ms: a number means milliseconds, write \'60s\' for seconds (SPW_WINDOW_SHORT)',
   },
   {
     title: 'window: 60, where validate is false',
@@ -462,7 +462,7 @@ export const LINES = [
     title: 'one guard twice',
     mount: 'twice',
     says: () =>
-      'the guard of one is mounted twice on the way of a request, which was counted once: mount it once (SPW_REGISTERED_TWICE)',
+      'the guard of one is mounted twice for one request, which was counted once: mount it once (SPW_REGISTERED_TWICE)',
     except: ['Fastify', 'NestJS', 'fetch'], // there it cannot be mounted twice by hand
   },
   {
@@ -472,8 +472,8 @@ export const LINES = [
     says: (_, world) =>
       world === 'Fastify'
         ? 'a limiter is registered for a context and around it, and counts each request once: register it once (SPW_REGISTERED_TWICE)'
-        : 'limiter "one" stands in two guards on the way of a request, and both charge the same count: ' +
-          'leave it out of one of them, or give each limit a name of its own (SPW_COUNTED_TWICE)',
+        : 'limiter "one" is in two guards that see the same request, and both charge the same count: ' +
+          'remove it from one of them, or give the limits different names (SPW_COUNTED_TWICE)',
     except: ['NestJS'], // two configurations of the module throw
   },
   {
@@ -481,7 +481,7 @@ export const LINES = [
     title: 'a limiter made inside a handler',
     mount: 'inHandler',
     says: () =>
-      'limiters are made while requests are handled, and each begins at zero: make them once, outside of handlers (SPW_MADE_IN_HANDLER)',
+      'limiters are created in request handlers, and each starts at zero: create them once, outside of handlers (SPW_MADE_IN_HANDLER)',
     except: ['Fastify', 'NestJS'], // Fastify takes no hook once it listens; Nest takes guards from decorators
   },
   {

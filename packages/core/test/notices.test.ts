@@ -185,7 +185,7 @@ describe('limiters without a store', () => {
     expect(lines).toEqual([]);
     for (let i = 0; i < 3; i += 1) createLimiter({ limit: 1, window: '1m' }, settings);
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain('limiters are made while requests are handled');
+    expect(lines[0]).toContain('limiters are created in request handlers');
   });
 
   it('are not those with one', () => {
