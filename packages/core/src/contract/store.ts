@@ -154,7 +154,7 @@ export function checkValue(bytes: Uint8Array, ttlUs: number): void {
     throw invalid(`at most ${MAX_VALUE_BYTES} bytes`, `${bytes.length}`);
   }
   if (Number.isSafeInteger(ttlUs) && ttlUs >= 1 && ttlUs <= MAX_TTL_US) return;
-  throw invalid('kept for 1 microsecond to 400 days, in whole microseconds', show(ttlUs));
+  throw invalid('stored for 1 microsecond to 400 days, in whole microseconds', show(ttlUs));
 }
 
 function invalid(what: string, got: string): SpillwayError {
