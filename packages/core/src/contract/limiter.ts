@@ -39,8 +39,8 @@ interface LimiterBase<Raw> {
    * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
    *   permits of the request are released together with it, but after at most `storeTimeout`.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they may hold a permit
-   *   until then. If another limiter rejected the request, it is called at once, with `rejected` and the status of the
-   *   rejection.
+   *   until then. If another limiter rejected the request, they are called at once, with `rejected` and the status of
+   *   the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)

@@ -81,9 +81,7 @@ function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): voi
   const invalid = (why: string) =>
     new SpillwayError('SPW_GROUP_INVALID', `step ${show(op)} of limiter ${show(limiter)} ${why}`);
   if (typeof onStoreError === 'object')
-    throw invalid(
-      "has a rule as onStoreError: claims have no fallback counter, use 'allow' or 'deny'",
-    );
+    throw invalid("has a rule as onStoreError: use 'allow' or 'deny'");
   if (claim === undefined) {
     if (op === 'reset') return;
     throw invalid('has no claim: set claim');
