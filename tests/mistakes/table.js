@@ -153,7 +153,7 @@ export const THROWN = [
   limiter(
     'MAX_ZERO',
     { limit: 0 },
-    "limit must be an integer from 1 to 1,000,000,000, got 0: to refuse a key use block, to switch a limit off mode: 'off' (SPW_LIMIT_INVALID)",
+    "limit must be an integer from 1 to 1,000,000,000, got 0: to reject a key use block, to turn a limit off use mode: 'off' (SPW_LIMIT_INVALID)",
   ),
   limiter(
     '',
@@ -163,7 +163,7 @@ export const THROWN = [
   limiter(
     '',
     { limit: none },
-    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: what differs between callers goes into plan (SPW_LIMIT_INVALID)',
+    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: for limits that differ between callers use plan (SPW_LIMIT_INVALID)',
   ),
   limiter(
     'WINDOW_MS',
@@ -189,7 +189,7 @@ export const THROWN = [
   limiter(
     '',
     { key: 5 },
-    'key must be a string that is not empty, or a function, got 5 (SPW_KEY_INVALID)',
+    'key must be a non-empty string, or a function, got 5 (SPW_KEY_INVALID)',
   ),
   limiter(
     '',
@@ -247,7 +247,7 @@ export const THROWN = [
   guard(
     'TypeError',
     { store: 'redis://:secret@127.0.0.1' },
-    'store must be memoryStore() or redisStore(client), got a text (SPW_STORE_INVALID)',
+    'store must be memoryStore() or redisStore(client), got a string (SPW_STORE_INVALID)',
     { named: true },
   ),
   guard(
@@ -497,7 +497,7 @@ export const LINES = [
     title: 'a store that answers junk',
     options: { store: remoteStore({ sync: true, apply: () => [{ hits: 5 }] }) },
     says: () =>
-      'limiter "one": the store failed with the store gave no answer: allowed of bucket wanted, got undefined ' +
+      'limiter "one": the store failed with invalid answer: expected allowed of bucket, got undefined ' +
       '(SPW_STORE_ERROR); onStoreError decides',
   },
   {
@@ -607,7 +607,7 @@ function callbacks() {
     row(
       'an async mode',
       of({ mode: later }),
-      'mode of limiter "one" returned a promise: it must answer at once; the limit is enforced.',
+      'mode of limiter "one" returned a promise: it must return the value itself; the limit is enforced.',
     ),
     row(
       'a skip that says yes',

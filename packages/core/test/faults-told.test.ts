@@ -62,7 +62,7 @@ describe('a fault that nobody hears', () => {
     ]);
     await admit();
     expect(lines).toEqual([
-      'Spillway: mode of limiter "two" returned a promise: it must answer at once; the limit is enforced.',
+      'Spillway: mode of limiter "two" returned a promise: it must return the value itself; the limit is enforced.',
       'Spillway: limiter "now": plan failed with limit must be an integer from 1 to 1,000,000,000, got 0.5 (SPW_LIMIT_INVALID); the declared numbers apply. See https://github.com/spillway/spillway/blob/main/docs/errors.md#spw_limit_invalid',
     ]);
   });
