@@ -147,7 +147,7 @@ export const THROWN = [
   guard(
     'UNKNOWN_VALIDATION',
     { validate: 'no' },
-    'validate must be true, false, or as in { SPW_WINDOW_SHORT: false }, got "no" (SPW_OPTION_INVALID)',
+    'validate must be true, false, or an object such as { SPW_WINDOW_SHORT: false }, got "no" (SPW_OPTION_INVALID)',
   ),
   // Values that cannot be right.
   limiter(
@@ -577,7 +577,7 @@ function callbacks() {
     row(
       'a refundIf that throws',
       of({ refundIf: bug }),
-      failed('refundIf', 'nothing is given back'),
+      failed('refundIf', 'nothing is refunded'),
     ),
     row(
       'an onDecision that throws',
@@ -617,7 +617,7 @@ function callbacks() {
     row(
       'a refundIf that says yes',
       of({ refundIf: () => 'yes' }),
-      'refundIf of limiter "one" returned "yes"; nothing is given back.',
+      'refundIf of limiter "one" returned "yes"; nothing is refunded.',
     ),
   ];
 }

@@ -36,7 +36,7 @@ describe('a store that comes and goes', () => {
     ]);
     await pass(60);
     expect(warnings.slice(2)).toEqual([
-      'Spillway: the store failed 3 times more in the last minute (connection lost); it works now.',
+      'Spillway: the store failed 3 more times in the last minute (connection lost); it works now.',
     ]);
     await pass(120);
     expect(warnings).toHaveLength(3);

@@ -122,7 +122,7 @@ export class OutageLog {
 
   private sumUp(name: string, told: Told): void {
     const { more, isSlow, open, lastError } = told;
-    const times = more === 1 ? 'once more' : `${more} times more`;
+    const times = more === 1 ? 'once more' : `${more} more times`;
     const [was, is, isNot] = isSlow
       ? ['was slow', 'it is slow now', 'it is not slow now']
       : ['failed', 'it is failing now', 'it works now'];
