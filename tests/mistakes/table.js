@@ -186,11 +186,7 @@ export const THROWN = [
     'cost must be at most 100, the most that passes at once, got 101 (SPW_COST_INVALID)',
   ),
   limiter('', { cost: '5' }, 'cost must be an integer from 0, got "5" (SPW_COST_INVALID)'),
-  limiter(
-    '',
-    { key: 5 },
-    'key must be a non-empty string, or a function, got 5 (SPW_KEY_INVALID)',
-  ),
+  limiter('', { key: 5 }, 'key must be a non-empty string, or a function, got 5 (SPW_KEY_INVALID)'),
   limiter(
     '',
     { mode: 'shaddow' },
@@ -574,11 +570,7 @@ function callbacks() {
       { options: { skip: bug } },
       'skip failed with Error: bug; the request is not skipped.',
     ),
-    row(
-      'a refundIf that throws',
-      of({ refundIf: bug }),
-      failed('refundIf', 'nothing is refunded'),
-    ),
+    row('a refundIf that throws', of({ refundIf: bug }), failed('refundIf', 'nothing is refunded')),
     row(
       'an onDecision that throws',
       { options: { onDecision: bug } },
