@@ -147,13 +147,13 @@ export const THROWN = [
   guard(
     'UNKNOWN_VALIDATION',
     { validate: 'no' },
-    'validate must be true, false, or as in { SPW_WINDOW_SHORT: false }, got "no" (SPW_OPTION_INVALID)',
+    'validate must be true, false, or an object such as { SPW_WINDOW_SHORT: false }, got "no" (SPW_OPTION_INVALID)',
   ),
   // Values that cannot be right.
   limiter(
     'MAX_ZERO',
     { limit: 0 },
-    "limit must be an integer from 1 to 1,000,000,000, got 0: to refuse a key use block, to switch a limit off mode: 'off' (SPW_LIMIT_INVALID)",
+    "limit must be an integer from 1 to 1,000,000,000, got 0: to reject a key use block, to turn a limit off use mode: 'off' (SPW_LIMIT_INVALID)",
   ),
   limiter(
     '',
@@ -163,7 +163,7 @@ export const THROWN = [
   limiter(
     '',
     { limit: none },
-    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: what differs between callers goes into plan (SPW_LIMIT_INVALID)',
+    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: for limits that differ between callers use plan (SPW_LIMIT_INVALID)',
   ),
   limiter(
     'WINDOW_MS',
@@ -186,11 +186,7 @@ export const THROWN = [
     'cost must be at most 100, the most that passes at once, got 101 (SPW_COST_INVALID)',
   ),
   limiter('', { cost: '5' }, 'cost must be an integer from 0, got "5" (SPW_COST_INVALID)'),
-  limiter(
-    '',
-    { key: 5 },
-    'key must be a string that is not empty, or a function, got 5 (SPW_KEY_INVALID)',
-  ),
+  limiter('', { key: 5 }, 'key must be a non-empty string, or a function, got 5 (SPW_KEY_INVALID)'),
   limiter(
     '',
     { mode: 'shaddow' },
@@ -247,7 +243,7 @@ export const THROWN = [
   guard(
     'TypeError',
     { store: 'redis://:secret@127.0.0.1' },
-    'store must be memoryStore() or redisStore(client), got a text (SPW_STORE_INVALID)',
+    'store must be memoryStore() or redisStore(client), got a string (SPW_STORE_INVALID)',
     { named: true },
   ),
   guard(
@@ -497,7 +493,7 @@ export const LINES = [
     title: 'a store that answers junk',
     options: { store: remoteStore({ sync: true, apply: () => [{ hits: 5 }] }) },
     says: () =>
-      'limiter "one": the store failed with the store gave no answer: allowed of bucket wanted, got undefined ' +
+      'limiter "one": the store failed with invalid answer: expected allowed of bucket, got undefined ' +
       '(SPW_STORE_ERROR); onStoreError decides',
   },
   {
@@ -574,11 +570,7 @@ function callbacks() {
       { options: { skip: bug } },
       'skip failed with Error: bug; the request is not skipped.',
     ),
-    row(
-      'a refundIf that throws',
-      of({ refundIf: bug }),
-      failed('refundIf', 'nothing is given back'),
-    ),
+    row('a refundIf that throws', of({ refundIf: bug }), failed('refundIf', 'nothing is refunded')),
     row(
       'an onDecision that throws',
       { options: { onDecision: bug } },
@@ -607,7 +599,7 @@ function callbacks() {
     row(
       'an async mode',
       of({ mode: later }),
-      'mode of limiter "one" returned a promise: it must answer at once; the limit is enforced.',
+      'mode of limiter "one" returned a promise: it must return the value itself; the limit is enforced.',
     ),
     row(
       'a skip that says yes',
@@ -617,7 +609,7 @@ function callbacks() {
     row(
       'a refundIf that says yes',
       of({ refundIf: () => 'yes' }),
-      'refundIf of limiter "one" returned "yes"; nothing is given back.',
+      'refundIf of limiter "one" returned "yes"; nothing is refunded.',
     ),
   ];
 }
