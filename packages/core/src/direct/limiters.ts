@@ -114,18 +114,18 @@ class Several {
     return this.takeFirst(this.limits.alternatives(given, options), []);
   }
 
-  /** @param refused the decisions of the earlier alternatives */
+  /** @param rejected the decisions of the earlier alternatives */
   private takeFirst(
     alternatives: readonly (readonly KeyedPart[])[],
-    refused: readonly Group[],
+    rejected: readonly Group[],
   ): Eventually<AlternativeDecision<string>> {
-    const at = refused.length;
+    const at = rejected.length;
     const parts = alternatives[at];
-    if (!parts) return { ...soonest(refused), alternative: -1 };
+    if (!parts) return { ...soonest(rejected), alternative: -1 };
     return this.client.decide(parts, 'take', (decisions, allowed) => {
       const group = this.groupOf(parts, decisions, allowed);
       if (allowed) return { ...group, alternative: at };
-      return this.takeFirst(alternatives, [...refused, group]);
+      return this.takeFirst(alternatives, [...rejected, group]);
     });
   }
 

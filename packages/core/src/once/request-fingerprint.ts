@@ -25,7 +25,7 @@ function headDigest<Raw>(
 ): string {
   const parts = [
     request.method,
-    // A client can forge `X-Forwarded-Host`, but only loses the replay of its own response.
+    // A client can forge `X-Forwarded-Host`, but loses only the replay of a response to its own request.
     comparesHost ? plainHost(recorder.host) : '',
     comparesHost ? plainHost(request.header('x-forwarded-host')) : '',
     request.path,

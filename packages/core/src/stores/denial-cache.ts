@@ -223,7 +223,7 @@ const WIDTH = 8;
 
 /**
  * The entries in a flat table, so that the numbers of one are adjacent in memory. With 40,000 keys, a cached denial
- * takes 0.76 µs; with an object per entry it took 1.65 µs (section "refused again" of the benchmarks).
+ * takes 0.76 µs; with an object per entry it took 1.65 µs (section "rejected again" of the benchmarks).
  */
 class DenialTable {
   private numbers = new Float64Array(64 * WIDTH);

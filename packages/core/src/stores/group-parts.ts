@@ -87,7 +87,7 @@ interface Taken<Name> {
   readonly refused: boolean;
   /** The first part that failed and for which nothing answered. */
   readonly failed: PromiseRejectedResult | undefined;
-  /** Neither refused nor failed. */
+  /** Neither rejected nor failed. */
   readonly passes: boolean;
   /** The parts that may have been charged. */
   readonly granted: readonly Part<Name>[];

@@ -149,7 +149,7 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /** Renews a lease by a timer of its own request, because the shared timer may stop with another request. */
+  /** Renews a lease by a timer of the request that holds it, because the shared timer may stop with another request. */
   private renewApart(step: Step): void {
     afterIdly(this.roster.latestUs / 1000, () => {
       if (!this.roster.has(step)) return;
