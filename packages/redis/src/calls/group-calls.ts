@@ -50,7 +50,7 @@ export class GroupCalls {
     }
   }
 
-  /** Runs `send`, which passes several calls, so that the client can write them together. */
+  /** Runs `send`, which passes several calls and lets the client write them together. */
   together(send: () => void): void {
     this.transport.together(send);
   }
