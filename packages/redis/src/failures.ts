@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** Replies of a Cluster node to keys in several slots, or to a key that another node has or gets. */
-const OF_CLUSTER: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
+const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */
 const DENIED =
@@ -42,7 +42,7 @@ const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
  * wrong. `noperm` is not included, because the user may lack a right for one command or for the keys of one limiter,
  * while other calls work.
  */
-const FOR_ALL: ReadonlySet<string> = new Set([
+const SERVER_WIDE: ReadonlySet<string> = new Set([
   'loading',
   'readonly',
   'oom',
@@ -60,7 +60,7 @@ export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
   const word = wordOf(messageOf(cause));
   if (word)
-    return refusedCall(word, `the call to Redis failed: ${word}${hintFor(word, isCluster)}`, cause);
+    return errorReply(word, `the call to Redis failed: ${word}${hintFor(word, isCluster)}`, cause);
   const name = cause instanceof Error ? cause.name : 'unknown';
   const message = `the call to Redis was lost: ${name}`;
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind: 'connection' });
@@ -78,7 +78,7 @@ export function unsent(cause: unknown): SpillwayError {
 export function failedGroup(text: string): SpillwayError {
   if (DENIED.test(text)) return deniedCall(text);
   const word = wordOf(text) ?? '';
-  return refusedCall(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
+  return errorReply(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
 }
 
 /** The reply is not from the script. It is unknown whether anything was charged. */
@@ -122,7 +122,7 @@ function deniedCall(text: string, cause?: unknown): SpillwayError {
   const what =
     command === undefined ? 'run a command of the script, or touch a key' : `run '${command}'`;
   const message = `NOPERM: the Redis user may not ${what}; docs/operations.md lists the rights`;
-  return refusedCall('NOPERM', message, cause);
+  return errorReply('NOPERM', message, cause);
 }
 
 /** The capitalized word at the start of Redis's own errors. The rest of the text may contain keys. */
@@ -132,7 +132,7 @@ function wordOf(text: string): string | undefined {
 
 /** Advice for errors of a Cluster. With a cluster client, the store never mixes slots. */
 function hintFor(word: string, isCluster: boolean): string {
-  if (!OF_CLUSTER.has(word)) return '';
+  if (!CLUSTER_WORDS.has(word)) return '';
   if (!isCluster) {
     return (
       '; this Redis is a node of a Cluster: pass a client for clusters, such as new Cluster([...]) of ioredis or ' +
@@ -146,9 +146,9 @@ function hintFor(word: string, isCluster: boolean): string {
 }
 
 /** An error reply of Redis; without a word, an error of the script. */
-function refusedCall(word: string, message: string, cause?: unknown): SpillwayError {
+function errorReply(word: string, message: string, cause?: unknown): SpillwayError {
   const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
-  const code = FOR_ALL.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';
+  const code = SERVER_WIDE.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';
   return new SpillwayError(code, message, cause === undefined ? { kind } : { cause, kind });
 }
 

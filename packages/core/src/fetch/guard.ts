@@ -99,7 +99,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   private readonly gate: Gate<Req>;
   private readonly permits: ResponsePermits;
   /** Requests that wait for their decision. */
-  private readonly underWay = new WeakMap<Req, Promise<Passage>>();
+  private readonly undecided = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly waitUntil: KeepAlive<Req, Rest> | undefined;
   private readonly turns = new Turns();
@@ -138,13 +138,13 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   }
 
   private async checkNow(request: Req, rest: Rest): Promise<FetchCheck> {
-    const first = this.underWay.get(request);
+    const first = this.undecided.get(request);
     if (first) await first;
     const check = new Check(request, rest, this.permits, this.waitUntil);
     const asking = new FetchRequest(request, this.finder, [request, ...rest], this.waitUntil);
     const passage = this.gate.enter(asking, check, request);
     if (!isLater(passage)) return check;
-    this.underWay.set(request, passage);
+    this.undecided.set(request, passage);
     if ((await passage) === 'gone') check.response = goneResponse();
     return check;
   }

@@ -106,7 +106,7 @@ export function setFields(fields: readonly Header[], response: FieldHolder, exce
     if (name === except) continue;
     if (name === 'RateLimit' || name === 'RateLimit-Policy') {
       const before = response.getHeader(name);
-      response.setHeader(name, isNone(before) ? value : `${joined(before)}, ${value}`);
+      response.setHeader(name, isUnset(before) ? value : `${joined(before)}, ${value}`);
     } else if (
       !(looser && name.startsWith('RateLimit-')) &&
       !(looserX && name.startsWith('X-RateLimit-'))
@@ -133,12 +133,12 @@ function isLooser(fields: readonly Header[], response: FieldHolder, remaining: s
     const field = fields[i] as Header;
     if (field[0] !== remaining) continue;
     const before = response.getHeader(field[0]);
-    return !isNone(before) && Number(before) < Number(field[1]);
+    return !isUnset(before) && Number(before) < Number(field[1]);
   }
   return false;
 }
 
-function isNone(value: unknown): boolean {
+function isUnset(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 

@@ -6,7 +6,7 @@
 import { forwardedAddresses } from './forwarded.js';
 
 /** Headers into which proxies write the client's address. Only the first is ever read. */
-const FIELDS = [
+const HEADERS = [
   'X-Forwarded-For',
   'Forwarded',
   'X-Real-IP',
@@ -20,7 +20,7 @@ const STANDARD = ['Forwarded'] as const;
 /**
  * The first 100 requests are checked, then one in 100. A proxy adds its header to every request, so a sample suffices.
  */
-const LOOKED_AT = 100;
+const SAMPLED = 100;
 
 /** A header with more entries probably has some that the client added, so the number of proxies can't be inferred. */
 const MOST_HOPS = 5;
@@ -32,7 +32,7 @@ export interface Teller {
 
 export class ForwardedWatch {
   private seen = 0;
-  private hasTold = false;
+  private hasWarned = false;
   private readonly teller: Teller;
   private readonly setting: string;
 
@@ -53,12 +53,12 @@ export class ForwardedWatch {
     trusts: boolean,
   ): void {
     this.seen += 1;
-    if (this.hasTold || (this.seen > LOOKED_AT && this.seen % LOOKED_AT !== 0)) return;
-    for (const field of trusts ? STANDARD : FIELDS) {
+    if (this.hasWarned || (this.seen > SAMPLED && this.seen % SAMPLED !== 0)) return;
+    for (const field of trusts ? STANDARD : HEADERS) {
       const value = request.header(field.toLowerCase());
       // The app may have read this header itself.
       if (!value || (address && value.includes(address))) continue;
-      this.hasTold = true;
+      this.hasWarned = true;
       this.teller.tell('SPW_FORWARDED_UNTRUSTED', this.message(field, value, trusts));
       return;
     }
@@ -68,7 +68,7 @@ export class ForwardedWatch {
     const came = `a request came with ${field}`;
     const one = 'so all clients behind a proxy count as one';
     if (trusts) return `${came}, which is not read, ${one}: have the proxy write X-Forwarded-For`;
-    const isRead = field === FIELDS[0];
+    const isRead = field === HEADERS[0];
     const first = isRead ? '' : 'have the proxy write X-Forwarded-For, and ';
     const hops = isRead ? hopsIn(value) : undefined;
     return (

@@ -47,14 +47,14 @@ export class Batches {
     }
     const all = bySlot(groups);
     const send = () => {
-      for (const some of all) this.cut(some);
+      for (const some of all) this.sendBatches(some);
     };
     if (all.length === 1) send();
     else sender.together(send);
   };
 
   /** Makes calls of at most `maxSteps` steps. A larger group gets its own call. */
-  private cut(groups: readonly Group[]): void {
+  private sendBatches(groups: readonly Group[]): void {
     let from = 0;
     let steps = 0;
     for (let at = 0; at < groups.length; at += 1) {
@@ -76,7 +76,7 @@ export class Batches {
  */
 function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   const first = groups[0] as Group;
-  if (groups.every((group) => goTogether(group, first))) return [groups];
+  if (groups.every((group) => canShareCall(group, first))) return [groups];
   const slots = new Map<number | string, Group[]>();
   for (const group of groups) {
     const { slot, isApart, deadlineUs } = group;
@@ -88,7 +88,7 @@ function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   return [...slots.values()];
 }
 
-function goTogether(one: Group, other: Group): boolean {
+function canShareCall(one: Group, other: Group): boolean {
   if (one.slot !== other.slot || one.isApart !== other.isApart) return false;
   return !one.isApart || one.deadlineUs === other.deadlineUs;
 }

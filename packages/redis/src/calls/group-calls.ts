@@ -17,7 +17,7 @@ export class GroupCalls {
   /** Set in tests: the script then uses this time. */
   private readonly testClock: Clock | undefined;
   private readonly encoder = new Encoder();
-  private underWay = 0;
+  private inFlight = 0;
 
   /** @param again receives a group when the client has become ready; it can then be batched with others */
   constructor(
@@ -34,7 +34,7 @@ export class GroupCalls {
 
   /** Whether no call is in flight. */
   get isIdle(): boolean {
-    return this.underWay === 0;
+    return this.inFlight === 0;
   }
 
   /** Sends groups of one slot. If the client is not ready, each waits until its own deadline. Never throws. */
@@ -68,7 +68,7 @@ export class GroupCalls {
       if (testClock) args.push(`${testClock.nowUs()}`);
       const call = new GroupCall(this, this.script, groups, args, deadlineUs, isRetry);
       if (!testClock) call.clock = clock;
-      this.underWay += 1;
+      this.inFlight += 1;
       transport.send(call, node);
     } catch (error) {
       failAll(groups, unsent(error));
@@ -77,7 +77,7 @@ export class GroupCalls {
 
   /** A call has ended. */
   ended(): void {
-    this.underWay -= 1;
+    this.inFlight -= 1;
   }
 
   /** Resends groups that were late by the server's clock, whose new offset is now known. */

@@ -6,7 +6,7 @@ import { tooLate, unavailable, unsent } from '../failures.js';
 import { after } from '../host.js';
 
 /** How often waiting calls are checked, in case the client does not report a change. */
-const LOOK_US = 1_000_000;
+const CHECK_US = 1_000_000;
 
 interface Waiting {
   readonly deadlineUs: number;
@@ -52,7 +52,7 @@ export class ReadyQueue {
     });
   }
 
-  private readonly look = (): void => this.guarded(() => this.review());
+  private readonly check = (): void => this.guarded(() => this.review());
 
   /** If the client throws, often in a timer, the waiting calls fail instead of the process. */
   private guarded(work: () => void): void {
@@ -82,8 +82,8 @@ export class ReadyQueue {
       else call.reject(unavailable(state));
     }
     if (this.waiting.length === 0) return;
-    const stopListening = this.client.onceChanged(this.look);
-    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.look);
+    const stopListening = this.client.onceChanged(this.check);
+    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.check);
     this.stopWaiting = () => {
       stopTimer();
       stopListening();
@@ -92,6 +92,6 @@ export class ReadyQueue {
 
   private keep(call: Waiting, nowUs: number): void {
     this.waiting.push(call);
-    this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + LOOK_US);
+    this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + CHECK_US);
   }
 }

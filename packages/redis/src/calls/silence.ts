@@ -12,7 +12,7 @@ const HUNG_US = 2_000_000;
  * How long a suspect connection then has to reply. The oldest call may be one that the client resent on a new, healthy
  * connection, which replies within a round trip.
  */
-const LAST_CHANCE_MS = 250;
+const GRACE_MS = 250;
 
 /** The minimum time between two actions for one node. */
 const AGAIN_US = 60_000_000;
@@ -21,16 +21,16 @@ const AGAIN_US = 60_000_000;
 const MOST_NODES = 1_000;
 
 /** One node's connection. */
-interface Line {
+interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
-  sinceUs: number;
+  unansweredSinceUs: number;
   actedUs: number;
   /** The error for the next call to this node. */
   advice: SpillwayError | undefined;
 }
 
 export class Silence {
-  private readonly lines = new Map<string, Line>();
+  private readonly connections = new Map<string, Connection>();
   private readonly client: Pick<RedisClient, 'reconnect' | 'cure'>;
   private readonly reconnects: boolean;
 
@@ -46,44 +46,47 @@ export class Silence {
    */
   sent(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();
-    const line = this.lineOf(node);
-    const { advice } = line;
-    line.advice = undefined;
-    if (line.sinceUs === 0) line.sinceUs = nowUs;
-    else if (nowUs - line.sinceUs >= HUNG_US && nowUs - line.actedUs >= AGAIN_US) {
-      this.lookAgain(node, line);
+    const connection = this.connectionOf(node);
+    const { advice } = connection;
+    connection.advice = undefined;
+    if (connection.unansweredSinceUs === 0) connection.unansweredSinceUs = nowUs;
+    else if (
+      nowUs - connection.unansweredSinceUs >= HUNG_US &&
+      nowUs - connection.actedUs >= AGAIN_US
+    ) {
+      this.checkAgain(node, connection);
     }
     return advice;
   }
 
   /** Call when a call to `node` was answered, or lost with its connection. */
   answered(node: string): void {
-    const line = this.lines.get(node);
-    if (line) line.sinceUs = 0;
+    const connection = this.connections.get(node);
+    if (connection) connection.unansweredSinceUs = 0;
   }
 
-  private lineOf(node: string): Line {
-    let line = this.lines.get(node);
-    if (!line) {
-      if (this.lines.size >= MOST_NODES) this.lines.clear();
-      line = { sinceUs: 0, actedUs: -Infinity, advice: undefined };
-      this.lines.set(node, line);
+  private connectionOf(node: string): Connection {
+    let connection = this.connections.get(node);
+    if (!connection) {
+      if (this.connections.size >= MOST_NODES) this.connections.clear();
+      connection = { unansweredSinceUs: 0, actedUs: -Infinity, advice: undefined };
+      this.connections.set(node, connection);
     }
-    return line;
+    return connection;
   }
 
   /** Also waits two event loop turns: if this process was stalled, a reply may have arrived unread. */
-  private lookAgain(node: string, line: Line): void {
-    const { sinceUs, actedUs } = line;
-    line.actedUs = Infinity; // one look at a time
-    const look = (): void => {
-      line.actedUs = actedUs;
-      if (line.sinceUs !== sinceUs) return;
-      line.actedUs = systemClock.nowUs();
+  private checkAgain(node: string, connection: Connection): void {
+    const { unansweredSinceUs, actedUs } = connection;
+    connection.actedUs = Infinity; // one check at a time
+    const check = (): void => {
+      connection.actedUs = actedUs;
+      if (connection.unansweredSinceUs !== unansweredSinceUs) return;
+      connection.actedUs = systemClock.nowUs();
       if (this.reconnects) this.client.reconnect?.(node);
-      else line.advice = hung(this.client.cure);
+      else connection.advice = hung(this.client.cure);
     };
-    afterIdly(LAST_CHANCE_MS, () => afterThisTurn(() => afterThisTurn(look)));
+    afterIdly(GRACE_MS, () => afterThisTurn(() => afterThisTurn(check)));
   }
 }
 

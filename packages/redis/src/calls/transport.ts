@@ -39,7 +39,7 @@ export class Transport {
   private readonly queue: ReadyQueue;
   private readonly serverTimes = new ServerTimes();
   /** Scripts being loaded: by script and node, the call that carries the text. */
-  private readonly lessons = new Map<string, Promise<unknown>>();
+  private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
 
   constructor(client: RedisClient, silence?: Silence) {
@@ -116,7 +116,7 @@ export class Transport {
    * but without a deadline.
    */
   send(call: ScriptCall, node: string): void {
-    if (this.wasAway) this.cameBack();
+    if (this.wasAway) this.reconnected();
     let sent: Promise<unknown>;
     try {
       // Wraps the result of a client that returns no promise, such as a stub. A promise is returned as is.
@@ -142,7 +142,7 @@ export class Transport {
   }
 
   /** After a reconnect the server may be another one, with another clock. */
-  private cameBack(): void {
+  private reconnected(): void {
     this.wasAway = false;
     this.serverTimes.renew();
   }
@@ -155,7 +155,7 @@ export class Transport {
     let reply: unknown;
     try {
       if (!isUnknownScript(error)) throw error;
-      reply = await this.teach(call, node);
+      reply = await this.loadScript(call, node);
     } catch (failure) {
       call.fail(failedCall(failure, this.client.isCluster));
       return;
@@ -174,11 +174,11 @@ export class Transport {
    * Runs a script on a server that does not know it. Of concurrent calls, one carries the text and the others wait for
    * it.
    */
-  private async teach(call: ScriptCall, node: string): Promise<unknown> {
-    const { client, lessons } = this;
+  private async loadScript(call: ScriptCall, node: string): Promise<unknown> {
+    const { client, loads } = this;
     const { script, keys, args } = call;
     const name = `${script.sha} ${node}`;
-    const before = lessons.get(name);
+    const before = loads.get(name);
     if (before) {
       await before.catch(() => undefined);
       this.checkReady();
@@ -189,15 +189,15 @@ export class Transport {
       }
     }
     this.checkReady();
-    const lesson = client.eval(script.text, keys, args);
+    const load = client.eval(script.text, keys, args);
     // On hosts where requests must not share promises, a call can end with its request, so no other request may wait
     // for it.
-    if (client.coalesce === false) return lesson;
-    lessons.set(name, lesson);
+    if (client.coalesce === false) return load;
+    loads.set(name, load);
     try {
-      return await lesson;
+      return await load;
     } finally {
-      if (lessons.get(name) === lesson) lessons.delete(name);
+      if (loads.get(name) === load) loads.delete(name);
     }
   }
 }

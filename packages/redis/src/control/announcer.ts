@@ -22,7 +22,7 @@ export class Announcer {
   private readonly beside: () => Promise<void>;
   private dueUs = Infinity;
   private sentUs = -Infinity;
-  private toldUs = -Infinity;
+  private reportedUs = -Infinity;
   /** Counts changes: an announcement may have been sent before the last one. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
@@ -74,8 +74,8 @@ export class Announcer {
   /** Reports a failure of announcements. */
   trouble(error: unknown): void {
     const nowUs = systemClock.nowUs();
-    if (nowUs - this.toldUs < RETRY_US) return;
-    this.toldUs = nowUs;
+    if (nowUs - this.reportedUs < RETRY_US) return;
+    this.reportedUs = nowUs;
     this.tell(error);
   }
 

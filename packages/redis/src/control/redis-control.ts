@@ -68,7 +68,7 @@ export function redisControl(
 }
 
 /** By the first number in the reply of control-write.lua. */
-const REFUSED: Readonly<Record<number, Restored['refused']>> = {
+const REASONS: Readonly<Record<number, Restored['refused']>> = {
   [-2]: 'none-kept',
   [-3]: 'not-lost',
   [-4]: 'other-settings',
@@ -87,7 +87,7 @@ class InRedis implements RedisControl {
     const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
-    this.stored = hashKeys === undefined ? (key) => key : lastKept(keyHasher(hashKeys));
+    this.stored = hashKeys === undefined ? (key) => key : memoizeLast(keyHasher(hashKeys));
     const host: PollerHost = {
       isReady: () => this.scripts.isReady,
       read: (known) => this.scripts.read(known, this.following.id),
@@ -196,7 +196,7 @@ class InRedis implements RedisControl {
     const checked = checkClear('*', note).note;
     const action = force ? 'force' : 'restore';
     const { changed, restored } = await this.write(encodeWrite(checked, action, this.following.id));
-    return { restored, refused: REFUSED[changed] ?? null };
+    return { restored, refused: REASONS[changed] ?? null };
   }
 
   async list(): Promise<readonly Override[]> {
@@ -248,7 +248,7 @@ class InRedis implements RedisControl {
 }
 
 /** Caches the last result, because a request hashes one key several times. */
-function lastKept(hash: (key: string) => string): (key: string) => string {
+function memoizeLast(hash: (key: string) => string): (key: string) => string {
   let last = '';
   let result = hash(last);
   return (key) => {

@@ -45,10 +45,10 @@ export class SettingsPoller {
   private revision = '';
   private dataSet = '';
   private lost = false;
-  private offerUs = -Infinity;
+  private nextOfferUs = -Infinity;
   private reads = 0;
   private applied = 0;
-  private looking: Promise<boolean> | undefined;
+  private polling: Promise<boolean> | undefined;
   private nextUs = -Infinity;
   private isAway = false;
   private stopTimer: (() => void) | undefined;
@@ -71,7 +71,7 @@ export class SettingsPoller {
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextUs) return;
     this.nextUs = nowUs + this.everyUs;
-    void this.look();
+    void this.poll();
     this.stopTimer?.();
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
@@ -90,7 +90,7 @@ export class SettingsPoller {
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(withinMs, () => resolve(false));
-      void this.look().then((answered) => {
+      void this.poll().then((answered) => {
         stop();
         resolve(answered);
       });
@@ -98,16 +98,16 @@ export class SettingsPoller {
   }
 
   /** Concurrent calls share one poll. */
-  private look(): Promise<boolean> {
-    this.looking ??= this.read()
+  private poll(): Promise<boolean> {
+    this.polling ??= this.read()
       .then(
         () => true,
         () => false,
       )
       .finally(() => {
-        this.looking = undefined;
+        this.polling = undefined;
       });
-    return this.looking;
+    return this.polling;
   }
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
@@ -125,9 +125,9 @@ export class SettingsPoller {
       const [revision, about] = [String(reply[1]), String(reply[2] ?? '')];
       const texts = reply.slice(4).map(String);
       if (revision === '0' && (Number(known) > 0 || LABEL.test(about))) {
-        this.keep(about, known, texts);
+        this.handleLoss(about, known, texts);
       } else {
-        this.found(revision, about, known, texts);
+        this.handleRevision(revision, about, known, texts);
       }
       this.host.onLook(Number(reply[3]) === 1);
     } catch (error) {
@@ -138,7 +138,12 @@ export class SettingsPoller {
   }
 
   /** Handles a reply with a revision, or of a Redis in which nothing was ever set. */
-  private found(revision: string, dataSet: string, known: string, texts: readonly string[]): void {
+  private handleRevision(
+    revision: string,
+    dataSet: string,
+    known: string,
+    texts: readonly string[],
+  ): void {
     this.lost = false;
     if (revision === known) return;
     const isOther = dataSet !== this.dataSet && dataSet !== '' && this.dataSet !== '';
@@ -157,7 +162,7 @@ export class SettingsPoller {
    * Handles a reply of a Redis that has lost the settings. This process's settings stay in force and are offered for a
    * restore. If another process has offered newer ones, those are followed.
    */
-  private keep(label: string, known: string, texts: readonly string[]): void {
+  private handleLoss(label: string, known: string, texts: readonly string[]): void {
     const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];
     const revision = Number(text) <= MAX_REVISION ? text : '0';
     const hadSettings = Number(this.revision) > 0;
@@ -176,14 +181,14 @@ export class SettingsPoller {
   /** Asks before sending, because of a thousand processes with the same settings only a few need to send them. */
   private async offer(): Promise<void> {
     const nowUs = systemClock.nowUs();
-    if (nowUs < this.offerUs) return;
-    this.offerUs = nowUs + RETRY_US;
+    if (nowUs < this.nextOfferUs) return;
+    this.nextOfferUs = nowUs + RETRY_US;
     const args = [`${KEPT_MS}`, this.revision, this.dataSet];
     const fields = [...this.stored].flat();
     try {
       const isWanted = Number(await this.host.keep(args)) === 1;
       if (isWanted && fields.length > 0) await this.host.keep([...args, ...fields]);
-      this.offerUs = -Infinity;
+      this.nextOfferUs = -Infinity;
     } catch (error) {
       this.tell(error);
     }
