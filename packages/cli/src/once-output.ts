@@ -43,7 +43,7 @@ function bodyText(body: NonNullable<IdempotencyKeyState['note']>['body'], said: 
 
 function answerRows({ note, answer, size }: IdempotencyKeyState): string[][] {
   if (!answer) {
-    const why = note && !note.isKept ? 'none: it could not be written' : 'none that can be read';
+    const why = note && !note.isStored ? 'none: it could not be written' : 'none that can be read';
     return [['answer', size > 0 ? `${why}, ${size} bytes` : why]];
   }
   const { status, fields, body } = answer;

@@ -17,12 +17,12 @@ import {
   ownAnswer,
   replaceResponse,
   showDecisions,
-} from './exchange.js';
-import { withCachedBody } from './recorder.js';
-import { waitUntilOf } from './request.js';
+} from './hono-exchange.js';
+import { withCachedBody } from './hono-recorder.js';
+import { waitUntilOf } from './hono-request.js';
 
 export class HonoFetchExchange extends FetchExchange implements HonoExchange {
-  private refusal: Admission | undefined;
+  private rejection: Admission | undefined;
   private readonly c: Context;
 
   constructor(c: Context, permits: ResponsePermits) {
@@ -35,7 +35,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   }
 
   override reject(admission: Admission): void {
-    this.refusal = admission;
+    this.rejection = admission;
   }
 
   override recorder(recorders: Recorders): Recorder {
@@ -66,8 +66,8 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     report: (fault: unknown) => void,
   ): Response | Promise<Response> {
     if (this.response) return this.response as unknown as Response; // of a repeat
-    const refusal = this.refusal as Admission;
-    return onRejected ? this.own(onRejected, refusal, report) : this.problem(refusal);
+    const rejection = this.rejection as Admission;
+    return onRejected ? this.own(onRejected, rejection, report) : this.problem(rejection);
   }
 
   protected override waitUntil(): WaitUntil | undefined {
@@ -76,20 +76,20 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
 
   private async own(
     onRejected: OnRejected,
-    refusal: Admission,
+    rejection: Admission,
     report: (fault: unknown) => void,
   ): Promise<Response> {
     const { signal } = this.c.req.raw;
-    const own = await ownAnswer(onRejected, refusal, this.c, report, (callback) =>
+    const own = await ownAnswer(onRejected, rejection, this.c, report, (callback) =>
       signal.addEventListener('abort', callback, { once: true }),
     );
-    if (!own) return this.problem(refusal);
-    const fields = refusal.headers.filter(([name]) => name !== 'Content-Type');
+    if (!own) return this.problem(rejection);
+    const fields = rejection.headers.filter(([name]) => name !== 'Content-Type');
     return withHeaders(own, fields);
   }
 
-  private problem(refusal: Admission): Response {
-    const status = refusal.status as ContentfulStatusCode;
-    return this.c.body(refusal.body, status, rejectionHeaders(refusal));
+  private problem(rejection: Admission): Response {
+    const status = rejection.status as ContentfulStatusCode;
+    return this.c.body(rejection.body, status, rejectionHeaders(rejection));
   }
 }

@@ -55,7 +55,7 @@ describe('a request whose handler cannot be watched', () => {
     await first.close();
     const repeat = new Call();
     repeat.readBody = () => Promise.reject(new Error('bug of an adapter'));
-    expect(await enter(gate, repeat)).toBe('refused');
+    expect(await enter(gate, repeat)).toBe('rejected');
     expect(repeat.refusal?.status).toBe(503);
   });
 });
