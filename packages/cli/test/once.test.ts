@@ -93,7 +93,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     const { once } = await shown();
     expect(once).toMatchObject({
       state: 'done',
-      note: { isKept: true },
+      note: { isStored: true },
       answer: { status: 200, bodySize: 19 },
     });
     expect(JSON.stringify(once)).not.toContain('example.com');

@@ -26,8 +26,8 @@ export interface Note {
 const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|(x)|-) (\d{0,15})$/;
 
 /** Such as `1k <head> r<body> 17`. */
-export function noteText({ isStored: isKept, head, body, length }: Note): string {
-  return `1${isKept ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
+export function noteText({ isStored, head, body, length }: Note): string {
+  return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
 /** Undefined for text that is not a note, or is one of a later version. */

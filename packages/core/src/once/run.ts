@@ -220,9 +220,9 @@ export class Run<Raw> implements ResponseWatcher {
 
   private done(answer: AnswerToWrite, written: Result<void>): Step {
     const { step, settings, context } = this;
-    const isKept = 'value' in written;
+    const isStored = 'value' in written;
     const known = this.fingerprint?.readFingerprint();
-    const note = known ? noteText({ isStored: isKept, ...known }) : ''; // no valid note: retries get `not-kept`
+    const note = known ? noteText({ isStored, ...known }) : ''; // no valid note: retries get `not-kept`
     const last: Step = { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
     if ('error' in written) {
       context.fault({ limiter: settings.name, source: 'store', error: written.error });

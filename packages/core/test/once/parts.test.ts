@@ -101,8 +101,8 @@ describe('a record', () => {
 describe('a note', () => {
   const head = 'h'.repeat(22);
   it.each([
-    { isKept: true, head, body: { kind: 'r', digest: 'd'.repeat(22) }, length: '17' },
-    { isKept: false, head, body: undefined, length: '' },
+    { isStored: true, head, body: { kind: 'r', digest: 'd'.repeat(22) }, length: '17' },
+    { isStored: false, head, body: undefined, length: '' },
   ] as const)('comes back as it was: %o', (note) => {
     expect(noteIn(noteText(note))).toEqual(note);
   });

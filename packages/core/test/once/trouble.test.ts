@@ -135,7 +135,7 @@ describe('the end of a claim', () => {
       scope: 'ada',
       key: 'key-1',
     });
-    expect(note).toMatchObject({ isKept: false });
+    expect(note).toMatchObject({ isStored: false });
   });
 
   it('leaves an answer behind that was written too late to tell', async () => {
