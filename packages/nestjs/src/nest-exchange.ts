@@ -86,7 +86,7 @@ export class HttpExchange extends NodeExchange {
   }
 }
 
-/** A call without a response: whoever sees its end calls `close`. */
+/** A call without a response: whoever sees its end calls `releasePermits`. */
 export class MessageExchange implements Exchange {
   /** A refusal that is to be thrown. */
   unanswered: Admission | undefined;

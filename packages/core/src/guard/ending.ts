@@ -66,9 +66,9 @@ export class Ending<Raw> {
   }
 
   /**
-   * Ends the turns that {@link beginTurns} returned. Everything to give back is sent to the store in one call, including the
-   * end of a claim if it is ready in time. What an async `refundIf` gives back is sent in a second call. The promise
-   * never rejects.
+   * Ends the turns that {@link beginTurns} returned. Everything to give back is sent to the store in one call,
+   * including the end of a claim if it is ready in time. What an async `refundIf` gives back is sent in a second call.
+   * The promise never rejects.
    */
   endTurns(
     turns: readonly DecidedTurn<Raw>[],

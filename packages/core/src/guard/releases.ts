@@ -40,7 +40,7 @@ export class Releases {
     return isLater(noted) ? this.track(noted) : undefined;
   }
 
-  /** Makes {@link close} wait for `call`, which must not reject. */
+  /** Makes {@link drain} wait for `call`, which must not reject. */
   track<T>(call: Promise<T>): Promise<T> {
     this.underWay.add(call);
     void call.then(() => this.underWay.delete(call));

@@ -112,8 +112,8 @@ export class Transport {
   }
 
   /**
-   * Sends immediately to the node that owns the keys, whatever the client's state. Settles the call like {@link runScript},
-   * but without a deadline.
+   * Sends immediately to the node that owns the keys, whatever the client's state. Settles the call like
+   * {@link runScript}, but without a deadline.
    */
   sendNow(call: ScriptCall, node: string): void {
     if (this.wasAway) this.reconnected();

@@ -113,7 +113,7 @@ export class PackedEntries implements LogEntries {
   private readonly table: FlatTable;
   private readonly blocks: Blocks;
   private slot = -1;
-  /** Whether entries were removed since `open`. */
+  /** Whether entries were removed since `loadLog`. */
   private shrunk = false;
   private address = 0;
   private readonly block = new Block();

@@ -39,7 +39,7 @@ export class KeySlots {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The fingerprint of the last search, used by `add`.
+  // The fingerprint of the last search, used by `addSlot`.
   private lo = 0;
   private hi = 0;
 
@@ -69,7 +69,7 @@ export class KeySlots {
     return (this.identify(key).hi >>> 0) % counts;
   }
 
-  // Separate from `find`, which is then short enough to be inlined.
+  // Separate from `findSlot`, which is then short enough to be inlined.
   private turnTo(limiterName: string, rule: Coded): Limiter {
     const limiter = this.limiters.findOrMake(limiterName, rule.code);
     this.last = limiter;
