@@ -1,5 +1,5 @@
 /**
- * @spillway/express: rate limits and load shedding for Express 4 and 5. Re-exports core, with Express' request as `raw`.
+ * @spillway/express: rate limits and load shedding for Express 4 and 5. Re-exports core; `raw` is Express' request.
  */
 
 import * as core from '@spillway/core';

@@ -6,7 +6,7 @@ import { NodeLimitRequest } from '@spillway/core/node';
 import type { Request } from 'express';
 import type { ExpressAddressing } from './trust.js';
 
-/** `req.ip` may still have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
+/** `req.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 export class ExpressRequest extends NodeLimitRequest<Request> {

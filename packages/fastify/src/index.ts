@@ -1,4 +1,4 @@
-/** @spillway/fastify: rate limits and load shedding for Fastify 5. Re-exports core, with Fastify's request as `raw`. */
+/** @spillway/fastify: rate limits and load shedding for Fastify 5. Re-exports core; `raw` is Fastify's request. */
 
 import * as core from '@spillway/core';
 import type { FastifyRequest } from 'fastify';

@@ -16,7 +16,7 @@ const UNSAFE =
   "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
   'limited; write the addresses of the proxies in front of this server. Until you change it, no proxy is trusted';
 
-/** `request.ip` may still have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
+/** `request.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 interface FastifyAddressing extends Addressing {

@@ -1,5 +1,5 @@
 /**
- * @spillway/hono: rate limits and load shedding for Hono, on any runtime. Re-exports core, with Hono's context as `raw`.
+ * @spillway/hono: rate limits and load shedding for Hono, on any runtime. Re-exports core; `raw` is Hono's context.
  */
 
 import * as core from '@spillway/core';

@@ -21,7 +21,7 @@ import { HonoFetchExchange } from './over-fetch.js';
 import { HonoNodeExchange } from './over-node.js';
 import { HonoRequest } from './request.js';
 
-/** Options of the adapter. For `clientIp`, pass `(c) => getConnInfo(c).remote.address` with your runtime's `getConnInfo`. */
+/** Options of the adapter. `clientIp` is `(c) => getConnInfo(c).remote.address`, with your runtime's `getConnInfo`. */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the

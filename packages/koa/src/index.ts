@@ -1,4 +1,4 @@
-/** @spillway/koa: rate limits and load shedding for Koa 2 and 3. Re-exports core, with Koa's context as `raw`. */
+/** @spillway/koa: rate limits and load shedding for Koa 2 and 3. Re-exports core; `raw` is Koa's context. */
 
 import * as core from '@spillway/core';
 import type { Context } from 'koa';

@@ -61,8 +61,8 @@ export function InjectShaper(name: string): PropertyDecorator & ParameterDecorat
 }
 
 /**
- * Injects the `KeyedLimiter` that `SpillwayModule.forFeature` declares under this name, or the `Limiters` if it declares
- * several. Whether they return promises depends on the store: with Redis they do.
+ * Injects the `KeyedLimiter` that `SpillwayModule.forFeature` declares under this name, or the `Limiters` if it
+ * declares several. Whether they return promises depends on the store: with Redis they do.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** @spillway/nestjs: rate limits and load shedding for NestJS. Re-exports core, with Nest's ExecutionContext as `raw`. */
+/** @spillway/nestjs: rate limits and load shedding for NestJS. Re-exports core; `raw` is Nest's ExecutionContext. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import * as core from '@spillway/core';

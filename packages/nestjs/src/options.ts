@@ -16,8 +16,8 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
   readonly rejection?: 'answer' | 'throw' | undefined;
   /**
    * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a
-   * {@link SpillwayException}. Clients of a WebSocket gateway receive the result of its `getError()` or `getResponse()`,
-   * or its message.
+   * {@link SpillwayException}. Clients of a WebSocket gateway receive the result of its `getError()` or
+   * `getResponse()`, or its message.
    */
   readonly exception?: ((admission: Admission, context: ExecutionContext) => Error) | undefined;
 }
