@@ -184,7 +184,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     const all = await spillway(['limits', 'api', '--limit', '3', '--reset', ...because]);
     expect(all).toMatchObject({
       code: 2,
-      err: expect.stringContaining('--reset is about one key'),
+      err: expect.stringContaining('--reset needs a key'),
     });
   });
 
@@ -233,7 +233,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
   it('shows what is set and what was changed', async () => {
     expect((await spillway(['status'])).out).toMatch(
-      /^Nothing is set: every limiter is as declared\.\n\nLimiters:\n/,
+      /^No live settings: every limiter is as declared\.\n\nLimiters:\n/,
     );
     await spillway(['set', 'api', 'shadow', ...because]);
     await spillway(['set', 'other', 'off', '--for', 'forever', ...because]);

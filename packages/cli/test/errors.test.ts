@@ -79,7 +79,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [
         'all plans are meant, and one key',
         ['limits', 'api', '--limit', '5', '--all-plans', '--key', 'a', ...because],
-        /--all-plans goes with no key/,
+        /--all-plans cannot be combined with a key/,
       ],
       [
         'a factor is to apply to all plans, as it does',
@@ -102,8 +102,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         /ruling, limits/,
       ],
       ['a share is above 1', ['share', 'api', '150%', ...because], /from 0 to 1/],
-      ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
-      ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
+      ['no key is given', ['block', 'api', ...because], /the key is missing .*: write either <key> or --address/],
+      ['an address is none', ['reset', 'api', '--address', 'ada'], /--address must be an IP address, got "ada"/],
       [
         'parts are no list',
         ['reset', 'api', 'ada', '--parts'],

@@ -60,7 +60,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     const before = await redis().keys('*');
     expect(await spillway(['once', 'show', ...on])).toEqual({
       code: 0,
-      out: 'The key is free: nobody runs it, and no answer is kept.\n',
+      out: 'The key is free: no request with it is running, and no response is stored.\n',
       err: '',
     });
     expect(await redis().keys('*')).toEqual(before);
@@ -107,7 +107,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     const { code, out } = await spillway(['once', 'drop', ...on, ...because]);
     expect({ code, out }).toEqual({
       code: 0,
-      out: 'Done: the key is free, and its answer is gone. The next request with it runs.\n',
+      out: 'Done: the key is free, and its response is deleted. The next request with it runs.\n',
     });
     await expect.poll(() => redis().keys('*}v#*'), WITHIN).toEqual([]);
     const { changes } = await json<{ changes: unknown[] }>('status');
@@ -128,7 +128,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     await begun;
     const { code, err } = await spillway(['once', 'drop', ...on, ...because]);
     expect(code).toBe(2);
-    expect(err).toContain('Add --running');
+    expect(err).toContain('add --running');
     expect((await shown()).once).toMatchObject({ state: 'running', answer: null });
     expect((await spillway(['once', 'drop', ...on, ...because, '--running'])).code).toBe(0);
     expect((await shown()).once).toMatchObject({ state: 'free' });
@@ -147,7 +147,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     expect((await spillway(['once', 'show', '--key', 'order-17'])).code).toBe(2);
     const misspelt = await spillway(['once', 'show', ...on, '--limiter', 'onse']);
     expect(misspelt.code).toBe(2);
-    expect(misspelt.err).toContain('Announced are: once.');
+    expect(misspelt.err).toContain('Announced: once.');
   });
 
   it('finds keys that the store hides', async () => {
