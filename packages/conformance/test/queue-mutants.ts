@@ -6,7 +6,7 @@ import { type Mutant, memory, mutant, steps } from './mutant.js';
 import { openTampered, type TamperText } from './tampered.js';
 
 const WAITS = 'lets units wait for their turn';
-const REFUSES = 'refuses a wait that is too long';
+const REFUSES = 'rejects a wait that is too long';
 const LAST = 'gives back to a queue only';
 const CHANGES = 'keeps a queue when';
 const PAUSES = 'starts nothing in a pause, and';
