@@ -59,12 +59,12 @@ const PROBE_INTERVAL_US = 1_000_000;
 const UNKNOWN_ADDRESS = '@unknown';
 
 /**
- * Limits by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is eventually
- * consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the store. The
- * binding only answers yes or no, so decisions have no `remaining` and responses no `RateLimit` header.
+ * Limits by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
+ * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
+ * store. The binding only answers yes or no, so decisions have no `remaining` and responses no `RateLimit` header.
  *
- * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures in
- * a row, only one request per second calls the binding. Live settings of keys and of the limit have no effect.
+ * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures
+ * in a row, only one request per second calls the binding. Live settings of keys and of the limit have no effect.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_KEY_INVALID`

@@ -89,7 +89,7 @@ export class Registration implements GuardHandle {
   }
 
   /**
-   * The gate of a route with this `config.spillway`, shared by routes with the same limiters; null if nothing limits it.
+   * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share one.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group; also those of `createGuard`
    */

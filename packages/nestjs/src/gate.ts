@@ -106,7 +106,7 @@ export class NestGate {
       const gate = this.handlers.of(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // A message has no object of its own lifetime except the exchange: on its client, admissions would pile up.
+      // A message has no object with its lifetime except the exchange: on its client, admissions would pile up.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {

@@ -35,8 +35,8 @@ export class Service {
     this.rows = rows;
     this.backend = {
       hash,
-      // Atomic, because there is no await between reading and writing. The platform holds an object's replies back until
-      // its earlier writes are durable.
+      // Atomic, because there is no await between reading and writing. The platform holds an object's replies back
+      // until its earlier writes are durable.
       async transact(names, decide) {
         const nowUs = clock.nowUs();
         const texts = names.map((name) => rows.read(name));
