@@ -15,8 +15,8 @@ export interface ServerProgram {
 }
 
 /**
- * The program of `SPILLWAY_REDIS_SERVER`, or else the first of `redis-server` and `valkey-server` on PATH; null if there
- * is none.
+ * The program of `SPILLWAY_REDIS_SERVER`, or else the first of `redis-server` and `valkey-server` on PATH; null if
+ * there is none.
  *
  * @throws Error if `SPILLWAY_REDIS_SERVER` is set, but can't be run
  */
