@@ -27,7 +27,7 @@ interface ConnectionOptions extends CommonOptions {
 /** The deadline of a command, including the connection. */
 const DEADLINE_MS = 5_000;
 
-/** A sentinel that does not refuse the connection within this time counts as reachable: it may just be slow. */
+/** A sentinel whose connection does not fail within this time counts as reachable: it may just be slow. */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */

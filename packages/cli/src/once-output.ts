@@ -18,7 +18,7 @@ export function claimTable(seen: IdempotencyKeyState, withBody: boolean, nowMs: 
     ...(state === 'done' ? requestRows(seen) : []),
     ...(state === 'done' ? answerRows(seen) : []),
   ];
-  const lines = rows.map(([name = '', value = '']) => `${name.padEnd(12)}${plain(value)}`);
+  const lines = rows.map(([name = '', value = '']) => `${name.padEnd(14)}${plain(value)}`);
   if (withBody && answer?.body) {
     const text = new TextDecoder().decode(answer.body);
     lines.push('', ...text.split('\n').map(plain));

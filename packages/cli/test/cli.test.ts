@@ -195,7 +195,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     onTestFinished(async () => void (await redis().config('SET', 'maxmemory', '0')));
     const { code, out, err } = await spillway(['reset', 'api', '--address', '203.0.113.7']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/^Its counts are deleted\. Redis is full/);
+    expect(out).toMatch(/^Its counts are deleted\. But Redis is full/);
     await redis().config('SET', 'maxmemory', '0');
     expect(await redis().keys('spw:1{*203*')).toEqual([]);
   });

@@ -103,7 +103,10 @@ describe('what a server says', () => {
     });
     expect(findings({}, facts(10, 1_000))).toMatchObject({
       connection: { verdict: 'warning' },
-      clock: { verdict: 'warning', found: 'the clock of Redis is 1.0 s ahead of the clock of this machine' },
+      clock: {
+        verdict: 'warning',
+        found: 'the clock of Redis is 1.0 s ahead of the clock of this machine',
+      },
     });
     expect(findings({}, facts(50, -3_600_000))).toMatchObject({
       connection: { verdict: 'problem' },
@@ -191,7 +194,7 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
   it('tells that keys with the prefix are refused', async () => {
     const { code, found } = await look(await userWithout(), '--prefix', 'other:');
     expect(code).toBe(1);
-    expect(found['rights']?.found).toBe('this user may not use keys that begin with other:');
+    expect(found['rights']?.found).toBe('this user may not use keys that start with other:');
   });
 
   it('tells that Redis is full, and which eviction it has', async () => {
@@ -232,7 +235,7 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
     const { findings } = JSON.parse(out) as { findings: Finding[] };
     const clusters = findings.filter(({ check }) => check === 'cluster');
     expect(clusters.map(({ found }) => found).sort()).toEqual(
-      servers.map(({ port: at }) => `127.0.0.1:${at}: a node of one`).sort(),
+      servers.map(({ port: at }) => `127.0.0.1:${at}: a node of a Cluster`).sort(),
     );
     expect(findings.filter(({ verdict }) => verdict === 'problem')).toEqual([]);
   });

@@ -167,7 +167,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(out).toContain('none is known to follow');
     await announce('api');
     const { out: after } = await spillway(['set', 'api', 'off', ...because]);
-    expect(after).toContain('No process with this limiter is running now. Those that start will follow.');
+    expect(after).toContain(
+      'No process with this limiter is running now. Those that start will follow.',
+    );
   });
 
   it('changes settings where the names cannot be told, and resets nothing by halves', async () => {

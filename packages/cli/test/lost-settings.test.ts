@@ -82,7 +82,7 @@ describe.skipIf(redisProgram === null)('spillway, after Redis has lost its data'
       .exec();
     const { code, out, err } = await spillway(['restore', ...because]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toContain('another set of live settings');
+    expect(err).toContain('other live settings');
     expect(err).toContain('--force');
     expect(await json('restore', '--force', ...because)).toMatchObject({
       restored: 1,

@@ -71,7 +71,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     await announce('api');
     const { code, err } = await spillway(['once', 'show', '--limiter', 'api', ...on]);
     expect(code).toBe(2);
-    expect(err).toContain('api is no idempotency()');
+    expect(err).toContain('api is not an idempotency()');
   });
 
   it('shows the request and the answer, and the body only if asked, without codes', async () => {
@@ -79,8 +79,10 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     await post();
     await isOver();
     const { out } = await spillway(['once', 'show', ...on]);
-    expect(out).toMatch(/^state +done\nowner +[\w-]{16}\nkept until +\d{4}-.*\(23h 59m|1d 0h\)/);
-    expect(out).toMatch(/\nanswer +200, body of 19 bytes; \d+ bytes in all\n +Content-Type: text/);
+    expect(out).toMatch(/^state +done\nowner +[\w-]{16}\nstored until +\d{4}-.*\(23h 59m|1d 0h\)/);
+    expect(out).toMatch(
+      /\nresponse +200, body of 19 bytes; \d+ bytes in all\n +Content-Type: text/,
+    );
     expect(out).not.toContain('example.com');
     const { out: all } = await spillway(['once', 'show', ...on, '--body']);
     expect(all).toContain('\n\nada@example.com\\u{1b}[2J\n');

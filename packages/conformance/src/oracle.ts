@@ -31,8 +31,8 @@ export interface Verdict extends Numbers {
  * 2. All takes are decided, on the state before the group.
  * 3. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with one exception: if the clock went back and left a state that the
- * rule does not allow, a take with a cost above 0 cuts that state even if it is rejected.
+ * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
+ * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
  *
  * @example
  * ```ts run

@@ -195,7 +195,7 @@ const pauses: readonly Mutant[] = [
     const passes = looks.every(({ allowed }) => allowed);
     return right.apply(passes ? group : group.map((step) => ({ ...step, holdUs: 0 })));
   }),
-  mutant('holds a bucket that lets nobody wait', 'refuses a group that cannot', (right, group) =>
+  mutant('holds a bucket that lets nobody wait', 'rejects a group that cannot', (right, group) =>
     right.apply(
       group.map((step) =>
         step.op === 'hold' && step.rule.machine === 'bucket' ? { ...step, op: 'look' } : step,

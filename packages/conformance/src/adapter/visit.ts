@@ -156,7 +156,7 @@ export class Caller {
   }
 
   /**
-   * Like {@link refused}, for a caller that the limit per address has rejected before: the rejection may be cached.
+   * Like the method above, for a caller that the limit per address has rejected before: the rejection may be cached.
    */
   async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
