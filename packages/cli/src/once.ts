@@ -57,7 +57,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control, store }) => {
     await checkIdempotency(control, options);
     const seen = await readIdempotencyKey(store, options);
-    refuseRunning(seen, options);
+    rejectRunning(seen, options);
     if (seen.state !== 'free') {
       const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
       await control.forget(limiter, named, note); // before the drop: every drop must be in the history
@@ -79,7 +79,7 @@ async function checkIdempotency(control: RedisControl, options: ClaimOptions): P
   );
 }
 
-function refuseRunning({ state, leftMs }: IdempotencyKeyState, { running }: DropOptions): void {
+function rejectRunning({ state, leftMs }: IdempotencyKeyState, { running }: DropOptions): void {
   if (state !== 'running' || running) return;
   const seconds = Math.ceil(leftMs / 1000);
   throw new UsageError(
