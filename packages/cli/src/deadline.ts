@@ -2,19 +2,19 @@
 
 interface Deadline {
   /** Settles like `work`, or rejects if time runs out first. */
-  keep<Value>(work: Promise<Value>): Promise<Value>;
+  race<Value>(work: Promise<Value>): Promise<Value>;
   /** Must be called at the end: until then, the timer keeps the process alive. */
-  end(): void;
+  clearTimer(): void;
 }
 
 /** Starts the timer. After `ms`, unfinished work rejects with `late`. */
 export function deadline(ms: number, late: Error): Deadline {
-  let end = (): void => {};
+  let clearTimer = (): void => {};
   const expired = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(late), ms);
-    end = () => clearTimeout(timer);
+    clearTimer = () => clearTimeout(timer);
   });
   // Time may run out while nothing waits: that must not be an unhandled rejection.
   expired.catch(() => {});
-  return { keep: (work) => Promise.race([work, expired]), end };
+  return { race: (work) => Promise.race([work, expired]), clearTimer };
 }

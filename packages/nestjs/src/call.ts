@@ -65,13 +65,13 @@ interface SocketClient {
 /** Never throws, because an app may put anything into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
-    return find(context);
+    return findCall(context);
   } catch {
     return { own: false };
   }
 }
 
-function find(context: ExecutionContext): Call {
+function findCall(context: ExecutionContext): Call {
   switch (context.getType<string>()) {
     case 'http':
       return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), own: true };

@@ -23,7 +23,7 @@ import {
   type SpillwayAsyncOptions,
   type SpillwayModuleSettings,
   type SpillwayOptions,
-} from './options.js';
+} from './module-options.js';
 
 /**
  * Runs the guard before every handler of an app. Import it once, in the root module.
@@ -139,7 +139,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
 
   /** Releases permits that are still held, after the server has stopped. */
   onApplicationShutdown(): Promise<void> {
-    return this.gate.handlers.close();
+    return this.gate.handlers.closeGates();
   }
 }
 

@@ -27,20 +27,20 @@ export class ObjectCalls {
    * @param isRepeatable whether the call is idempotent: then it is retried once if the platform fails
    * @throws SpillwayError
    */
-  async send(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
+  async sendCall(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
     const body = writeCall(call);
     try {
-      return await this.ask(name, body);
+      return await this.fetchReply(name, body);
     } catch (cause) {
       if (!isRepeatable || !isRetryable(cause)) throw failedCall(cause);
     }
-    return this.ask(name, body).catch((cause) => {
+    return this.fetchReply(name, body).catch((cause) => {
       throw failedCall(cause);
     });
   }
 
   /** Uses a new stub each time: a stub stops working once its object has failed. */
-  private async ask(name: string, body: string): Promise<Reply> {
+  private async fetchReply(name: string, body: string): Promise<Reply> {
     const { namespace, fields } = this;
     const stub = namespace.get(namespace.idFromName(name), this.place);
     const headers = fields && { headers: fields() };

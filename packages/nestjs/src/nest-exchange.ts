@@ -112,7 +112,7 @@ export class MessageExchange implements Exchange {
   }
 
   /** Releases the call's permits; returns false if it held none. */
-  close(): boolean {
+  releasePermits(): boolean {
     this.isClosed = true;
     this.closed?.({});
     return this.closed !== undefined;
