@@ -8,8 +8,8 @@ import { Sweep } from './object/sweep.js';
 import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
 
 /**
- * Keeps the counts of one key in its SQLite storage, and decides about them, one call after another. A Worker exports
- * it and binds it in its Wrangler configuration, under `new_sqlite_classes`; {@link durableObjectStore} does the rest.
+ * Keeps the counts of one key in its SQLite storage, and handles one call after another. Export it from your Worker and
+ * bind it in the Wrangler configuration, under `new_sqlite_classes`; {@link durableObjectStore} does the rest.
  *
  * @example
  * ```ts
@@ -17,7 +17,7 @@ import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
  * ```
  */
 export class RateLimitObject {
-  /** What Cloudflare's types call a class of Durable Objects by. */
+  /** The brand by which Cloudflare's types recognize a class of Durable Objects. */
   declare readonly __DURABLE_OBJECT_BRAND: never;
   private readonly service: Service;
   private readonly sweep: Sweep;
@@ -35,16 +35,16 @@ export class RateLimitObject {
     return replyOf(await this.service.handleCall(await request.text()));
   }
 
-  /** Clears what is over. Called by the platform. */
+  /** Deletes expired rows. Called by the platform. */
   alarm(): Promise<void> {
     return this.sweep.onAlarm(systemClock.nowUs());
   }
 }
 
-/** The field that tells a {@link RateLimitObjectAt} the time. */
+/** The header that sets the time of a {@link RateLimitObjectAt}. */
 export const NOW_FIELD = 'spillway-now-us';
 
-/** The class for {@link durableObjectStoreAt}: whoever calls it sets its clock, and nothing is ever cleared. */
+/** The class for {@link durableObjectStoreAt}: callers set its clock, and expired rows are never deleted. */
 export class RateLimitObjectAt {
   declare readonly __DURABLE_OBJECT_BRAND: never;
   private readonly service: Service;

@@ -16,7 +16,7 @@ interface Grant {
   readonly oracleReceipt: Receipt;
 }
 
-/** A step; for a `put`, with the grant that it gives back. */
+/** A step; for a `put`, with the grant that it refunds. */
 interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
@@ -59,7 +59,7 @@ class Replay {
     }
   }
 
-  /** Before the clock goes back, resets the counts of which a store may have forgotten a part. */
+  /** Moves the clock. Before it goes back, resets the counts of which a store may have dropped a part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -69,7 +69,7 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps of the picks, without those that would make a group that is not valid. */
+  /** The steps of the picks, without those that would make the group invalid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
@@ -172,12 +172,12 @@ class Replay {
   }
 }
 
-/** Whether steps under the rule name what they take, and need no receipt to give it back. */
+/** Whether steps under the rule name a permit or claim, and need no receipt for a `put`. */
 function isNamed({ machine }: Rule): boolean {
   return machine === 'leases' || machine === 'claims';
 }
 
-/** One of three ids, and one of four owners. */
+/** A claim with one of three ids and one of four owners. */
 function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
   return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
 }

@@ -1,16 +1,15 @@
-/** What an app says: when it registers the plugin, and on its routes. */
+/** The options of the plugin and of routes. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import type { AddressOptions, GuardHandle, OwnNames } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** One limiter or several, which are decided together. */
+/** One limiter, or several that decide together. */
 export type Limiters = Limiter<FastifyRequest> | readonly Limiter<FastifyRequest>[];
 
 /**
- * What a route says of its limits, as `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`,
- * or a list of both. They are added to the plugin's own `limiters`, and all are one decision. `false`: no limits at
- * all.
+ * The limits of a route, in `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`, or a list
+ * of both. They decide together with the plugin's `limiters`. `false` turns off all limits for the route.
  */
 export type RouteLimits =
   | false
@@ -20,29 +19,30 @@ export type RouteLimits =
 
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOptions {
-  /** Limits of every route of this context and its children, and of requests that no route answers. Default: none. */
+  /** Limits of each route in this context and its children, and of requests that match no route. Default: none. */
   readonly limiters?: Limiters | undefined;
   /**
-   * Limits by a name, for routes that say it: `config: { spillway: 'login' }`. Children of this context know it too.
+   * Named limits, for routes that select them with `config: { spillway: 'login' }`, also in children of this context.
    */
   readonly groups?: Readonly<Record<string, Limiters>> | undefined;
   /**
-   * The hook that decides. `onRequest` (default) runs before a body is read; `preHandler` runs after authentication,
-   * for limits whose key is what it found.
+   * The hook that decides. `onRequest` (default) runs before the body is read. `preHandler` runs after authentication,
+   * for limits per user.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
-   * Answers a rejected request instead of the problem document, by `reply.send` or by what it returns. The status and
-   * the headers are set already, except `Content-Type`. If it has not begun to answer within 10 s, or returns a promise
-   * that resolves without an answer, the problem document is sent after all (in the last case 1 s later), and `onFault`
-   * is called. What it throws goes to the app's error handler, as a 500.
+   * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. The status and
+   * the headers are already set, except `Content-Type`. Errors it throws go to the app's error handler, as a 500.
+   *
+   * The problem document is sent and `onFault` is called if this function doesn't start to answer within 10 s, or
+   * returns a promise that resolves without an answer (in this case 1 s later).
    */
   readonly onRejected?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)
     | undefined;
 }
 
-/** Fastify's own options of `register` stand among those of a plugin. */
+/** Fastify passes the options of `register` itself to the plugin too. */
 type RegisterOptions = { readonly [Name in 'prefix' | 'logLevel' | 'logSerializers']?: unknown };
 
 export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {
@@ -57,11 +57,11 @@ export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Limits of this route, in addition to those of the plugin; `false`: none at all. */
+    /** Limits of this route, in addition to the plugin's; `false` turns off all limits. */
     spillway?: RouteLimits;
   }
   interface FastifyInstance {
-    /** What was registered last for this context: its `inProgress` and `close`, which closing the app calls too. */
+    /** `inProgress` and `close` of this context's latest registration. Closing the app closes it too. */
     spillway: GuardHandle;
   }
 }

@@ -1,4 +1,4 @@
-/** The exchange over fetch: fields are added to the response that Hono has, and its body is followed to its end. */
+/** The exchange over fetch: adds headers to Hono's response, and follows its body to the end. */
 
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders } from '@spillway/core/adapter';
@@ -47,16 +47,15 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     try {
       await next();
     } catch (error) {
-      // What is no Error passes through Hono.
+      // Hono handles errors, but rethrows other values.
       this.fail();
       throw error;
     }
     if (!c.finalized) {
       this.fail();
-      return; // nobody answered: Hono says so
+      return; // no handler answered: Hono throws
     }
     const before = c.res;
-    // Hono sends no body to HEAD, and throws the one that there is away.
     replaceResponse(c, this.finish(before));
     await this.kept;
   }
@@ -65,7 +64,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     onRejected: OnRejected | undefined,
     report: (fault: unknown) => void,
   ): Response | Promise<Response> {
-    if (this.response) return this.response as unknown as Response; // of a repeat
+    if (this.response) return this.response as unknown as Response; // a replay
     const rejection = this.rejection as Admission;
     return onRejected ? this.own(onRejected, rejection, report) : this.problem(rejection);
   }

@@ -1,4 +1,4 @@
-/** The middleware: translates a context, applies what the guard says, and decides nothing itself. */
+/** The middleware: translates the context and applies the guard's decision. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
@@ -21,9 +21,10 @@ import { KoaRequest } from './koa-request.js';
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
-   * headers are set already, except `Content-Type`. A rejected request never reaches the next middleware: if this
-   * function calls `next()`, ends without an answer, or returns a promise that has not settled within 10 s, the problem
-   * document is sent after all, and `onFault` is called. What it throws is Koa's to answer, as a 500.
+   * headers are already set, except `Content-Type`. Koa handles errors it throws, as a 500.
+   *
+   * A rejected request never reaches the next middleware. The problem document is sent and `onFault` is called if this
+   * function calls `next()`, ends without an answer, or returns a promise that doesn't settle within 10 s.
    */
   readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
@@ -36,8 +37,8 @@ export interface SpillwayMiddleware extends GuardHandle {
 }
 
 /**
- * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
- * `admissionsOf(ctx)` has the decisions.
+ * Koa middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
+ * `admissionsOf(ctx)` returns the decisions.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example

@@ -1,4 +1,4 @@
-/** The guard: stands before handlers, and decides nothing itself. */
+/** The guard: runs before handlers and applies the gate's decision. */
 
 import { type CanActivate, type ExecutionContext, Inject } from '@nestjs/common';
 import { isLater } from '@spillway/core/adapter';
@@ -10,8 +10,8 @@ import { hasInterceptor } from './metadata.js';
 import { type HttpExchange, MessageExchange } from './nest-exchange.js';
 
 /**
- * Lets pass what every limiter of a handler lets pass. The module binds it for all handlers; with `globalGuard: false`
- * you bind it, as here behind the guard that knows the user.
+ * A call passes if every limiter of its handler admits it. The module binds this guard to all handlers. With
+ * `globalGuard: false`, bind it yourself, for example after the guard that authenticates the user:
  *
  * @example
  * ```ts
@@ -66,8 +66,8 @@ export class SpillwayGuard implements CanActivate {
 Inject(NestGate)(SpillwayGuard, undefined, 0);
 
 /**
- * A call that has its answer stops here. To return false would have Nest throw a ForbiddenException, which filters for
- * everything would try to answer a second time; a promise that never settles is simply collected.
+ * Stops a call that was answered. On `false`, Nest would throw a ForbiddenException, which catch-all filters would try
+ * to answer a second time. A promise that never settles is just garbage collected.
  */
 function ended(): Promise<never> {
   return new Promise(() => undefined);

@@ -1,4 +1,4 @@
-/** Checks of pauses: `hold` begins and lengthens them, in groups too, and the queue goes on behind them. */
+/** Checks of pauses: `hold` starts and extends them, also in groups, and the queue continues after them. */
 
 import { MAX_HOLD_US, makeRule, makeShaperRule, type QueueRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -18,7 +18,7 @@ export function pauseChecks(harness: Harness): Check[] {
     check('keeps a pause when pace, burst or longest wait are changed', harness, keepsThePause),
     check('keeps a pause and its queue when the clock goes back', harness, goesBack),
     check('holds whatever the group decides', harness, holdsInGroups),
-    check('refuses a group that cannot hold', harness, refusesGroups),
+    check('rejects a group that cannot hold', harness, refusesGroups),
   ];
 }
 
@@ -107,7 +107,7 @@ async function keepsThePause(probe: Probe): Promise<void> {
   const fives = { ...slow, rule: makeShaperRule(1, SECOND_US, 5, 0) };
   expectEqual('five at once in a pause: passes', false, (await probe.ask('take', fives)).allowed);
   await probe.pass(100_000);
-  await expectDelays(probe, 'one at once after a pause, five refused', slow, [0]);
+  await expectDelays(probe, 'one at once after a pause, five rejected', slow, [0]);
   expectEqual(
     'in a pause of 2 s, changed to waits of half a second: passes',
     false,
@@ -123,7 +123,7 @@ async function goesBack(probe: Probe): Promise<void> {
   await expectDelays(probe, 'at the end of a pause', subject, [500]);
   await probe.pass(-2 * SECOND_US);
   const before = await probe.ask('take', subject);
-  // The pause ends in 2.5 s, and one unit waits to start then.
+  // The pause ends in 2.5 s, when one waiting unit starts.
   expectEqual('the clock went back in a pause: until all are back', 2750, before.resetMs);
   expectEqual('the clock went back in a pause: until one passes', 2250, before.retryAfterMs);
   await probe.pass(-3 * MAX_HOLD_US);
@@ -141,12 +141,12 @@ async function holdsInGroups(probe: Probe): Promise<void> {
   const holds = step('hold', held as Subject, 0, { holdUs: SECOND_US });
   const takes = [step('take', full as Subject), step('take', other as Subject)];
   const answers = await probe.apply([holds, ...takes]);
-  expectEqual('a hold in a group that refuses: allowed', true, answers[0]?.allowed ?? false);
+  expectEqual('a hold in a rejected group: allowed', true, answers[0]?.allowed ?? false);
   expectEqual('the take of it', false, answers[1]?.allowed ?? true);
-  await expectDelays(probe, 'held in a group that refuses', held as Subject, [1000]);
-  await expectDelays(probe, 'taken in a group that refuses', other as Subject, [0]);
+  await expectDelays(probe, 'held in a rejected group', held as Subject, [1000]);
+  await expectDelays(probe, 'taken in a rejected group', other as Subject, [0]);
   const again = [holds, step('take', other as Subject)];
-  expectEqual('a hold refuses nobody', true, (await probe.apply(again))[1]?.allowed ?? false);
+  expectEqual('a hold rejects nobody', true, (await probe.apply(again))[1]?.allowed ?? false);
 }
 
 async function refusesGroups(probe: Probe): Promise<void> {

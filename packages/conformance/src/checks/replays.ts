@@ -68,14 +68,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
   ];
 }
 
-/** Lease and keeping are changed while claims run. All rules share their claims. */
+/** Rules whose lease and keep times change while claims run. All of them share their claims. */
 const severalClaims = fc.array(claimsRules, { minLength: 1, maxLength: 2 });
 
 function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);
 }
 
-/** Limits that divide the window, so that under each of them a bucket's instant is a whole number. */
+/** Limits that divide the window: a bucket's instant is then an integer under each of them. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
 function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {

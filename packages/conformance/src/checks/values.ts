@@ -1,4 +1,4 @@
-/** Checks of what a store keeps beside its counts. One that keeps nothing passes them. */
+/** Checks of the values that a store keeps besides its counts. A store without values passes them. */
 
 import { isSpillwayError } from '@spillway/core';
 import type { ValueName, Values } from '@spillway/core/store';
@@ -8,7 +8,7 @@ import { HOSTILE_KEYS } from './keys.js';
 
 const MINUTE_US = 60_000_000;
 const SECOND_US = 1_000_000;
-/** More than this, a store may refuse. */
+/** The largest value; a store must reject a larger one. */
 const MOST_BYTES = 1_048_576;
 
 export function valueChecks(harness: Harness): Check[] {
@@ -21,7 +21,7 @@ export function valueChecks(harness: Harness): Check[] {
     valued('keeps a value for its time, and at most a second longer', keepsForItsTime),
     valued('keeps values apart by limiter, key and id', keepsApart),
     valued('keeps of one name the value that was set last', keepsTheLast),
-    valued('refuses a value that is too large or has no time', refusesMistakes),
+    valued('rejects a value that is too large or has no time to live', refusesMistakes),
   ];
 }
 

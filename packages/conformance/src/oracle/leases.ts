@@ -1,4 +1,4 @@
-/** The oracle's leases: who holds a permit, and until when. */
+/** The oracle's leases: who holds permits, and until when. */
 
 import type { Lease, LeasesRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
@@ -11,7 +11,7 @@ interface Held {
 
 interface LeasesState {
   readonly held: readonly Held[];
-  /** When the last of the leases expired that a grant removed; undefined if none was removed. */
+  /** When the latest lease that a grant removed had expired; undefined if none was removed. */
   readonly purged?: bigint;
 }
 
@@ -19,11 +19,11 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
   return held.filter(({ expires }) => expires > now);
 }
 
-/** No lease is longer than 24 hours, under any rule. */
+/** The longest lease under any rule: 24 hours. */
 const LONGEST_US = 86_400_000_000n;
 
 /**
- * A lease that ends later than any lease can was taken before the clock went back. It gets the length of this rule's
+ * A lease that ends later than possible was taken before the clock went back. It is cut to the length of this rule's
  * leases.
  */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
