@@ -20,7 +20,7 @@ export interface WebRequest {
   readonly signal?: WebSignal | null;
 }
 
-/** The used part of `Response`; its body is a `ReadableStream`. */
+/** The part of `Response` that we use; its body is a `ReadableStream`. */
 export interface WebResponse {
   readonly status: number;
   readonly headers: WebHeaders;

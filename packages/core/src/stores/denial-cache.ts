@@ -19,7 +19,7 @@ const SWEEP = 2;
 /** Longest time to live of an entry: a refund or reset by another process takes effect here within a minute. */
 const LONGEST_US = 60_000_000;
 
-/** Slots for the times of refunds and resets. Two keys that share a slot only start caching later. */
+/** Slots for the times of refunds and resets. If two keys share a slot, caching only starts later. */
 const SLOTS = 1_024;
 
 /** Indexes into the table by key, for the keys of one code, oldest first. */

@@ -38,7 +38,7 @@ export function roughIn(number: number): number {
   return number >>> 19;
 }
 
-/** The number of entries for which a block of this size is used. */
+/** How many entries of `entrySize` numbers the ring in a block of `room` numbers has. */
 export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
