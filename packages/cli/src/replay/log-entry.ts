@@ -1,0 +1,71 @@
+/** A request as a line of a log tells it, in the shape that limiters see. */
+
+import type { LimitRequest } from '@spillway/core';
+import { pathOf } from '@spillway/core/adapter';
+
+/** Finds what a line says of a variable that its format names, such as `http_referer`. */
+export interface FieldReader {
+  read(entry: LogEntry, name: string): string | undefined;
+}
+
+/** A request of a log: what a policy's functions are given, also as `raw`. */
+export class LogEntry implements LimitRequest<LogEntry> {
+  /** The stamp of the line, in microseconds since the epoch. */
+  timeUs: number;
+  /** The status of the response; undefined where the log doesn't say it. */
+  readonly status: number | undefined;
+  readonly method: string;
+  clientIp: string | undefined;
+  /** Whether the second of the stamp is all that is known of its time. */
+  isWholeSecond = false;
+  private readonly reader: FieldReader;
+  /** The line, for its reader: bytes from `start` to `end`, or the parsed object. */
+  readonly line: unknown;
+  readonly start: number;
+  readonly end: number;
+
+  constructor(
+    reader: FieldReader,
+    timeUs: number,
+    clientIp: string | undefined,
+    status: number | undefined,
+    method: string,
+    line: unknown,
+    start = 0,
+    end = 0,
+  ) {
+    this.reader = reader;
+    this.timeUs = timeUs;
+    this.clientIp = clientIp;
+    this.status = status;
+    this.method = method;
+    this.line = line;
+    this.start = start;
+    this.end = end;
+  }
+
+  get path(): string {
+    return pathOf(
+      this.field('request_uri') ?? this.field('uri') ?? targetIn(this.field('request')),
+    );
+  }
+
+  get raw(): this {
+    return this;
+  }
+
+  header(name: string): string | undefined {
+    return this.field(`http_${name.toLowerCase().replaceAll('-', '_')}`);
+  }
+
+  /** A variable of the log's format, by nginx' name for it: `remote_user`; undefined where the line has none. */
+  field(name: string): string | undefined {
+    const value = this.reader.read(this, name);
+    return value === '-' || value === '' ? undefined : value;
+  }
+}
+
+/** The target in `GET /path HTTP/1.1`. */
+function targetIn(request = ''): string {
+  return request.split(' ')[1] ?? '/';
+}
