@@ -162,13 +162,13 @@ function factorOf(text: string): number {
 }
 
 /** @throws UsageError with what the user wrote, if that is not a number */
-function given(value: number, must: string, text: string): number {
+export function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;
 }
 
 /** A number, or so many hundredths. */
-function fractionOf(text: string): number {
+export function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 

@@ -1,6 +1,7 @@
 /** Whom another policy hits that the first one lets pass. */
 
 import type { Comparison, PolicyReport } from './report.js';
+import { shownKey } from './shown-key.js';
 
 /** What became of a request: see `PolicyRun.latest`. */
 interface Verdict {
@@ -30,7 +31,9 @@ export class Comparing {
       policy,
       newlyHit: newly.length,
       noLongerHit: hits.filter(([, { other }]) => other === 0).length,
-      top: newly.slice(0, top).map(([caller, { other }]) => ({ caller, rejected: other })),
+      top: newly
+        .slice(0, top)
+        .map(([caller, { other }]) => ({ caller: shownKey(caller), rejected: other })),
     };
   }
 }

@@ -90,10 +90,6 @@ class JsonLines implements LineFormat, FieldReader {
     return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
   }
 
-  isFull(line: Buffer, start: number, end: number): boolean {
-    return this.parse(line, start, end) !== undefined;
-  }
-
   private find(object: unknown, field: string): unknown {
     for (const path of this.paths.get(field) ?? []) {
       const value = at(object, path);

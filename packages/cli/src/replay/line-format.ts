@@ -10,8 +10,6 @@ export interface LineFormat {
   readonly name: string;
   /** The request that the bytes from `start` to `end` tell of; undefined if they are no line of this format. */
   parse(line: Buffer, start: number, end: number): LogEntry | undefined;
-  /** Whether the line has all that the format names. */
-  isFull(line: Buffer, start: number, end: number): boolean;
 }
 
 const COMMON = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent';
@@ -19,6 +17,7 @@ const COMBINED = `${COMMON} "$http_referer" "$http_user_agent"`;
 
 const MAKERS: Readonly<Record<string, (fields: FieldMap) => LineFormat>> = {
   combined: () => compileLogFormat('combined', COMBINED),
+  'combined-and-more': () => compileLogFormat('combined-and-more', `${COMBINED} $more`),
   common: () => compileLogFormat('common', COMMON),
   cloudflare: (fields) => jsonLines('cloudflare', { ...CLOUDFLARE, ...fields }, {}),
   json: (fields) => jsonLines('json', fields),
@@ -37,13 +36,12 @@ export function formatOf(text: string, fields: FieldMap): LineFormat {
   throw new UsageError(`format must be ${names}, or a log_format string such as '${COMMON}'`);
 }
 
-/** Finds out the format of lines: the one that reads most of them, and of those the one that reads more of each. */
+/** Finds out the format of lines: the one that reads most of them. */
 export class FormatFinder {
-  private readonly scores: { readonly format: LineFormat; read: number; full: number }[];
+  private readonly scores: { readonly format: LineFormat; read: number }[];
 
   constructor(fields: FieldMap) {
-    const makers = Object.values(MAKERS);
-    this.scores = makers.map((make) => ({ format: make(fields), read: 0, full: 0 }));
+    this.scores = Object.values(MAKERS).map((make) => ({ format: make(fields), read: 0 }));
   }
 
   /** Whether some format reads the line. */
@@ -53,15 +51,13 @@ export class FormatFinder {
       if (!score.format.parse(line, 0, line.length)) continue;
       isRead = true;
       score.read += 1;
-      if (score.format.isFull(line, 0, line.length)) score.full += 1;
     }
     return isRead;
   }
 
+  /** Of equals, the first. */
   best(): LineFormat {
-    const [first, ...others] = this.scores as [(typeof this.scores)[0], ...typeof this.scores];
-    const isBetter = (a: typeof first, b: typeof first) =>
-      a.read > b.read || (a.read === b.read && a.full > b.full);
-    return others.reduce((best, score) => (isBetter(score, best) ? score : best), first).format;
+    const most = Math.max(...this.scores.map(({ read }) => read));
+    return (this.scores.find(({ read }) => read === most) as { format: LineFormat }).format;
   }
 }

@@ -10,12 +10,14 @@ export interface FieldReader {
 
 /** A request of a log: what a policy's functions are given, also as `raw`. */
 export class LogEntry implements LimitRequest<LogEntry> {
-  /** The stamp of the line, in microseconds since the epoch. */
+  /** The stamp of the line, in microseconds since the epoch; that of an earlier line, if it was out of order. */
   timeUs: number;
   /** The status of the response; undefined where the log doesn't say it. */
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
+  /** When it is decided with the requests of a second evenly spread over it. */
+  spreadUs: number;
   /** Whether the second of the stamp is all that is known of its time. */
   isWholeSecond = false;
   private readonly reader: FieldReader;
@@ -36,6 +38,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
   ) {
     this.reader = reader;
     this.timeUs = timeUs;
+    this.spreadUs = timeUs;
     this.clientIp = clientIp;
     this.status = status;
     this.method = method;

@@ -7,13 +7,13 @@ import { stampUs } from './stamps.js';
 
 /** The variables that tell when a request was, the best first. */
 const TIMES = ['msec', 'time_iso8601', 'time_local', 'time'];
+const NUMBER = /(bytes_sent|length|status|request_time)$/;
 const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
  * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text that
- * follows it in the format begins. A line may go on behind the format, or end before it, if the client, the time, the
- * request and the status are there.
+ * follows it in the format begins; a line that lacks any of it, or goes on behind it, is not read.
  *
  * @throws UsageError if two variables touch, or the client or the time is missing
  */
@@ -45,8 +45,8 @@ class LogFormat implements LineFormat, FieldReader {
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** So many variables must be there. */
-  private readonly needed: number;
+  /** Whether the line ends with a number: then nothing follows it. */
+  private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
   private readonly request: number;
@@ -68,12 +68,12 @@ class LogFormat implements LineFormat, FieldReader {
     if (this.address < 0) throw new UsageError('the format must have $remote_addr');
     if (this.time < 0)
       throw new UsageError('the format must have $time_local, $time_iso8601 or $msec');
-    this.needed = 1 + Math.max(this.address, this.time, this.status, this.request);
+    this.endsInNumber = gaps.at(-1)?.length === 0 && NUMBER.test(names.at(-1) ?? '');
   }
 
   parse(line: Buffer, start: number, end: number): LogEntry | undefined {
     const { spans } = this;
-    if (this.scan(line, start, end) < this.needed) return undefined;
+    if (!this.scan(line, start, end)) return undefined;
     const text = (place: number): string =>
       line.toString('latin1', spans[2 * place] as number, spans[2 * place + 1] as number);
     const stamp = text(this.time);
@@ -90,7 +90,7 @@ class LogFormat implements LineFormat, FieldReader {
 
   read({ line, start, end }: LogEntry, name: string): string | undefined {
     const place = this.names.indexOf(name);
-    if (place < 0 || this.scan(line as Buffer, start, end) <= place) return undefined;
+    if (place < 0 || !this.scan(line as Buffer, start, end)) return undefined;
     return (line as Buffer).toString(
       'utf8',
       this.spans[2 * place] ?? 0,
@@ -98,25 +98,22 @@ class LogFormat implements LineFormat, FieldReader {
     );
   }
 
-  isFull(line: Buffer, start: number, end: number): boolean {
-    return this.scan(line, start, end) === this.names.length;
-  }
-
-  /** Writes where the variables are. @returns how many there are */
-  private scan(line: Buffer, start: number, end: number): number {
+  /** Writes where the variables are. @returns whether the line is of this format */
+  private scan(line: Buffer, start: number, end: number): boolean {
     const { gaps, spans } = this;
     const first = gaps[0] as Buffer;
-    if (!isAt(line, start, end, first)) return 0;
+    if (!isAt(line, start, end, first)) return false;
     let at = start + first.length;
     for (let place = 0; place < this.names.length; place += 1) {
       const gap = gaps[place + 1] as Buffer;
       const stop = gap.length === 0 ? end : indexOf(line, at, end, gap);
-      if (stop < 0) return place;
+      if (stop < 0) return false;
       spans[2 * place] = at;
       spans[2 * place + 1] = stop;
       at = stop + gap.length;
     }
-    return this.names.length;
+    const last = spans[spans.length - 2] as number;
+    return at === end && !(this.endsInNumber && line.subarray(last, end).includes(SPACE));
   }
 
   /** Empty where the client sent no request line. */

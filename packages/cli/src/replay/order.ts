@@ -45,6 +45,7 @@ export class Order {
     if (entry.timeUs < this.latestUs) {
       this.counts.outOfOrder += 1;
       entry.timeUs = this.latestUs;
+      entry.spreadUs = this.latestUs;
     } else this.latestUs = entry.timeUs;
     ordered.push(entry);
   }

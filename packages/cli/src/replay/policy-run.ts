@@ -51,13 +51,13 @@ export class PolicyRun {
     this.rehearsals = [rehearse(0), rehearse(1)];
   }
 
-  /** Decides with the request at `startUs`, then at `spreadUs`; a promise where the policy's functions need one. */
-  decide(entry: LogEntry, startUs: number, spreadUs: number): Promise<void> | undefined {
+  /** Decides on the request at both timings; a promise where the policy's functions need one. */
+  decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
-    const first = this.decideAt(0, entry, startUs);
+    const first = this.decideAt(0, entry, entry.timeUs);
     return first
-      ? first.then(() => this.decideAt(1, entry, spreadUs))
-      : this.decideAt(1, entry, spreadUs);
+      ? first.then(() => this.decideAt(1, entry, entry.spreadUs))
+      : this.decideAt(1, entry, entry.spreadUs);
   }
 
   report(options: RunOptions): PolicyReport {

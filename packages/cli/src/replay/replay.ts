@@ -5,12 +5,11 @@ import { UsageError } from '../usage-error.js';
 import { bytesOf, type Log } from './bytes.js';
 import { Comparing } from './comparing.js';
 import type { FieldMap } from './json-lines.js';
-import type { LogEntry } from './log-entry.js';
 import { merged } from './merge.js';
 import type { Policy } from './policy.js';
 import { PolicyRun } from './policy-run.js';
 import type { ReplayReport } from './report.js';
-import { Seconds } from './seconds.js';
+import { spreadSeconds } from './seconds.js';
 import { type LogCounts, Source, type SourceOptions } from './source.js';
 
 /** Options of {@link replay}. */
@@ -82,28 +81,19 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
   const { sources, probe } = sourcesOf(options);
 
   let span: [number, number] | undefined;
-  const decide = (entry: LogEntry, startUs: number, spreadUs: number): Eventually => {
-    if (span) span[1] = startUs;
-    else span = [startUs, startUs];
-    const decided = first.decide(entry, startUs, spreadUs);
-    if (!other) return decided;
-    const compare = (): void => comparing.note(first.latest, other.latest);
-    const decideOther = (): Eventually => {
-      const later = other.decide(entry, startUs, spreadUs);
-      if (later) return later.then(compare);
-      compare();
-      return undefined;
-    };
-    return decided ? decided.then(decideOther) : decideOther();
-  };
-  const seconds = new Seconds(decide);
-  for await (const run of merged(sources, probe)) {
-    for (const entry of run) {
-      const later = seconds.put(entry);
+  for await (const entries of spreadSeconds(merged(sources, probe))) {
+    for (const entry of entries) {
+      span ??= [entry.timeUs, entry.timeUs];
+      span[1] = entry.timeUs;
+      // Nearly always all is known at once, and a promise for each request would take longer than the decision.
+      const later = first.decide(entry);
       if (later) await later;
+      if (!other) continue;
+      const otherLater = other.decide(entry);
+      if (otherLater) await otherLater;
+      comparing.note(first.latest, other.latest);
     }
   }
-  await seconds.flush();
 
   const counts = sources.map((source) => source.counts);
   const wholeSeconds = counts.some((log) => log.wholeSeconds && log.requests > 0);
@@ -126,8 +116,6 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
     notes: [...notesOn(counts), ...first.notes(), ...(other?.notes() ?? [])],
   };
 }
-
-type Eventually = Promise<void> | undefined;
 
 function sourcesOf({ logs, format, fields = {}, trustProxy, onProgress }: ReplayOptions) {
   if (logs.length === 0) throw new UsageError('logs must have at least one');

@@ -5,6 +5,7 @@ import type { DeclaredNumbers } from '@spillway/core/store';
 import { CallerTable, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
 import { type CallerReport, type JudgedLimiter, rangeOf } from './report.js';
+import { shownKey } from './shown-key.js';
 import { Timeline } from './timeline.js';
 import { Trace } from './trace.js';
 
@@ -99,7 +100,7 @@ export class Tally {
       if (top.length > count) top.pop();
     }
     return top.map((id) => ({
-      caller: callers.nameOf(id),
+      caller: shownKey(callers.nameOf(id)),
       requests: callers.requestsOf(id),
       rejected: rangeOf([callers.rejectedOf(id, 0), callers.rejectedOf(id, 1)]),
       peak: callers.peaksOf(id),

@@ -1,0 +1,60 @@
+/** The pictures of the page, as SVG without styles or scripts of their own. */
+
+import type { JudgedLimiter, TimelineReport } from './report.js';
+import { count, instant } from './words.js';
+
+const WIDTH = 720;
+const HEIGHT = 160;
+/** For the texts below. */
+const FOOT = 20;
+
+export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineReport): string {
+  const most = Math.max(...requests);
+  const width = WIDTH / requests.length;
+  const bars = requests.map((number, at) => {
+    const hit = rejected[at] ?? 0;
+    return (
+      bar('all', at * width, width, number / most) + bar('rejected', at * width, width, hit / most)
+    );
+  });
+  const minutes = widthMs / 60_000;
+  const endMs = startMs + widthMs * requests.length;
+  return picture(`Requests over time, at most ${count(most)} per ${count(minutes)} min`, [
+    ...bars,
+    text(0, 'start', instant(startMs)),
+    text(WIDTH / 2, 'middle', `up to ${count(most)} per ${count(minutes)} min`),
+    text(WIDTH, 'end', instant(endMs)),
+  ]);
+}
+
+/** A bar for each step, its height by the logarithm: a few callers must be seen beside many. */
+export function barsOver(use: JudgedLimiter['use']): string {
+  const height = (callers: number): number => Math.log2(callers + 1);
+  const most = Math.max(...use.map(({ callers }) => height(callers)), 1);
+  const width = WIDTH / use.length;
+  const bars = use.map(({ percent, callers }, at) => {
+    const isAbove = percent === null || percent > 100;
+    const label =
+      percent === null ? `more: ${count(callers)}` : `≤ ${percent} %: ${count(callers)}`;
+    return (
+      bar(isAbove ? 'rejected' : 'all', at * width, width, height(callers) / most) +
+      text((at + 0.5) * width, 'middle', label)
+    );
+  });
+  return picture('Callers by their use of the limit', bars);
+}
+
+function picture(title: string, parts: readonly string[]): string {
+  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT + FOOT}" role="img"><title>${title}</title>${parts.join('')}</svg>`;
+}
+
+function bar(kind: string, x: number, width: number, share: number): string {
+  if (!(share > 0)) return '';
+  const height = Math.max(1, share * HEIGHT);
+  const [left, wide] = [x.toFixed(1), Math.max(0.5, width - 0.5).toFixed(1)];
+  return `<rect class="${kind}" x="${left}" y="${(HEIGHT - height).toFixed(1)}" width="${wide}" height="${height.toFixed(1)}"/>`;
+}
+
+function text(x: number, anchor: string, shown: string): string {
+  return `<text x="${x.toFixed(1)}" y="${HEIGHT + FOOT - 5}" text-anchor="${anchor}">${shown}</text>`;
+}
