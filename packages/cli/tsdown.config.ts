@@ -10,4 +10,7 @@ const command: UserConfig = {
   clean: false,
 };
 
-export default defineConfig([{ ...(library(['replay']) as UserConfig), platform: 'node' }, command]);
+export default defineConfig([
+  { ...(library(['replay']) as UserConfig), platform: 'node' },
+  command,
+]);

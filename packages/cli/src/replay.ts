@@ -5,6 +5,7 @@ export type { CallerPeaks } from './replay/caller-table.js';
 export type { FieldMap } from './replay/json-lines.js';
 export type { LogEntry } from './replay/log-entry.js';
 export type { Policy } from './replay/policy.js';
+export type { OnDecision } from './replay/rehearsal.js';
 export { type ReplayOptions, replay } from './replay/replay.js';
 export type {
   CallerReport,

@@ -4,7 +4,7 @@ import type { DecisionEvent } from '@spillway/core';
 import type { Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
 import { limitersOf, numbersOf, type Policy } from './policy.js';
-import { Rehearsal } from './rehearsal.js';
+import { type OnDecision, Rehearsal } from './rehearsal.js';
 import { type JudgedLimiter, type PolicyReport, rangeOf, type UnjudgedLimiter } from './report.js';
 import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { type Bounds, tryOthers } from './trials.js';
@@ -38,7 +38,7 @@ export class PolicyRun {
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
   /** @throws SpillwayError what `createGuard` throws */
-  constructor(policy: Policy) {
+  constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
     for (const limiter of limitersOf(policy)) {
       const numbers = numbersOf(limiter);
@@ -46,9 +46,12 @@ export class PolicyRun {
         this.judged.set(limiter.name, { numbers, tally: new Tally(limiter.name, numbers) });
       }
     }
-    const rehearse = (timing: Timing): Rehearsal =>
-      new Rehearsal(policy, (event, key) => this.note(timing, event, key));
-    this.rehearsals = [rehearse(0), rehearse(1)];
+    const first = new Rehearsal(policy, (event, key) => this.note(0, event, key));
+    const second = new Rehearsal(policy, (event, key, request) => {
+      this.note(1, event, key);
+      onDecision?.(event, key, request);
+    });
+    this.rehearsals = [first, second];
   }
 
   /** Decides on the request at both timings; a promise where the policy's functions need one. */

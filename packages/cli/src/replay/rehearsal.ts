@@ -1,12 +1,19 @@
 /** A policy as a real guard in shadow, on a store in memory that has the clock of the log. */
 
-import type { Admission, DecisionEvent, Fault, Guard, Overflowing } from '@spillway/core';
+import type {
+  Admission,
+  DecisionEvent,
+  Fault,
+  Guard,
+  GuardOptions,
+  Overflowing,
+} from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import type { LogEntry } from './log-entry.js';
 import { guardOf, type Policy } from './policy.js';
 
-/** Told of each decision, of each limiter in its order. */
-export type OnDecision = (event: DecisionEvent, key: string | undefined) => void;
+/** Told of each decision, of each limiter in its order; `key` as it was counted. */
+export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
 
 export class Rehearsal {
   /** Failures of functions of the policy, by limiter and option: `per-user: key`. */
@@ -30,7 +37,7 @@ export class Rehearsal {
       mode: 'shadow',
       control: undefined,
       observers: [{ onStore }],
-      onDecision,
+      onDecision: onDecision as unknown as NonNullable<GuardOptions['onDecision']>,
       onFault: (fault) => this.note(fault),
       logger: { warn: () => {} },
       validate: false,

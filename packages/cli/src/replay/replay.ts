@@ -8,6 +8,7 @@ import type { FieldMap } from './json-lines.js';
 import { merged } from './merge.js';
 import type { Policy } from './policy.js';
 import { PolicyRun } from './policy-run.js';
+import type { OnDecision } from './rehearsal.js';
 import type { ReplayReport } from './report.js';
 import { spreadSeconds } from './seconds.js';
 import { type LogCounts, Source, type SourceOptions } from './source.js';
@@ -39,6 +40,11 @@ export interface ReplayOptions {
   readonly maxCallers?: number | undefined;
   /** How many callers to list for each limiter: an integer from 0. Default 10. */
   readonly top?: number | undefined;
+  /**
+   * Called for each decision of each limiter of `policy`, with stamps evenly spread, as a guard in shadow calls its
+   * `onDecision`: for statistics of your own.
+   */
+  readonly onDecision?: OnDecision | undefined;
   /** Called after each chunk with the bytes and requests read so far; `size` is undefined if it cannot be known. */
   readonly onProgress?:
     | ((progress: {
@@ -75,7 +81,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
   for (const [name, value] of Object.entries({ maxCallers, top })) {
     within(name, value, 'an integer from 0', Number.isInteger(value) && value >= 0);
   }
-  const first = new PolicyRun(options.policy);
+  const first = new PolicyRun(options.policy, options.onDecision);
   const other = options.compare && new PolicyRun(options.compare);
   const comparing = new Comparing();
   const { sources, probe } = sourcesOf(options);
