@@ -1,7 +1,6 @@
 /** One JSON object per line, with a map from the names that nginx has for fields to paths in the object. */
 
-import type { LineFormat } from './line-format.js';
-import { type FieldReader, LogEntry } from './log-entry.js';
+import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
 /** Where a field is: names of members with dots between them, as in `request.remote_ip`. */
@@ -57,7 +56,7 @@ export function jsonLines(name: string, fields: FieldMap, usual: Usual = USUAL):
   return new JsonLines(name, fields, usual);
 }
 
-class JsonLines implements LineFormat, FieldReader {
+class JsonLines implements LineFormat {
   readonly name: string;
   private readonly paths: ReadonlyMap<string, readonly string[]>;
 

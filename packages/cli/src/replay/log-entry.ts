@@ -3,8 +3,12 @@
 import type { LimitRequest } from '@spillway/core';
 import { pathOf } from '@spillway/core/adapter';
 
-/** Finds what a line says of a variable that its format names, such as `http_referer`. */
-export interface FieldReader {
+/** Reads the lines of one format. */
+export interface LineFormat {
+  readonly name: string;
+  /** The request that the bytes from `start` to `end` tell of; undefined if they are no line of this format. */
+  parse(line: Buffer, start: number, end: number): LogEntry | undefined;
+  /** What a line says of a variable, such as `http_referer`. */
   read(entry: LogEntry, name: string): string | undefined;
 }
 
@@ -20,14 +24,14 @@ export class LogEntry implements LimitRequest<LogEntry> {
   spreadUs: number;
   /** Whether the second of the stamp is all that is known of its time. */
   isWholeSecond = false;
-  private readonly reader: FieldReader;
-  /** The line, for its reader: bytes from `start` to `end`, or the parsed object. */
+  private readonly format: LineFormat;
+  /** The line, for its format: bytes from `start` to `end`, or the parsed object. */
   readonly line: unknown;
   readonly start: number;
   readonly end: number;
 
   constructor(
-    reader: FieldReader,
+    format: LineFormat,
     timeUs: number,
     clientIp: string | undefined,
     status: number | undefined,
@@ -36,7 +40,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
     start = 0,
     end = 0,
   ) {
-    this.reader = reader;
+    this.format = format;
     this.timeUs = timeUs;
     this.spreadUs = timeUs;
     this.clientIp = clientIp;
@@ -63,7 +67,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
 
   /** A variable of the log's format, by nginx' name for it: `remote_user`; undefined where the line has none. */
   field(name: string): string | undefined {
-    const value = this.reader.read(this, name);
+    const value = this.format.read(this, name);
     return value === '-' || value === '' ? undefined : value;
   }
 }

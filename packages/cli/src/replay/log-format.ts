@@ -1,8 +1,7 @@
 /** An nginx `log_format` string, compiled to a scanner that reads each line once, byte by byte. */
 
 import { UsageError } from '../usage-error.js';
-import type { LineFormat } from './line-format.js';
-import { type FieldReader, LogEntry } from './log-entry.js';
+import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
 /** The variables that tell when a request was, the best first. */
@@ -38,7 +37,7 @@ export function compileLogFormat(name: string, format: string): LineFormat {
   );
 }
 
-class LogFormat implements LineFormat, FieldReader {
+class LogFormat implements LineFormat {
   readonly name: string;
   private readonly names: readonly string[];
   /** The text before each variable, and behind the last one. */

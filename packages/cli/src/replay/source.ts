@@ -3,10 +3,10 @@
 import { canonicalAddress } from '@spillway/core';
 import { type Addressing, clientOf } from '@spillway/core/adapter';
 import type { Bytes } from './bytes.js';
+import { FormatFinder, formatOf } from './formats.js';
 import type { FieldMap } from './json-lines.js';
-import { FormatFinder, formatOf, type LineFormat } from './line-format.js';
 import { Lines, MAX_LINE_BYTES } from './lines.js';
-import type { LogEntry } from './log-entry.js';
+import type { LineFormat, LogEntry } from './log-entry.js';
 import { Order } from './order.js';
 
 /** So many lines tell the format and whether stamps are whole seconds. */

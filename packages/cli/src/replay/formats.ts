@@ -2,15 +2,8 @@
 
 import { UsageError } from '../usage-error.js';
 import { CLOUDFLARE, type FieldMap, jsonLines } from './json-lines.js';
-import type { LogEntry } from './log-entry.js';
+import type { LineFormat } from './log-entry.js';
 import { compileLogFormat } from './log-format.js';
-
-/** Reads the lines of one format. */
-export interface LineFormat {
-  readonly name: string;
-  /** The request that the bytes from `start` to `end` tell of; undefined if they are no line of this format. */
-  parse(line: Buffer, start: number, end: number): LogEntry | undefined;
-}
 
 const COMMON = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent';
 const COMBINED = `${COMMON} "$http_referer" "$http_user_agent"`;
