@@ -176,7 +176,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(set).toMatchObject({ code: 0, err: expect.stringContaining('names are not checked') });
     const reset = await spillway(['reset', 'api', 'ada']);
     expect(reset.code).toBe(1);
-    expect(reset.err).toContain('does not keep the list of limiters');
+    expect(reset.err).toContain('could not store or read the list of limiters');
   });
 
   it('lets nobody write to the terminal through a name', async () => {

@@ -1,4 +1,4 @@
-/** @spillway/core/direct: what limits without HTTP are made of, for packages that build on them: @spillway/outgoing. */
+/** @spillway/core/direct: building blocks of keyed limiters, for packages such as @spillway/outgoing. */
 
 export { checkFlag, checkHas } from './base/check-shapes.js';
 export {

@@ -1,4 +1,4 @@
-/** @spillway/core/fetch: limits for handlers of `Request`, and what adapters over fetch share. */
+/** @spillway/core/fetch: limits for handlers of `Request`, and building blocks for adapters on the Fetch API. */
 
 export { AddressedRequest, AddressFinder, type PeerOptions } from './fetch/address.js';
 export { FetchExchange } from './fetch/exchange.js';

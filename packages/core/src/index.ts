@@ -1,4 +1,4 @@
-/** @spillway/core: limiters, the guard that runs them, and the store in memory: what apps use. */
+/** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';

@@ -1,4 +1,4 @@
-/** @spillway/core/node: load signals that need Node, the adapter for node:http, and what adapters over it share. */
+/** @spillway/core/node: load signals for Node, the adapter for node:http, and building blocks for adapters on it. */
 
 export type { NodeRequest, NodeResponse } from './node/closed.js';
 export { NodeExchange } from './node/exchange.js';

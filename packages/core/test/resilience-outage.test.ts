@@ -41,8 +41,8 @@ describe('an outage', () => {
       clock.advance('60s');
     }
     const lines = [
-      'Spillway: the store does not decide (connection lost). Until it does: a, b, c, e: local; d: deny.',
-      'Spillway: the store decides again, after 1.5 s.',
+      'Spillway: the store is failing (connection lost). Meanwhile: a, b, c, e: local; d: deny.',
+      'Spillway: the store works again, after 1.5 s.',
     ];
     expect(warnings).toEqual([...lines, ...lines]);
   });

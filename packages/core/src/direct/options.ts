@@ -1,4 +1,4 @@
-/** What can be asked of a limit without HTTP. */
+/** Types of `createLimiter`, and the options that it shares with `createLimiters`. */
 
 import type { NamesOf } from '../base/option-names.js';
 import type { Control } from '../contract/control.js';
@@ -10,20 +10,20 @@ import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
 
-/** A limit without HTTP. */
+/** Numbers and mode of one keyed limit. */
 export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
-   * shadow. Default 1.
+   * Percentage rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. For the others
+   * it is in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }
 
 export interface LimiterOptions extends LimitOptions {
   /**
-   * With the key, identifies the count in the store. Required with a store. Default: the numbers, as in `100-per-1m`.
+   * Identifies the limit in the store; required with a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
 }
@@ -50,22 +50,25 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
 };
 
 /**
- * The second argument of `createLimiter` and `createLimiters`: where limits without HTTP are counted, what if that
- * fails, what changes them live, and who is told.
+ * The second argument of `createLimiter` and `createLimiters`: the store, what to do if it fails, live settings, and
+ * observers.
  */
 export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
-  /** Where counts live. Default: this process's memory, where each limiter counts apart. */
+  /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: S | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;
   /**
-   * What operators set live, by the name of the limit: a mode, a share, numbers, and keys that are blocked, allowed or
-   * have numbers of their own. Default: nothing.
+   * Live settings by the name of the limit: mode, share and limits, and keys that are blocked, allowed or have their
+   * own limits. Default: none.
    */
   readonly control?: Control | undefined;
-  /** Told of every decision but those of `peek`. The key is for logs that hash it: see {@link Observer}. */
+  /** Called for every decision except those of `peek`. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
-  /** Told when the store, the control or an observer fails; without it, `logger` is, once a minute for each. */
+  /**
+   * Called when the store, the control or an observer fails. Default: `logger` gets a line, at most one per minute for
+   * each limiter and source.
+   */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
   readonly observers?: readonly Observer[] | undefined;
@@ -87,60 +90,62 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
   observers: 1,
 };
 
-/** What a call of a limiter takes. */
+/** Options of a call to a limiter. */
 export interface CostOptions {
   /** Units: an integer from 0. Default 1. */
   readonly cost?: number | undefined;
   /**
-   * Numbers of the key's plan in place of the declared ones; null for none. A plan that makes no limit is a fault, and
-   * the declared numbers apply. Plans with other windows or bursts are other counts.
+   * The key's plan, whose numbers replace the declared ones; null for none. If they are invalid, the declared numbers
+   * apply and a fault is reported. Plans with another window or burst have separate counts.
    */
   readonly plan?: Plan | null | undefined;
 }
 
-/** The answer for many keys at once. */
+/** One decision on several keys. */
 export interface GroupDecision {
-  /** Whether every key passes; if not, none was charged by `consumeAll`. */
+  /** Whether all keys pass. If not, `consumeAll` has charged none. */
   readonly allowed: boolean;
   /**
-   * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
+   * The decision that counts: the rejection with the longest wait, or without rejections the one with the least
+   * remaining.
    */
   readonly binding: Decision;
   /**
-   * One for each key, in the order asked; a key asked twice is answered for the sum. Where one is rejected without the
-   * store, because it is blocked or in the denial cache, the others are `skipped`.
+   * One for each key, in the order given. If a key is given twice, both have the decision on the summed cost. If one is
+   * rejected without calling the store, because it is blocked or in the denial cache, the others are `skipped`.
    */
   readonly decisions: readonly Decision[];
 }
 
-/** Now with a store that answers now, else later. */
+/** The value itself with a synchronous store, a promise of it with other stores. */
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
 /**
- * A limit by key; what {@link createLimiter} returns. A key is a text of 1 to 8,192 UTF-16 units; another, or a wrong
- * cost, throws `SPW_KEY_INVALID` or `SPW_COST_INVALID`.
+ * A limit by key; what {@link createLimiter} returns. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
+ * 8,192 UTF-16 units, and `SPW_COST_INVALID` if the cost is not an integer from 0.
  */
 export interface KeyedLimiter<S extends Store> {
   readonly name: string;
   readonly rule: Rule;
   /**
-   * Charges the cost if it passes, as in `if ((await limiter.consume(key)).allowed)`. The decision is an object, so a
-   * test of it without `.allowed` is always true; `.allowed` of a promise, without `await`, is `undefined`.
+   * Charges the cost if the key passes, as in `if ((await limiter.consume(key)).allowed)`. Always test `.allowed`: the
+   * decision is an object and therefore truthy. Don't forget `await`: `.allowed` of a promise is `undefined`.
    */
   consume(key: string, options?: CostOptions): Timely<S, Decision>;
-  /** Charges every key, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
+  /** Charges all keys, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** Charges every key whether it passes or not; says what `consumeAll` would have said, and throws what it would. */
+  /** Charges all keys, whether they pass or not. Returns what `consumeAll` would have returned, and throws the same. */
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** What `consume` would say, without charging. */
+  /** Returns what `consume` would return, without charging. */
   peek(key: string, options?: CostOptions): Timely<S, Decision>;
-  /** What `consumeAll` would say, without charging. */
+  /** Returns what `consumeAll` would return, without charging. */
   peek(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
-   * Gives back what a decision of `consume` charged, or `cost` units of it. Once, in the store that charged it, and no
-   * more than still counts: true if anything was. Void after its `resetMs`, or in another window.
+   * Refunds what a decision of `consume` charged, or `cost` units of it. Works once, in the store that was charged, for
+   * units that still count: not after the decision's `resetMs`, or in another window. Returns true if anything was
+   * refunded.
    */
   refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
-  /** Forgets a key, whatever its plan. False if the store could not be told: the key is counted as before. */
+  /** Deletes the counts of a key, for all plans. Returns false if the store failed and the counts remain. */
   reset(key: string): Timely<S, boolean>;
 }

@@ -1,4 +1,4 @@
-/** The answer that a fetch handler gives, seen as its body is sent. */
+/** Records the response of a fetch handler while its body is sent. */
 
 import type { ResponseWatcher } from '../contract/recorder.js';
 import {
@@ -13,11 +13,14 @@ import {
 /** The response to send in place of `response`, and when it may be sent. */
 interface WatchedResponse<Res> {
   readonly response: Res;
-  /** Of a response without a body: it must not be sent before. */
+  /** Set for a response without a body, which must not be sent before this settles. */
   readonly kept: Promise<void> | undefined;
 }
 
-/** Shows `response` to `watcher`; `sendsBody` is false for HEAD. What is no response, or was read, is not shown. */
+/**
+ * Shows `response` to `watcher`. `sendsBody` is false for HEAD. A value that is not a response, or whose body was read,
+ * is not shown.
+ */
 export function watchResponse<Res extends WebResponse>(
   response: Res,
   watcher: ResponseWatcher,
@@ -35,14 +38,14 @@ export function watchResponse<Res extends WebResponse>(
     const { Response, ReadableStream } = webClasses();
     const source = new AnswerBody(body, watcher, signal);
     head();
-    const stream = new ReadableStream(source, { highWaterMark: 0 }); // reads nothing ahead
+    const stream = new ReadableStream(source, { highWaterMark: 0 }); // no read-ahead
     return { response: new Response(stream, response) as Res, kept: undefined };
   } catch {
-    return { response, kept: undefined }; // read already, or locked: it cannot be sent either
+    return { response, kept: undefined }; // the body was read or is locked, so the response can't be sent either
   }
 }
 
-/** A body that is shown to its end, also when its client has gone away: what is left of it is then read here. */
+/** A body that is recorded to its end. If the client goes away, the rest is read here. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
   private readonly watcher: ResponseWatcher;
@@ -101,7 +104,7 @@ class AnswerBody implements WebSource {
     }
   }
 
-  /** The next piece; undefined at the end. */
+  /** The next chunk; undefined at the end. */
   private async read(): Promise<unknown> {
     const { done, value } = await this.reader.read();
     if (done) return undefined;

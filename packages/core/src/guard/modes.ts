@@ -1,4 +1,4 @@
-/** How far each limiter of a guard goes for a request: what was declared, and what is set live. */
+/** The mode of each limiter for a request, from the declared options and live settings. */
 
 import { Junk } from '../base/junk.js';
 import type { LimiterSettings } from '../contract/control.js';
@@ -16,7 +16,7 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** None of a guard's limiters is stricter than this. */
+  /** The guard's mode: the upper bound for all its limiters. */
   ofGuard(request: LimitRequest<Raw>): Mode {
     return this.read('', this.guardMode, request);
   }
@@ -42,6 +42,6 @@ export class Modes<Raw> {
       error = thrown;
     }
     this.context.fault({ limiter, source: 'mode', error });
-    return 'enforce'; // no accident switches a limit off
+    return 'enforce'; // a mistake must not switch a limit off
   }
 }

@@ -1,4 +1,4 @@
-/** What a guard is, and what can be asked of it. */
+/** The interface and the options of a guard. */
 
 import type { Duration } from '../base/duration.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -15,38 +15,39 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 /** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit fields to send. Default `['draft-11']`; `'draft-6'` in its place sends those of that version of
-   * the draft; `'legacy'` adds `X-RateLimit-*`; `[]` sends none. See {@link HeaderStyle}.
+   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it with the headers of that version
+   * of the draft, `'legacy'` adds `X-RateLimit-*`, and `[]` sends none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
-  /** The status for a key that was blocked live. Default 403; 429 for clients that know only that. */
+  /** The status for a key that is blocked live. Default 403. Choose 429 for clients that only handle 429. */
   readonly blockedStatus?: 403 | 429 | undefined;
-  /** `enforce` (default), `shadow` or `off` for all limiters of the guard: none is stricter than this. */
+  /** `enforce` (default), `shadow` or `off`: the upper bound for the modes of all limiters of the guard. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** What operators set live: modes, shares, limits, blocked and allowed keys. Default: nothing. */
+  /** Where live settings come from: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
   readonly control?: Control | undefined;
   /**
-   * What becomes of CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`): `pass` (default)
-   * lets them by uncounted; `count` treats them as any request. Choose `count` where they reach a handler that works
-   * for any method.
+   * What happens to CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default)
+   * lets them through uncounted; `count` treats them like any request. Choose `count` if preflights reach a handler
+   * that does work for any method.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
-  /** Requests that no limiter sees, beside preflights. Only `true`, or a promise of it, skips. */
+  /** Which requests bypass all limiters, besides preflights. Only `true`, or a promise of it, skips. */
   readonly skip?:
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * How long to wait for the promises of `key`, `limit`, `cost`, `skip` and `refundIf`, all of one request together:
-   * from 1 ms to 60 s. One that is late, or rejects, counts as a function that throws. Default 1 s.
+   * How long one request waits for the promises of its callbacks (`key`, `plan`, `cost`, `skip`, `refundIf` and
+   * others), all together: 1 ms to 60 s. A promise that is late or rejects is treated like a callback that throws.
+   * Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
-  /** Told of every decision. The key is for logs that hash it: see {@link Observer}. */
+  /** Called with every decision. The key is for logs that hash it: see {@link Observer}. */
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Told when a callback of yours throws or returns junk, and when the store fails; without it, `logger` is, once a
-   * minute for each.
+   * Called when a callback of yours throws or returns an invalid value, and when the store fails. Without it, each kind
+   * of fault is logged through `logger` at most once a minute.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
@@ -74,28 +75,28 @@ export const GUARD_OPTIONS: NamesOf<GuardOptions> = {
   observers: 1,
 };
 
-/** A limiter of a guard, as it was declared: for pages and commands that show what there is. */
+/** A limiter of a guard as declared, for pages and commands that list limits. */
 export interface GuardLimiter {
   readonly name: string;
   readonly kind: Limiter['kind'];
-  /** The numbers; undefined for a limiter that keeps no count in the store. */
+  /** The declared numbers; undefined for a limiter that keeps no count in the store. */
   readonly rule: Rule | undefined;
-  /** Undefined where a function says it for each request. What is set live is not told here. */
+  /** The declared mode, without live settings; undefined if it is a function. */
   readonly mode: Mode | undefined;
 }
 
-/** Runs limiters over requests; what {@link createGuard} returns. */
+/** Applies limiters to requests; returned by {@link createGuard}. */
 export interface Guard<Raw = unknown> {
-  /** Decides on a request; at once if the store and all callbacks answer at once. Never throws, never rejects. */
+  /** Decides on a request; returns a promise only if the store or a callback does. Never throws or rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Gives back the permits of all requests still in progress, so that they need not expire, and waits until the store
-   * has them, at most 5 s: for a process that ends. Call it once the server takes no more requests. Never rejects.
+   * Releases the permits of all requests in flight, so that other processes need not wait for them to expire. Waits at
+   * most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never rejects.
    */
   close(): Promise<void>;
-  /** Permits that requests of this process hold now: a gauge. */
+  /** Permits held by requests of this process now: a gauge. */
   readonly inProgress: number;
-  /** The limiters in their order, as they were declared. */
+  /** The limiters as declared, in their order. */
   readonly limiters: readonly GuardLimiter[];
   /**
    * A new guard of the same limiters. `options` replace those of this guard; one that is `undefined` is left out. So a
@@ -106,7 +107,7 @@ export interface Guard<Raw = unknown> {
   withOptions(options: GuardOptions<Raw>): Guard<Raw>;
 }
 
-/** What {@link Guard.limiters} tells of some limiters. */
+/** The descriptions for {@link Guard.limiters}. */
 export function listed<Raw>(limiters: readonly Limiter<Raw>[]): readonly GuardLimiter[] {
   return Object.freeze(
     limiters.map((limiter) => {

@@ -1,4 +1,4 @@
-/** What the limiters of a guard are asked about a request, and what each of them would ask the store. */
+/** Asks the limiters of a guard about a request: each returns its step for the store, or a decision. */
 
 import { isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
@@ -15,11 +15,11 @@ import type { Modes } from './modes.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
-/** A limiter with what the guard lends it. */
+/** A limiter with its context in the guard. */
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Until its keys are known to differ. */
+  /** Checks whether all keys are the same; undefined once they are known to differ. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
@@ -30,7 +30,7 @@ export class Asker<Raw> {
       this.same = new SameKey(limiter.name, notices);
   }
 
-  /** Notes the key that it asks for. */
+  /** Notes the key of a step. */
   asksFor(key: string, request: LimitRequest<Raw>): void {
     if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
   }
@@ -54,7 +54,7 @@ export class Questions<Raw> {
     this.client = client;
   }
 
-  /** One turn for each limiter, with its mode, and its question to the store if that is known at once. */
+  /** One turn for each limiter, with its mode, and with its step if no callback is async. */
   begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
     const { askers } = this;
@@ -63,7 +63,7 @@ export class Questions<Raw> {
       : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
-  /** Settled when callbacks that answer later have answered; undefined if there are none. Never rejects. */
+  /** Settles when async callbacks have answered; undefined if there are none. Never rejects. */
   later(
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,

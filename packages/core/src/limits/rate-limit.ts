@@ -1,4 +1,4 @@
-/** The request rate limiter: so many units per key and window. */
+/** The request rate limiter: limits units per key and window. */
 
 import { decide } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
@@ -28,8 +28,8 @@ import { nameOf, ruleFrom } from './rule-options.js';
 import { RuleVariants } from './rule-variants.js';
 
 /**
- * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the
- * token bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
+ * Limits how much each key may do per window; requests above the limit get a 429. The default algorithm is the token
+ * bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
  * microsecond.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_COST_INVALID`,
@@ -131,7 +131,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
 
 type OwnPlan = Plan | null | undefined;
 
-/** Gives the cost back where `refundIf` says so. */
+/** Makes `finish`, which refunds the cost if `refundIf` returns true. */
 function refunding<Raw>(
   limiter: string,
   refundIf: NonNullable<RateLimitOptions<Raw>['refundIf']>,

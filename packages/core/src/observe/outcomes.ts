@@ -4,7 +4,7 @@ import { checkList } from '../base/check-shapes.js';
 import { mustBe } from '../base/errors.js';
 import type { Outcome } from '../contract/decision.js';
 
-/** What most requests come to: a sample of them is enough. */
+/** The outcomes of most requests, of which a sample is enough. */
 export const COMMON: readonly Outcome[] = ['allowed', 'replayed', 'would-replay', 'skipped'];
 
 export const REFUSED: readonly Outcome[] = ['denied', 'would-deny', 'error'];

@@ -1,4 +1,4 @@
-/** Idempotency keys: a request that a client repeats with the same key runs once, and is answered as the first time. */
+/** Idempotency keys: a request that a client retries with the same key runs once, and retries get the same response. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { decide } from '../algorithms/decide.js';
@@ -28,19 +28,19 @@ import { Run } from './run.js';
 import { SeenExchange } from './seen-exchange.js';
 
 /**
- * Lets a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) run once for each caller and
- * key. A repeat gets the answer of the first: the same status, body and fields, with `Idempotency-Replayed: true`; it
- * charges nothing, and no handler runs. While the first is running, a repeat gets 409, or waits. The key with another
- * request gets 422. Stripe describes the same beside its limiters (B. Leach, "Designing robust and predictable APIs
- * with idempotency", 2017).
+ * Runs a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) once for each caller and key.
+ * A retry gets the response of the first request: the same status, body and headers, with `Idempotency-Replayed: true`.
+ * It charges no limit, and no handler runs. While the first request is running, a retry gets 409, or waits. The same
+ * key with a different request gets 422. Stripe describes the same scheme (B. Leach, "Designing robust and predictable
+ * APIs with idempotency", 2017).
  *
- * Put it into the list of a guard, behind your authentication: a request that a limit refuses leaves no claim behind.
- * It needs the guard of an adapter; `createGuard` alone sees no responses. Services that share a store each give it a
- * name of their own.
+ * Put it into the list of a guard that runs after your authentication. A request that another limiter rejects leaves no
+ * claim behind. It needs the guard of an adapter, because `createGuard` sees no responses. Services that share a store
+ * each need a different `name`.
  *
- * What it cannot know: if the process dies between the effect of a handler and the record of its answer, the key is
- * free again after one lease, and a repeat runs. `claimOf` gives handlers a token with which their database can tell.
- * If the store cannot answer, a request with a key is refused with 503, unless `onStoreError` is `allow`.
+ * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, a
+ * retry runs once the lease has expired. `claimOf` gives handlers a token with which their database can
+ * detect that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -75,7 +75,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly waiting: WaitingRepeats;
   private readonly lates = new LateAnswers();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
-  /** The digests of what `fingerprint` has chosen. */
+  /** The digests of what `fingerprint` returned. */
   private readonly chosen = new WeakMap<Claim, string>();
 
   constructor(options: IdempotencyOptions<Raw>) {
@@ -106,7 +106,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const value = request.header(header);
     if (value === undefined && !required) return skippedDecision(this.name);
     const id = value === undefined ? undefined : keyIn(value);
-    if (id === undefined) return this.refuse('key-invalid', binding);
+    if (id === undefined) return this.reject('key-invalid', binding);
     const asking = { limiter: this.name, request, context };
     const scope = read(asking, 'scope', this.options.scope);
     const parts = read<Raw, unknown>(asking, 'fingerprint', this.options.fingerprint);
@@ -129,7 +129,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   finish({ step }: LimiterTurn<Raw>, outcome: RequestOutcome): StepsBack {
     if (!step) return undefined;
     const run = this.runs.get(step);
-    // No handler has run.
+    // Without a run, no handler has run: free the key.
     return run ? run.finish(outcome) : [{ ...step, op: 'put' }];
   }
 
@@ -144,10 +144,10 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     if (key === undefined) {
       const error = new SpillwayError(
         'SPW_SCOPE_INVALID',
-        'scope named no caller for a request with an idempotency key: it must give a text of 1 to 8,192 units',
+        'scope returned no caller for a request with an idempotency key: return a string of 1 to 8,192 UTF-16 units',
       );
       asking.context.fault({ limiter: this.name, source: 'scope', error });
-      return this.refuse('store-error', binding);
+      return this.reject('store-error', binding);
     }
     const claim = { id, owner: newOwner() };
     const step: Step = {
@@ -171,15 +171,15 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     return isLater(digested) ? digested.then(note) : note(digested);
   }
 
-  /** What is decided without the store. */
-  private refuse(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
+  /** The decision without the store, for an invalid key or scope. */
+  private reject(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
     const isKey = reason === 'key-invalid';
     const passes = !isKey && this.onStoreError === 'allow';
-    const refused = binding ? 'denied' : 'would-deny';
+    const rejected = binding ? 'denied' : 'would-deny';
     return {
       ...skippedDecision(this.name),
       allowed: passes || !binding,
-      outcome: isKey ? refused : 'error',
+      outcome: isKey ? rejected : 'error',
       reason: passes ? null : reason,
       retryAfterMs: isKey ? Infinity : Number.NaN,
     };

@@ -1,10 +1,10 @@
-/** An answer that is kept: which are, what of them, and their bytes in a store. */
+/** Stored responses: which headers they contain, how they are collected, and their binary format. */
 
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
-/** The fields that describe the body, or lead to what was made. Others are of one response only, or of one client. */
-const FIELDS = [
+/** Headers that describe the body or point to a created resource. Other headers concern a single response or client. */
+const STORED_HEADERS = [
   'Content-Type',
   'Content-Encoding',
   'Content-Disposition',
@@ -17,44 +17,44 @@ const FIELDS = [
   'Link',
 ] as const;
 
-/** What must not be given to anybody again, whoever asks for it. */
-const NEVER =
+/** Headers that must never be replayed. */
+const NEVER_REPLAYED =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
-/** A later try may be answered otherwise: nothing was done. */
+/** Statuses that mean that nothing was done: a retry may succeed. */
 export const FREE_ON: readonly number[] = [408, 425, 429, 503];
 
-/** Whether it can be the name of a field, or a method: a token of RFC 9110. */
+/** Whether it is a valid header name or method: a token of RFC 9110. */
 export function isToken(name: unknown): name is string {
   return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
 }
 
-/** Whether a field of this name can be kept. */
+/** Whether a header of this name can be stored. */
 export function isKeepable(name: unknown): name is string {
-  return isToken(name) && !NEVER.test(name);
+  return isToken(name) && !NEVER_REPLAYED.test(name);
 }
 
-/** The fields of an answer that are kept; `own`: those that the app adds. */
+/** The headers of a response to store; `own`: names that the app adds. */
 export function keptFields(
   field: (name: string) => string | undefined,
   own: readonly string[],
 ): readonly Header[] {
   const kept: Header[] = [];
-  for (const name of new Set([...FIELDS, ...own])) {
+  for (const name of new Set([...STORED_HEADERS, ...own])) {
     const value = field(name);
     if (value !== undefined) kept.push([name, value]);
   }
   return kept;
 }
 
-/** An answer while it is given: its head, and its body as long as that is not too long. */
+/** Collects a response while it is sent: its status and headers, and its body up to a size. */
 export class CollectedAnswer {
   private answer: { readonly status: number; readonly fields: readonly Header[] } | undefined;
   private chunks: Uint8Array[] = [];
   private length = 0;
   private most = 0;
 
-  /** @param most the most bytes of a body */
+  /** @param most the largest body to store, in bytes */
   begin(status: number, fields: readonly Header[], most: number): void {
     this.answer = { status, fields };
     this.chunks = [];
@@ -62,21 +62,21 @@ export class CollectedAnswer {
     this.most = most;
   }
 
-  /** Whether more is wanted. */
+  /** Returns whether to pass further bytes. */
   add(bytes: Uint8Array): boolean {
     this.length += bytes.length;
     if (this.length > this.most) this.chunks = [];
-    else if (bytes.length > 0) this.chunks.push(new Uint8Array(bytes)); // whoever wrote them may use them again
+    else if (bytes.length > 0) this.chunks.push(new Uint8Array(bytes)); // a copy: the writer may reuse its buffer
     return this.length <= this.most;
   }
 
-  /** The answer, with its body if that was not too long; undefined if there is none yet. */
+  /** The response, with its body if that was not too long; undefined if none has begun. */
   record(): AnswerRecord | undefined {
     const { answer } = this;
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }
 
-  /** The answer without its body, of which the end is not known; undefined if there is none yet. */
+  /** The response without its body, for a body that did not end; undefined if none has begun. */
   bodiless(): AnswerRecord | undefined {
     return this.answer && { ...this.answer, body: undefined };
   }
@@ -95,23 +95,23 @@ export class CollectedAnswer {
 const VERSION = 1;
 const PREFIX = 5;
 
-/** An answer as it is kept. */
+/** A stored response. */
 export interface AnswerRecord {
   readonly status: number;
   readonly fields: readonly Header[];
-  /** Undefined if the body was not kept. */
+  /** Undefined if the body was not stored. */
   readonly body: Uint8Array | undefined;
 }
 
-/** What `JSON` makes of a head. */
+/** The JSON form of status and headers. */
 interface Head {
   readonly s: number;
   readonly f: readonly Header[];
-  /** Whether the body was kept. */
+  /** Whether the body was stored. */
   readonly b: boolean;
 }
 
-/** An answer as bytes: a version, the length of its head, its head as JSON, and its body. */
+/** The binary format: a version byte, the length of the JSON in 4 bytes, status and headers as JSON, and the body. */
 export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array {
   const json: Head = { s: status, f: fields, b: body !== undefined };
   const head = utf8Bytes(JSON.stringify(json));
@@ -123,7 +123,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined for bytes that are none of ours, or of a later version. */
+/** Undefined for bytes that are not a response, or of a later version. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

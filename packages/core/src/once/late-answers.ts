@@ -1,4 +1,6 @@
-/** Answers that could not be written: they wait in memory, and are written again with the ends of their claims. */
+/**
+ * Responses that the store did not take: kept in memory, and written again when the end of their claim is sent again.
+ */
 
 import { SpillwayError } from '../base/errors.js';
 import { type Eventually, endsTimersWithRequests, outside } from '../base/host.js';
@@ -7,31 +9,31 @@ import type { KeepContext } from '../contract/keeping.js';
 import type { ValueName } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 
-/** Where nobody waits: as long as a release may take. */
+/** No request waits for these writes. The same time as for releases. */
 const WRITE_MS = 1_000;
 
-/** What the answers of one limiter may take while they wait, each with {@link OVERHEAD}: at most 16,384 of them. */
+/** The memory for waiting responses of one limiter, each counted with {@link OVERHEAD}: at most 16,384 of them. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/** So many are written at once. After one has failed the others wait: a store that hangs is not filled with them. */
+/** How many are written at a time. After a failure the others wait, to not fill a store that hangs. */
 const LANES = 4;
 
-/** By so much a value outlives its claim, which is marked after it was written. */
+/** How much longer a value lives than its claim, which is marked as done after the value was written. */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** One answer, and where it goes. */
+/** One response, and where to store it. */
 export interface AnswerToWrite {
   readonly limiter: string;
   readonly name: ValueName;
   readonly bytes: Uint8Array;
-  /** How long it is kept from the end of its claim on. */
+  /** How long it is stored, from the end of its claim. */
   readonly keepUs: number;
   readonly context: KeepContext;
 }
 
-/** Writes an answer once: an error if it fails, or takes too long. */
+/** Writes a response once. The result is an error if that fails or takes too long. */
 export function writeAnswer(
   { name, bytes, keepUs, context }: AnswerToWrite,
   sinceUs = 0,
@@ -42,20 +44,20 @@ export function writeAnswer(
   );
 }
 
-/** Those of one limiter. */
+/** The waiting responses of one limiter. */
 export class LateAnswers {
   freeBytes: number = MOST_BYTES;
   private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /** Undefined if no store will ever take it. */
+  /** Undefined if retrying is pointless, because the value is invalid for every store. */
   of(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);
   }
 
-  /** Whether it was written. Never rejects. */
+  /** Returns whether it was written. Never rejects. */
   write(answer: AnswerToWrite, sinceUs: number): Promise<boolean> {
     const { clock } = answer.context;
     const attempt = async (): Promise<boolean> => {
@@ -64,7 +66,7 @@ export class LateAnswers {
       if (!isWritten) this.failedUs = clock.nowUs();
       return isWritten;
     };
-    // There no request can wait for another.
+    // On Workers a request cannot wait for the I/O of another one.
     if (endsTimersWithRequests()) return attempt();
     this.lane = (this.lane + 1) % LANES;
     const before = this.lanes[this.lane] as Promise<unknown>;
@@ -119,7 +121,7 @@ class LateAnswer implements LateValue {
       source: 'store',
       error: new SpillwayError(
         'SPW_STORE_ERROR',
-        'an answer was given up that could not be written to the store: its repeats get 409',
+        'a response could not be written to the store and was dropped: retries of its request get 409',
       ),
     });
   }

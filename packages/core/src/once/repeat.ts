@@ -1,4 +1,7 @@
-/** What a request gets whose key is claimed already: it may wait for the run, then the kept answer or a rejection. */
+/**
+ * Handles a request whose key is already claimed: it may wait for the running request, then gets the stored response or
+ * a rejection.
+ */
 
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
@@ -15,7 +18,11 @@ import { type Comparing, compareRequests } from './request-fingerprint.js';
 
 const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
 
-/** @param own the digest of the parts that the app chose */
+/**
+ * Decides on a request whose key is done: a replay, or a rejection.
+ *
+ * @param own the digest of what `fingerprint` returned
+ */
 export async function repeat<Raw>(
   turn: LimiterTurn<Raw>,
   exchange: KeptExchange,
@@ -27,11 +34,11 @@ export async function repeat<Raw>(
   const { request, decision } = turn;
   const answer = turn.answer as ClaimsAnswer;
   const note = noteIn(answer.note);
-  if (!note) return refused(decision, 'not-kept');
+  if (!note) return rejected(decision, 'not-kept');
   const compared = await compareRequests(note, request, exchange.recorder, own, comparing);
   if (compared !== 'same') {
     const statuses = { other: settings.mismatchStatus, 'too-large': 413, late: 408 };
-    return refused(decision, 'mismatch', statuses[compared]);
+    return rejected(decision, 'mismatch', statuses[compared]);
   }
   const { limiter, key } = turn.step as Step;
   const name = { limiter, key, id: answer.owner };
@@ -41,49 +48,51 @@ export async function repeat<Raw>(
   const found: Result<Uint8Array | undefined> = isThenable(asked) ? await asked : asked;
   if ('error' in found) {
     context.fault({ limiter: settings.name, source: 'store', error: found.error });
-    return unanswered(decision);
+    return storeFailed(decision);
   }
-  return answered(decision, found.value && decodeRecord(found.value));
+  return replayed(decision, found.value && decodeRecord(found.value));
 }
 
-function answered(decision: Decision, record: AnswerRecord | undefined): Settled {
-  if (!record) return refused(decision, 'not-kept');
+function replayed(decision: Decision, record: AnswerRecord | undefined): Settled {
+  if (!record) return rejected(decision, 'not-kept');
   const { status, fields, body } = record;
   if (body) return { decision, answer: { status, headers: [...fields, REPLAYED], body } };
   const places = fields.filter(([name]) => name === 'Location');
-  return { ...refused(decision, 'not-kept'), headers: places };
+  return { ...rejected(decision, 'not-kept'), headers: places };
 }
 
-function refused(decision: Decision, reason: Reason, status?: number): Settled {
+function rejected(decision: Decision, reason: Reason, status?: number): Settled {
   return {
     decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity },
   };
 }
 
-/** It was done, so it must not run again: the repeat is to come later, whatever `onStoreError` says. */
-function unanswered(decision: Decision): Settled {
+/**
+ * The first request was completed, so this one must not run, whatever `onStoreError` says: it is rejected and may
+ * retry.
+ */
+function storeFailed(decision: Decision): Settled {
   return {
     decision: { ...decision, outcome: 'error', reason: 'store-error', retryAfterMs: Number.NaN },
   };
 }
 
-/** How often the store is asked: less and less. */
+/** The pause between two polls of the store doubles from the first to the last. */
 const FIRST_MS = 50;
 const LAST_MS = 500;
 
-/** After the answer was kept in this process: the store is about to know it. */
+/** The pause after the run has ended in this process: its end is about to reach the store. */
 const SOON_MS = 10;
 
-/** So many repeats of one key wait in a process. A client that retries has one or two. */
+/** The most retries of one key that wait in a process. A well-behaved client has one or two. */
 const MOST_WAITING = 32;
 
-/** The runs of this process, by their claims, and those who wait for one. */
-/** Repeats that wait for the request that is running. */
+/** Retries that wait for the running request with their key. */
 export class WaitingRepeats {
   private readonly running = new Map<string, Promise<void>>();
-  /** Until when each claim is waited for, in microseconds. */
+  /** Until when each claim may wait, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
-  /** Of each guard, because each may have another store. */
+  /** By guard, because each may have a different store. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 
@@ -91,7 +100,7 @@ export class WaitingRepeats {
     this.waitUs = waitUs;
   }
 
-  /** A run has begun, which settles `over`. */
+  /** Notes a run of this process, which settles `over` when it ends. */
   note(step: Step, over: Promise<void>): void {
     if (this.waitUs === 0) return;
     const name = nameOf(step);
@@ -101,7 +110,10 @@ export class WaitingRepeats {
     });
   }
 
-  /** Whether the claim is worth asking for again; false if it still runs when the wait is over, or too many wait. */
+  /**
+   * Returns whether to try the claim again; false if the first request still runs when the time is up, or too many
+   * requests wait.
+   */
   async wait(step: Step, exchange: KeptExchange, context: KeepContext): Promise<boolean> {
     const claim = step.claim as Claim;
     const { clock } = context;
@@ -130,7 +142,7 @@ export class WaitingRepeats {
     if (crowd.wait) return crowd.wait.join(untilUs, exchange);
     const wait = new Wait(step, context);
     const settled = wait.join(untilUs, exchange);
-    // On Workers no request can wait for the timers and answers of another.
+    // On Workers a request cannot wait for the timers and I/O of another one.
     if (!endsTimersWithRequests()) crowd.wait = wait;
     void wait.poll(
       () => this.running.get(nameOf(step)),
@@ -148,10 +160,10 @@ export class WaitingRepeats {
   }
 }
 
-/** All who wait for one claim in this process. */
+/** The retries that wait for one claim in this process. */
 interface Crowd {
   size: number;
-  /** For all of them. */
+  /** Polls the store for all of them. */
   wait: Wait | undefined;
 }
 
@@ -161,7 +173,7 @@ interface Waiter {
   readonly settle: (isOver: boolean) => void;
 }
 
-/** Those of this process who wait for one claim: one question to the store is for all of them. */
+/** Polls the store for one claim, on behalf of all requests of this process that wait for it. */
 class Wait {
   private readonly waiters = new Set<Waiter>();
   private readonly step: Step;
@@ -179,9 +191,10 @@ class Wait {
   }
 
   /**
-   * Asks until nobody waits any more. Never rejects.
+   * Polls until no request waits any more. Never rejects.
    *
-   * @param ended called when that is so, before anybody could join
+   * @param ended called then, before another request could join
+   *
    */
   async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
     let pauseMs = FIRST_MS;
@@ -193,7 +206,7 @@ class Wait {
     ended();
   }
 
-  /** Of the first whose time is over. */
+  /** The time until the first waiting request gives up. */
   private leftMs(): number {
     const untilUs = Math.min(...[...this.waiters].map((waiter) => waiter.untilUs));
     return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);
@@ -204,7 +217,7 @@ class Wait {
       const answer = await this.context.ask(this.step);
       return !answer.failure && (answer as ClaimsAnswer).state !== 'running';
     } catch {
-      return false; // of a store that breaks its contract: asked again
+      return false; // the store broke its contract: poll again
     }
   }
 
@@ -218,7 +231,7 @@ class Wait {
   }
 }
 
-/** Settles after a time, or with `over`; whether it was that. */
+/** Waits for a time, or until `over` settles. Returns whether `over` came first. */
 function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = after(ms, () => resolve(false));
@@ -229,7 +242,7 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/** The lengths keep the parts apart. */
+/** The lengths make the name unambiguous. */
 function nameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

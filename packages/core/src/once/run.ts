@@ -1,4 +1,4 @@
-/** One run of a handler under a claim: what it answers, and what becomes of the claim then. */
+/** One run of a handler under a claim: collects the response, stores it, and ends the claim. */
 
 import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -15,7 +15,7 @@ import { type AnswerRecord, CollectedAnswer, encodeRecord, keptFields } from './
 import { type AnswerToWrite, type LateAnswers, writeAnswer } from './late-answers.js';
 import { type Comparing, type PendingFingerprint, takeFingerprint } from './request-fingerprint.js';
 
-/** So long the end of a claim waits for a client that reads its answer slowly, to go in one call with permits. */
+/** How long the end of a claim waits for a client that reads slowly, to be sent in one call with permits. */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -24,14 +24,14 @@ declare class AbortController {
 }
 
 export class Run<Raw> implements ResponseWatcher {
-  /** Settles when the answer was kept, or will not be. */
+  /** Settles when the response was stored, or will not be. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
   private readonly collected = new CollectedAnswer();
-  /** The step that ends the claim, once the answer is known. */
+  /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /** Whether the client left before the handler had answered: then the claim ends without its request. */
+  /** Whether the client disconnected before the handler responded: then the claim ends separately from its request. */
   private isDetached = false;
   private tellOver: () => void = () => undefined;
   private cancel: () => void;
@@ -41,9 +41,9 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
   private readonly lates: LateAnswers;
-  /** The answer, if it could not be written. */
+  /** The response, if it could not be written. */
   private late: LateValue | undefined;
-  /** Undefined where the request could not be watched. */
+  /** Undefined if the request could not be watched. */
   private fingerprint: PendingFingerprint | undefined;
 
   constructor(
@@ -67,10 +67,11 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * Watches the handler, which is about to run. If this throws, it runs all the same: then the request is done with its
-   * response, and the answer is not kept. The handler waits for a promise.
+   * Starts watching, before the handler runs. The handler must wait for a promise. If this throws, the handler runs
+   * anyway, but the response is not stored and the claim ends with the response.
    *
-   * @param own the digest of the parts that the app chose
+   * @param own the digest of what `fingerprint` returned
+   *
    */
   watch(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
@@ -118,14 +119,17 @@ export class Run<Raw> implements ResponseWatcher {
     this.cancel = this.expireLater();
   }
 
-  /** The response is over: the steps that end the claim; none if its handler still runs, or they were sent. */
+  /**
+   * The response has ended. Returns the steps that end the claim; undefined if the handler still runs or they were
+   * already sent.
+   */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
     if (!this.last && aborted) {
       this.isDetached = true;
       return undefined;
     }
-    // It has ended in a way that could not be seen, or failed: what was to be done may be done.
+    // The response bypassed the recorder, or the handler failed. It may have taken effect, so the claim ends as done.
     if (!this.last) this.conclude(this.collected.bodiless() ?? failed(status));
     this.cancel();
     this.isSent = true;
@@ -145,13 +149,13 @@ export class Run<Raw> implements ResponseWatcher {
       void this.send();
       return;
     }
-    this.isDetached = true; // if the handler answers after all, the claim is ended then
+    this.isDetached = true; // if the handler responds later, the claim ends then
     this.context.abandon(this.step);
     this.controller.abort();
     this.tellOver();
   }
 
-  /** With the end of the response, if that comes soon. */
+  /** Sends it together with the end of the response, or separately if the response does not end soon. */
   private sendSoon(): void {
     if (this.isDetached) void this.send();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.send());
@@ -161,7 +165,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.isSent = true;
     const { last } = this;
     const step = await (last as Step | Promise<Step>);
-    if (this.last === last) await this.context.end(this.step, step); // else it was not sent
+    if (this.last === last) await this.context.end(this.step, step); // changed if the response was unsent meanwhile
   }
 
   private conclude(record: AnswerRecord): void {
@@ -174,11 +178,11 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   private isToBeKept({ status, fields }: AnswerRecord): boolean {
-    // Of 101 there is nothing to keep: the connection goes on otherwise.
+    // After 101 the connection changes protocol: there is no response to store.
     if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
       return false;
     if (this.controller.signal.aborted && !this.isDetached) return false;
-    // A parser found half a body, for instance: nothing was done.
+    // For example, a parser rejected a truncated body: nothing was done.
     if (status >= 400 && status <= 499 && this.fingerprint?.isCut()) return false;
     return this.askApp({ status, fields });
   }
@@ -197,7 +201,7 @@ export class Run<Raw> implements ResponseWatcher {
     }
   }
 
-  /** Writes the answer, and then marks the claim as done, whether it could be written or not. */
+  /** Writes the response, then marks the claim as done even if the write failed. */
   private keep(record: AnswerRecord): Step | Promise<Step> {
     const { limiter, key, claim } = this.step;
     const { keepUs, name: own } = this.settings;
@@ -213,7 +217,7 @@ export class Run<Raw> implements ResponseWatcher {
     const { step, settings, context } = this;
     const isKept = 'value' in written;
     const known = this.fingerprint?.read();
-    const note = known ? noteText({ isKept, ...known }) : ''; // of no form: it is repeated as not kept
+    const note = known ? noteText({ isKept, ...known }) : ''; // no valid note: retries get `not-kept`
     const last: Step = { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
     if ('error' in written) {
       context.fault({ limiter: settings.name, source: 'store', error: written.error });
@@ -224,7 +228,7 @@ export class Run<Raw> implements ResponseWatcher {
   }
 }
 
-/** What was answered where nobody saw it: a handler that failed, or a response that went another way. */
+/** The response in place of one that was not seen: the handler failed, or bypassed the recorder. */
 function failed(status = 500): AnswerRecord {
   return { status, fields: [], body: undefined };
 }

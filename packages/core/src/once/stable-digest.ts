@@ -1,26 +1,26 @@
-/** The digest of a value: the same for equal values, in whatever order their members were written. */
+/** A digest of a value that does not depend on the order of its members. */
 
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
-/** Work between two turns of the event loop: characters and bytes, and {@link VALUE} for each value. A few ms. */
+/** Work between two yields to the event loop, a few ms: each character or byte counts 1, each value {@link VALUE}. */
 const SLICE = 2 ** 17;
 
-/** The most work for one value: 10 MB of JSON need less, whatever they hold. Aliases of YAML could need any amount. */
+/** The most work for one value: 10 MB of JSON always need less, but YAML aliases could need any amount. */
 const MOST = 2 ** 26;
 
 const VALUE = 8;
 
-/** The frames of a million levels take about 100 MB. A value that contains itself has more levels than any number. */
+/** A million levels take about 100 MB. A cyclic value exceeds any depth. */
 const DEEPEST = 2 ** 20;
 
-/** Texts are hashed in pieces of this many UTF-16 units. */
+/** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
-/** Names are sorted by the engine in lists of this length, which are merged step by step. */
+/** Names are sorted by the engine in lists of this length, which are then merged in steps. */
 const RUN = 2 ** 12;
 
-/** Of what shows nothing that tells it from others of its kind, such as a Blob. */
+/** Thrown for a value without comparable content, such as a Blob. */
 export class Hidden extends TypeError {
   constructor(value: unknown) {
     super(`${Object.prototype.toString.call(value)} cannot be compared`);
@@ -28,12 +28,12 @@ export class Hidden extends TypeError {
 }
 
 /**
- * The SHA-256 of JSON with sorted members. Bytes are told apart from lists, and dates are written as JSON does it. What
- * can be iterated, such as a form, is a list. Yields after each {@link SLICE} of work, and does not recurse. Only
- * `Object.keys` of one object is a single step, however many names it has.
+ * The SHA-256 of JSON with sorted members. Bytes differ from lists, dates are written as in JSON, and iterables such as
+ * forms are lists. Yields after each {@link SLICE} of work, and does not recurse. Only `Object.keys` of one object is a
+ * single step, however many names it has.
  *
  * @throws Hidden
- * @throws RangeError for a value that contains itself, is too deep or too large
+ * @throws RangeError for a value that is cyclic, too deep or too large
  * @throws whatever the value's own getters and methods throw
  */
 export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> {
@@ -52,15 +52,17 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
   }
 }
 
-/** What is not written in one step. */
+/** A value that takes several steps to write. */
 interface Frame {
-  /** After `value`: what is to be written next. */
+  /** After `next` returned `value`: the value to write next. */
   readonly value: unknown;
-  /** Takes the next step: there is a `value`, or `more` to do, or all was written. */
+  /**
+   * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
+   */
   next(out: Output): 'value' | 'more' | 'end';
 }
 
-/** Writes a value, or gives what writes it step by step. */
+/** Writes a value, or returns a frame that writes it in steps. */
 function begin(given: unknown, out: Output): Frame | undefined {
   let value = given;
   out.work += VALUE;
@@ -86,7 +88,7 @@ function writeText(text: string, out: Output): Frame | undefined {
   return undefined;
 }
 
-/** Two quotes in a row stand only between the pieces of one text. */
+/** Unambiguous, because two quotes in a row appear only between the pieces of one string. */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;
@@ -113,7 +115,7 @@ class Bytes implements Frame {
     this.bytes = isView
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
       : new Uint8Array(value);
-    out.add(`b${this.bytes.length}:`); // the length keeps them apart from what follows
+    out.add(`b${this.bytes.length}:`); // the length separates the bytes from what follows
   }
 
   next(out: Output): 'more' | 'end' {
@@ -129,7 +131,7 @@ class List implements Frame {
   private readonly array: readonly unknown[];
   private readonly values: Iterator<unknown> | undefined;
 
-  /** @param values in place of those in `array` */
+  /** @param values used instead of `array` */
   constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
     this.array = array;
     this.values = values;
@@ -185,7 +187,7 @@ class Members implements Frame {
   }
 }
 
-/** The names in the order of their UTF-16 units. */
+/** Sorts names by UTF-16 units, as `Array.sort` does. */
 function* sorted(names: string[], out: Output): Generator<undefined, readonly string[]> {
   let lists: string[][] = [];
   for (let from = 0; from < names.length; from += RUN) {
@@ -221,9 +223,9 @@ function* merge(
   return all.concat(other.slice(at));
 }
 
-/** Where the canonical form is written. */
+/** Collects and hashes the canonical form. */
 class Output {
-  /** So far, in the units of {@link SLICE}. */
+  /** The work so far, in the units of {@link SLICE}. */
   work = 0;
   private due = SLICE;
   private text = '';
@@ -241,7 +243,7 @@ class Output {
     this.work += bytes.length;
   }
 
-  /** Whether a slice of work is done. */
+  /** Whether a slice of work is complete. */
   isDue(): boolean {
     if (this.work < this.due) return false;
     if (this.work > MOST) throw new RangeError('a value is too large to be compared');

@@ -271,6 +271,6 @@ describe('keepIf that answers later', () => {
     await first.close();
     expect((await send()).text).toBe('done');
     expect(faults).toMatchObject([{ limiter: 'once', source: 'keepIf' }]);
-    expect(String(faults[0]?.error)).toMatch(/a promise: it must answer at once/);
+    expect(String(faults[0]?.error)).toMatch(/a promise: it must return the value itself/);
   });
 });

@@ -1,4 +1,4 @@
-/** The codec of each algorithm: calls, replies and the script have no other list of algorithms. */
+/** The only list of algorithms, for calls, replies and the script. */
 
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/codec.js';
@@ -23,7 +23,7 @@ export function codecOf(rule: Rule): Codec {
   return CODECS[rule.machine];
 }
 
-/** All of them, in the order in which the script has their Lua. */
+/** All codecs, in the order of their Lua in the script. */
 export function allCodecs(): readonly Codec[] {
   return Object.values(CODECS);
 }

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The values of the store in Redis: each is a text under a name beside its claim's, and expires by itself. */
+/** The store's values in Redis. Each is a string with an expiry, stored next to its claim. */
 
 import type { Clock } from '@spillway/core';
 import {
@@ -18,7 +18,7 @@ import getting from '../lua/value-get.lua';
 import setting from '../lua/value-set.lua';
 import type { Transport } from './transport.js';
 
-/** By a test's clock a value ends as its text says; Redis drops it after ten real minutes. */
+/** With a test clock, the expiry is stored in the text; Redis deletes the key after ten real minutes. */
 const TEST_MS = 600_000;
 
 export class RedisValues implements Values {

@@ -1,4 +1,4 @@
-/** Reads the script's reply, a flat list, and makes answers. */
+/** Decodes the script's reply, a flat list, into answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
 import type { ReplyWords } from '../algorithms/codec.js';
@@ -9,12 +9,12 @@ import { onlyLooks } from './wire.js';
 /** The result of a group that reached the script after its deadline. Nothing was charged. */
 export const LATE = 'late';
 
-/** The result of one group: its answers, its error, or that it came too late. */
+/** The result of one group: its answers, its error, or {@link LATE}. */
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 /** The whole reply. */
 interface Reply {
-  /** The server's clock. */
+  /** The server's time. */
   readonly nowUs: number;
   /** One for each group. */
   readonly results: readonly Result[];
@@ -23,8 +23,7 @@ interface Reply {
 /**
  * Reads the script's reply to `groups`.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if it is anything else, however little: something between us and Redis has
- * changed it
+ * @throws SpillwayError `SPW_STORE_ERROR` if it deviates in any way: something between us and Redis has changed it
  */
 export function readReply(
   reply: unknown,
@@ -73,7 +72,7 @@ class ReplyReader implements ReplyWords {
     return codecOf(step.rule).read(step.rule, allowed, state, this);
   }
 
-  /** An integer that is not negative. */
+  /** A non-negative integer. */
   count(): number {
     const value = this.number();
     if (value < 0) throw noReply();
@@ -88,7 +87,7 @@ class ReplyReader implements ReplyWords {
     return parts;
   }
 
-  /** Clients may be set to give numbers as strings or bigints. */
+  /** Clients may be configured to return numbers as strings or bigints. */
   number(): number {
     const word = this.reply[this.at];
     this.at += 1;

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The scripts of live settings, and the keys that they work on. A store without a control has none of them. */
+/** The scripts of live settings, and their keys. A store without a control does not load them. */
 
 import { scriptOf } from '../codec/script.js';
 import follow from '../lua/control-follow.lua';
@@ -25,7 +25,7 @@ export class ControlScripts extends LimiterScripts {
   private readonly dataSet = this.keyOf('dataset');
   private readonly kept = this.keyOf('kept');
 
-  /** @param follower the id under which this process notes itself */
+  /** @param follower the id of this process among the followers */
   read(knownRevision: string, follower: string): Promise<unknown> {
     const { settings, revision, dataSet, kept, processes } = this;
     const keys = [settings, revision, dataSet, kept, processes];

@@ -1,4 +1,4 @@
-/** The control of several processes, in Redis. */
+/** The control for several processes, in Redis. */
 
 import type {
   Change,
@@ -44,9 +44,9 @@ import { decodeEntry, encodeChange, encodeWrite } from './records.js';
 import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
- * Live settings of several processes, kept in Redis. From its first request on, each process looks for changes in the
- * background, twice a second; no request waits for that. While Redis does not answer, the last settings stay in force,
- * and end when they should.
+ * Live settings for several processes, stored in Redis. From its first request on, each process polls for changes in
+ * the background, twice a second; requests don't wait for it. While Redis does not answer, the last settings stay in
+ * force until they expire.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -57,7 +57,7 @@ import { type PollerHost, SettingsPoller } from './settings-poller.js';
  * const control = redisControl(redis);
  * const limiter = rateLimit({ name: 'api', limit: 100, window: '1m' });
  * const guard = createGuard(limiter, { store: redisStore(redis), control });
- * await control.set('api', { mode: 'off' }, { by: 'ada', because: 'refuses paying customers', for: '10m' });
+ * await control.set('api', { mode: 'off' }, { by: 'ada', because: 'rejects paying customers', for: '10m' });
  * ```
  */
 export function redisControl(
@@ -67,8 +67,8 @@ export function redisControl(
   return liveControl(new InRedis(asRedisClient(client), options));
 }
 
-/** By the reply of control-write.lua. */
-const REFUSED: Readonly<Record<number, Restored['refused']>> = {
+/** By the first number in the reply of control-write.lua. */
+const REASONS: Readonly<Record<number, Restored['refused']>> = {
   [-2]: 'none-kept',
   [-3]: 'not-lost',
   [-4]: 'other-settings',
@@ -87,7 +87,7 @@ class InRedis implements RedisControl {
     const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
-    this.stored = hashKeys === undefined ? (key) => key : lastKept(keyHasher(hashKeys));
+    this.stored = hashKeys === undefined ? (key) => key : memoizeLast(keyHasher(hashKeys));
     const host: PollerHost = {
       isReady: () => this.scripts.isReady,
       read: (known) => this.scripts.read(known, this.following.id),
@@ -134,7 +134,7 @@ class InRedis implements RedisControl {
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
     const { overrides } = this.poller;
-    // Hashing a key takes longer than all the rest, so it is done only if something is set for some key.
+    // Hashing the key is the most expensive part, so it is done only if settings for keys exist.
     return overrides.concernsKeys(limiter)
       ? overrides.overrideOf(limiter, this.stored(key))
       : undefined;
@@ -196,7 +196,7 @@ class InRedis implements RedisControl {
     const checked = checkClear('*', note).note;
     const action = force ? 'force' : 'restore';
     const { changed, restored } = await this.write(encodeWrite(checked, action, this.following.id));
-    return { restored, refused: REFUSED[changed] ?? null };
+    return { restored, refused: REASONS[changed] ?? null };
   }
 
   async list(): Promise<readonly Override[]> {
@@ -227,7 +227,7 @@ class InRedis implements RedisControl {
     this.following.close();
   }
 
-  /** Makes a change about a key. Checked with the key first, because a hash is a good key always. */
+  /** Makes a change about a key. The key itself is validated first, because its hash is always valid. */
   private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
     checked(key);
     await this.make(checked(this.stored(key)));
@@ -237,18 +237,18 @@ class InRedis implements RedisControl {
     await this.write(encodeChange(change, this.following.id));
   }
 
-  /** @returns how many changed, or why nothing did; and how many were restored */
+  /** @returns how many settings changed, or (negative) why none did; and how many were restored */
   private async write(args: string[]): Promise<{ changed: number; restored: number }> {
     const [changed, restored] = (await this.scripts.write(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();
-    // The change is made. If this read fails, the next look finds the change.
+    // The change is already made. If this read fails, the next poll finds it.
     await this.poller.read().catch(() => undefined);
     return { changed: Number(changed), restored: Number(restored) };
   }
 }
 
-/** The same function, which keeps its last result: a request asks about one key several times. */
-function lastKept(hash: (key: string) => string): (key: string) => string {
+/** Caches the last result, because a request hashes one key several times. */
+function memoizeLast(hash: (key: string) => string): (key: string) => string {
   let last = '';
   let result = hash(last);
   return (key) => {

@@ -1,4 +1,4 @@
-/** The claims of a store in memory. */
+/** The claims of a memory store. */
 
 import { type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
@@ -9,7 +9,10 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 
 type StoredClaim = ClaimState & Expiring;
 
-/** A longer name is kept as two fingerprints. One is too short here: who met another's claim would get its answer. */
+/**
+ * A longer name is stored as two fingerprints. One would be too short, because a collision would replay the response of
+ * another claim.
+ */
 const LONGEST_NAME = 128;
 
 export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
@@ -50,7 +53,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     }
   }
 
-  /** The length keeps (a, b c) and (a b, c) apart. */
+  /** The length makes (a, b c) and (a b, c) different. */
   private nameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

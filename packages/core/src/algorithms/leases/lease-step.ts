@@ -1,5 +1,5 @@
 /**
- * Leases on permits: pure functions that change their state (see docs/algorithms.md;
+ * Leases on permits: functions that change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
@@ -14,7 +14,7 @@ interface Held {
   readonly critical: boolean;
 }
 
-/** Who holds permits. */
+/** The permits of a key. */
 export interface LeasesState {
   /** By id. */
   readonly held: Map<string, Held>;
@@ -32,13 +32,13 @@ interface LeasesView {
   critical: number;
 }
 
-/** The state of a key that was never used. */
+/** The state of an unused key. */
 export function noLeases(): LeasesState {
   return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
 }
 
 /**
- * Does what is asked to `state`, in place; see {@link stepBucket} for `charge` and the return value. `beside` counts
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts
  * permits of the same key that are stored in another place.
  */
 export function stepLeases(
@@ -73,8 +73,8 @@ export function stepLeases(
 }
 
 /**
- * Removes leases that have expired. Leases may have different lengths, so this looks at all of them, but only when one
- * may have expired.
+ * Removes expired leases. Leases may have different lengths, so this checks all of them, but only if one may have
+ * expired.
  */
 export function expire(state: LeasesState, nowUs: number): void {
   if (nowUs < state.soonestUs) return;

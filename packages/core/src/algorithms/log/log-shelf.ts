@@ -1,4 +1,4 @@
-/** The logs of a store in memory: in a flat table, with entries packed in blocks, or as objects if they are long. */
+/** The logs of a memory store: in a flat table, with entries packed in blocks, or as objects if they are long. */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
@@ -20,14 +20,14 @@ import {
   sumSizeIn,
 } from './packed-entries.js';
 
-/** A long log that has so few entries left is packed again. */
+/** A long log with at most this many entries is packed again. */
 const FEW = 64;
-/** The lower five bits of a slot's first number that are no address of a block: the log is a long one. */
+/** The lower five bits of the first number of a long log. No address of a block has them. */
 const LONG = 31;
 
 /**
- * A slot has the last instant at which its newest entry counts. Its two numbers are those of {@link PackedEntries}, or
- * of a long log: its place among them, times 32, and 31; and 0.
+ * The time of a slot is the last instant at which its newest entry counts. For a packed log, its two numbers are those
+ * of {@link PackedEntries}. For a long log, the first is its index in `long`, times 32, plus 31; the second is 0.
  */
 export class LogShelf implements Shelf<LogRule, LogEntries> {
   readonly grows = true;
@@ -41,7 +41,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private readonly instants = new Instants();
   private readonly packed = new PackedEntries(this.table, this.blocks, this.instants);
   private readonly long: (Entries | undefined)[] = [];
-  /** Places among the long logs that are free. */
+  /** Free indexes in `long`. */
   private readonly free: number[] = [];
   private readonly view: LogView = { used: 0, freesUs: 0, lastUs: 0 };
   private slot = -1;
@@ -70,7 +70,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private load(slot: number, { windowUs }: LogRule): LogEntries | undefined {
     this.slot = slot;
     const { table, packed } = this;
-    // A log without entries is none, though it has a slot until the table is rebuilt.
+    // An empty log counts as missing, although it has a slot until the table is rebuilt.
     if (slot < 0 || table.timeAt(slot) === 0) return undefined;
     const first = table.numberAt(slot, 0);
     if (isLong(first)) return this.long[first >>> 5];
@@ -79,9 +79,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * What {@link step} does with a take of one unit from a packed log, where nothing but its entries changes: all have
-   * one unit, the new one is later, and the block is neither too small nor too large. It takes half of the time. If you
-   * change one of them or `stepLog`, change all.
+   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. All entries have one
+   * unit, the new one is later, and the block is neither too small nor too large; otherwise it returns undefined. If
+   * you change this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,
@@ -128,7 +128,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return { allowed, nowUs, used: count, freesUs, lastUs };
   }
 
-  /** A log that begins with `other` is kept only if the step charges. */
+  /** A log that starts as a copy of `other` is stored only if the step charges. */
   step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
     const { rule, op, cost } = ask;
@@ -138,7 +138,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
       this.entries -= before;
-      // A log without entries has kept its slot.
+      // A log that has become empty still has its slot.
       if (this.slot < 0 && log.count > 0) this.slot = this.keys.add(nowUs);
       if (stored || log.count > 0) this.keep(log, this.slot, rule.windowUs);
     }
@@ -154,7 +154,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     this.table.reclaim(nowUs);
   }
 
-  /** A log for a key that has none: it begins with what `other` has. */
+  /** A new log for a key, as a copy of `other` if that exists. */
   private begin(other: LogEntries | undefined): LogEntries {
     if (other) return copyOf(other);
     this.packed.open(-1, 0, 0);
@@ -170,7 +170,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return long;
   }
 
-  /** Stores what a step has left of a log. */
+  /** Stores a log after a step. */
   private keep(log: LogEntries, slot: number, windowUs: number): void {
     const { packed, table } = this;
     const kept = log === packed ? log : this.keepLong(log as Entries, slot, windowUs);

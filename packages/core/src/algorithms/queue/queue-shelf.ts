@@ -1,4 +1,4 @@
-/** The buckets that wait, of a store in memory. */
+/** The shaper queues of a memory store. */
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
@@ -13,7 +13,9 @@ const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredQueue>();
-  /** What a step works on: looking and refusing must not change the stored state. One object for all steps. */
+  /**
+   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
+   */
   private readonly working = noQueue();
 
   get size(): number {
@@ -65,7 +67,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   }
 }
 
-/** Field by field: with a spread or Object.assign it would take several times as long. */
+/** Property by property: a spread or Object.assign takes several times as long. */
 function copy(from: Readonly<QueueState>, to: QueueState): void {
   to.us = from.us;
   to.num = from.num;

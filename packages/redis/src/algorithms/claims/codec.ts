@@ -1,11 +1,11 @@
-/** Claims in calls and replies; claims.lua does the rest. */
+/** Encodes calls and decodes replies of claims. The rest is in claims.lua. */
 
 import type { Step } from '@spillway/core';
 import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-/** By the number of a state: its name, and the form of its owner and note behind a `k`. */
+/** Indexed by the number of a state: its name, and the pattern of owner and note after a `k`. */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],
   ['running', /^k([\w-]{16})$/],

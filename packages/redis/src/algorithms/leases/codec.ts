@@ -1,4 +1,4 @@
-/** Leases in calls and replies; leases.lua does the rest. */
+/** Encodes calls and decodes replies of leases. The rest is in leases.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LeasesRule } from '@spillway/core/store';

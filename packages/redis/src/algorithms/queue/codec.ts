@@ -1,4 +1,4 @@
-/** The bucket that waits in calls and replies; queue.lua and takes.lua do the rest. */
+/** Encodes calls and decodes replies of the queue, a bucket with waiting. The rest is in queue.lua and takes.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import { type QueueRule, refillTime } from '@spillway/core/store';
@@ -17,7 +17,7 @@ export const queue: Codec<QueueRule> = {
     const isOver = cost > rule.burst;
     const charges = step.op === 'put' || step.op === 'record';
     const refill = charges ? trueRefillTime(rule, cost) : refillTime(rule, cost);
-    // A cost above the burst never passes, however long its taker could wait.
+    // A cost above the burst never passes, whatever the maximum wait.
     const us = isOver && !charges ? refill.us + waitUs : refill.us;
     args.push(`${us}`, `${tolUs + waitUs}`, `${leadUs}`, `${den}`);
     if (den > 1) args.push(`${refill.num}`, `${tolNum}`, `${leadNum}`);

@@ -1,4 +1,4 @@
-/** CPU time of refusing a key that was refused before: it must not grow with their number, save for what the processor's caches cost the floor too. */
+/** CPU time of rejecting a key that was rejected before: it must not grow with their number, save for what the processor's caches cost the floor too. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';
@@ -21,19 +21,19 @@ async function measure(name) {
   return [0, 1, 2].map((at) => results.get(at));
 }
 
-export async function refusalTables(say) {
+export async function rejectionTables(say) {
   const rows = [];
   for (const [name, { title }] of Object.entries(contenders)) {
-    say(`refused again: ${name}`);
+    say(`rejected again: ${name}`);
     const times = await measure(name);
     const [one, , most] = times;
     const ours = name === 'spillway';
     const target = ours && ['the same, 40 000 keys ÷ 1 key', '<=', 2];
     rows.push([title, ...times.map((turns) => spread(turns)), judged(ratio(most, one), target)]);
-    if (ours) judged(median(most), ['CPU of a remembered refusal, 40 000 keys, µs', '<=', 0.5]);
+    if (ours) judged(median(most), ['CPU of a cached rejection, 40 000 keys, µs', '<=', 0.5]);
   }
   return table(
-    ['CPU time of a refusal, µs', '1 key', '1 000 keys', '40 000 keys', '40 000 ÷ 1'],
+    ['CPU time of a rejection, µs', '1 key', '1 000 keys', '40 000 keys', '40 000 ÷ 1'],
     rows,
   );
 }

@@ -1,4 +1,4 @@
-/** Ways to refuse a key that was refused before, without asking the store again. */
+/** Ways to reject a key that was rejected before, without asking the store again. */
 
 import { createLimiter } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -22,7 +22,7 @@ const store = remoteStore({
 function floor() {
   const until = new Map();
   return {
-    async refuse(key) {
+    async reject(key) {
       const end = until.get(key);
       if (end === undefined) {
         store.asked += 1;
@@ -36,7 +36,7 @@ function floor() {
 
 function spillway() {
   const limiter = createLimiter({ name: 'one', limit: 1, window: '1d' }, { store });
-  return { refuse: (key) => limiter.consume(key), passes: ({ allowed }) => allowed };
+  return { reject: (key) => limiter.consume(key), passes: ({ allowed }) => allowed };
 }
 
 /** A client whose every key was used up long ago. */
@@ -57,7 +57,7 @@ function flexible() {
     storeClient: usedUp,
   });
   return {
-    refuse: (key) =>
+    reject: (key) =>
       limiter.consume(key).then(
         () => true,
         () => false,
@@ -69,6 +69,6 @@ export const asked = () => store.asked;
 
 export const contenders = {
   floor: { title: 'raw `Map`: `get`, one look at the clock', make: floor },
-  spillway: { title: '**Spillway, `consume` of a refused key**', make: spillway },
+  spillway: { title: '**Spillway, `consume` of a rejected key**', make: spillway },
   flexible: { title: 'rate-limiter-flexible, `inMemoryBlockOnConsumed`', make: flexible },
 };
