@@ -162,7 +162,7 @@ function factorOf(text: string): number {
 }
 
 /** @throws UsageError with what the user wrote, if that is not a number */
-export function given(value: number, must: string, text: string): number {
+function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;
 }

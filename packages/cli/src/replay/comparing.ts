@@ -13,7 +13,7 @@ export class Comparing {
   /** Of each caller that either policy rejects: how often, by the first policy and by the other. */
   private readonly hits = new Map<string, { first: number; other: number }>();
 
-  /** Callers are told apart as the other policy does. */
+  /** Callers are distinguished by the keys of the other policy. */
   note(first: Verdict, other: Verdict): void {
     const { caller } = other;
     if (caller === undefined || !(first.isRejected || other.isRejected)) return;

@@ -1,12 +1,13 @@
 /** A policy over the requests of a log, at both timings, and the numbers of its limiters. */
 
 import type { DecisionEvent } from '@spillway/core';
-import type { Timing } from './caller-table.js';
+import { MAX_CALLERS, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
 import { limitersOf, numbersOf, type Policy } from './policy.js';
 import { type OnDecision, Rehearsal } from './rehearsal.js';
 import { type JudgedLimiter, type PolicyReport, rangeOf, type UnjudgedLimiter } from './report.js';
 import { isRejection, type RateNumbers, Tally } from './tally.js';
+import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
 /** With stamps of whole seconds, a shorter window is decided by what the log doesn't say. */
@@ -78,6 +79,16 @@ export class PolicyRun {
       notes.push(
         'Other numbers were not tried: the policy gives units back, which depends on them.',
       );
+    }
+    for (const [name, { tally }] of this.judged) {
+      if (tally.trace.length === MAX_TRACED) {
+        notes.push(`Other numbers of ${name} were tried on its first 2,000,000 requests.`);
+      }
+      if (tally.callers.size > MAX_CALLERS) {
+        notes.push(
+          `${name} has more than 1,000,000 callers: those that came later are shown as one.`,
+        );
+      }
     }
     const overflowed = Math.max(one.overflowed, other.overflowed);
     if (overflowed > 0) {

@@ -36,7 +36,7 @@ export async function loadPolicy(path: string): Promise<Policy> {
 }
 
 /**
- * A guard that decides as the policy does, with these options in place of its own.
+ * A guard that decides as the policy does, with `options` in place of those that it has.
  *
  * @throws SpillwayError what `createGuard` throws
  */

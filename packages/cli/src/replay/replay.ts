@@ -56,9 +56,9 @@ export interface ReplayOptions {
 }
 
 /**
- * Replays access logs through the limiters of a policy, each in shadow mode, with the log's clock: every limiter decides
- * on every request as it would have done in production, and rejects nobody. Malformed lines are counted. Memory is
- * bounded: at most 1,000,000 callers and 2,000,000 tried requests for each limiter.
+ * Replays access logs through the limiters of a policy, in shadow mode and with the log's clock: each limiter decides
+ * on every request as in production, and rejects nobody. Malformed lines are counted. Memory is bounded: each limiter
+ * distinguishes at most 1,000,000 callers, and other numbers are tried on its first 2,000,000 requests.
  *
  * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
  * @example

@@ -83,7 +83,7 @@ export interface JudgedLimiter {
   readonly top: readonly CallerReport[];
   /** How many rejected requests had been answered with which status, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Callers by the most units of any window, in percent of the limit: up to `percent`, and not below the one before. */
+  /** Callers by the most units of any window, in percent of the limit: up to `percent`, above the row before. */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
   /** Empty where other numbers cannot be tried: for limiters that give units back. */

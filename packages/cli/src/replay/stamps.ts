@@ -3,7 +3,7 @@
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 
 /** `20/May/2024:00:00:18 +0000`: nginx' `$time_local`, Apache's `%t`. */
-export function clfStampUs(text: string): number {
+function clfStampUs(text: string): number {
   const month = MONTHS.indexOf(text.slice(3, 6));
   if (text.length < 20 || month % 3 !== 0 || text[2] !== '/') return Number.NaN;
   const ms = Date.UTC(digits(text, 7, 11), month / 3, digits(text, 0, 2), ...clock(text, 12));
@@ -11,7 +11,7 @@ export function clfStampUs(text: string): number {
 }
 
 /** RFC 3339, with a `T` or a space and any number of decimals; without a zone it is UTC. */
-export function isoStampUs(text: string): number {
+function isoStampUs(text: string): number {
   if (text.length < 19 || text[4] !== '-' || text[13] !== ':') return Number.NaN;
   const month = digits(text, 5, 7) - 1;
   const ms = Date.UTC(digits(text, 0, 4), month, digits(text, 8, 10), ...clock(text, 11));
@@ -26,7 +26,7 @@ export function isoStampUs(text: string): number {
 }
 
 /** Since the epoch, in the unit that the size of the number tells: seconds, milliseconds, micro- or nanoseconds. */
-export function epochStampUs(number: number): number {
+function epochStampUs(number: number): number {
   const size = Math.abs(number);
   const perUnit = size < 1e11 ? 1e6 : size < 1e14 ? 1e3 : size < 1e17 ? 1 : 1e-3;
   return Math.round(number * perUnit);

@@ -8,16 +8,16 @@ export function count(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-export function range({ low, high }: Range): string {
+function range({ low, high }: Range): string {
   return low === high ? count(low) : `${count(low)} to ${count(high)}`;
 }
 
 /** With two digits that count: `8.6 %`, `0.012 %`. */
-export function percent(share: number): string {
+function percent(share: number): string {
   return `${share === 0 ? 0 : Number((share * 100).toPrecision(2))} %`;
 }
 
-export function shareOf({ low, high }: Range, whole: number): string {
+function shareOf({ low, high }: Range, whole: number): string {
   const [least, most] = [percent(low / (whole || 1)), percent(high / (whole || 1))];
   return least === most ? most : `${least} to ${most}`;
 }
