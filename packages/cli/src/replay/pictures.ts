@@ -5,8 +5,8 @@ import { count, instant } from './words.js';
 
 const WIDTH = 720;
 const HEIGHT = 160;
-/** For the texts below. */
-const FOOT = 20;
+/** For the texts above and below. */
+const [HEAD, FOOT] = [20, 20];
 
 export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineReport): string {
   const most = Math.max(...requests);
@@ -34,27 +34,32 @@ export function barsOver(use: JudgedLimiter['use']): string {
   const width = WIDTH / use.length;
   const bars = use.map(({ percent, callers }, at) => {
     const isAbove = percent === null || percent > 100;
-    const label =
-      percent === null ? `more: ${count(callers)}` : `≤ ${percent} %: ${count(callers)}`;
+    const [middle, share] = [(at + 0.5) * width, height(callers) / most];
     return (
-      bar(isAbove ? 'rejected' : 'all', at * width, width, height(callers) / most) +
-      text((at + 0.5) * width, 'middle', label)
+      bar(isAbove ? 'rejected' : 'all', at * width, width, share) +
+      text(middle, 'middle', percent === null ? 'more' : `≤ ${percent} %`) +
+      text(middle, 'middle', count(callers), topOf(share) - 4)
     );
   });
   return picture('Callers by their use of the limit', bars);
 }
 
 function picture(title: string, parts: readonly string[]): string {
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT + FOOT}" role="img"><title>${title}</title>${parts.join('')}</svg>`;
+  return `<svg viewBox="0 0 ${WIDTH} ${HEAD + HEIGHT + FOOT}" role="img"><title>${title}</title>${parts.join('')}</svg>`;
 }
 
 function bar(kind: string, x: number, width: number, share: number): string {
   if (!(share > 0)) return '';
-  const height = Math.max(1, share * HEIGHT);
   const [left, wide] = [x.toFixed(1), Math.max(0.5, width - 0.5).toFixed(1)];
-  return `<rect class="${kind}" x="${left}" y="${(HEIGHT - height).toFixed(1)}" width="${wide}" height="${height.toFixed(1)}"/>`;
+  const top = Math.min(topOf(share), HEAD + HEIGHT - 1);
+  const high = HEAD + HEIGHT - top;
+  return `<rect class="${kind}" x="${left}" y="${top.toFixed(1)}" width="${wide}" height="${high.toFixed(1)}"/>`;
 }
 
-function text(x: number, anchor: string, shown: string): string {
-  return `<text x="${x.toFixed(1)}" y="${HEIGHT + FOOT - 5}" text-anchor="${anchor}">${shown}</text>`;
+function topOf(share: number): number {
+  return HEAD + HEIGHT * (1 - share);
+}
+
+function text(x: number, anchor: string, shown: string, y = HEAD + HEIGHT + FOOT - 5): string {
+  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${shown}</text>`;
 }

@@ -65,7 +65,7 @@ export class PolicyRun {
   }
 
   report(options: RunOptions): PolicyReport {
-    const limiters = limitersOf(this.policy).map(({ name }) => this.reportOf(name, options));
+    const limiters = limitersOf(this.policy).map((limiter) => this.reportOf(limiter, options));
     return { limiters, rejected: rangeOf(this.rejected) };
   }
 
@@ -122,9 +122,13 @@ export class PolicyRun {
     this.latest.caller ??= key;
   }
 
-  private reportOf(name: string, options: RunOptions): JudgedLimiter | UnjudgedLimiter {
+  private reportOf(
+    { name, mode }: ReturnType<typeof limitersOf>[number],
+    options: RunOptions,
+  ): JudgedLimiter | UnjudgedLimiter {
     const judged = this.judged.get(name);
     const why = judged ? tooShort(judged.numbers, options.wholeSeconds) : NO_RATE;
+    if (mode === 'off') return { name, judged: false, why: "Its mode is 'off'." };
     if (why || !judged) return { name, judged: false, why };
     const { tally, numbers } = judged;
     const tried = this.rehearsals[0].refunds

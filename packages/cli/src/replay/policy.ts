@@ -49,7 +49,9 @@ export function guardOf(policy: Policy, options: GuardOptions): Guard {
 }
 
 /** The limiters of a policy, also those that a log cannot judge. */
-export function limitersOf(policy: Policy): readonly Pick<GuardLimiter, 'name' | 'rule'>[] {
+export function limitersOf(
+  policy: Policy,
+): readonly Pick<GuardLimiter, 'name' | 'rule' | 'mode'>[] {
   if ('admit' in policy) return policy.limiters;
   return (Array.isArray(policy) ? policy : [policy]) as GuardLimiter[];
 }

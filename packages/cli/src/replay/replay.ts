@@ -9,9 +9,9 @@ import { merged } from './merge.js';
 import type { Policy } from './policy.js';
 import { PolicyRun } from './policy-run.js';
 import type { OnDecision } from './rehearsal.js';
-import type { ReplayReport } from './report.js';
+import type { LogReport, ReplayReport } from './report.js';
 import { spreadSeconds } from './seconds.js';
-import { type LogCounts, Source, type SourceOptions } from './source.js';
+import { Source, type SourceOptions } from './source.js';
 
 /** Options of {@link replay}. */
 export interface ReplayOptions {
@@ -114,9 +114,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
     fromMs: span ? span[0] / 1000 : null,
     toMs: span ? span[1] / 1000 : null,
     wholeSeconds,
-    logs: counts.map(({ name, format = null, requests, unparsed, outOfOrder, shown }) => {
-      return { name, format, requests, unparsed, outOfOrder, unparsedLines: shown };
-    }),
+    logs: counts,
     policy: first.report(run),
     ...(other && { compare: comparing.report(other.report(run), top) }),
     notes: [...notesOn(counts), ...first.notes(), ...(other?.notes() ?? [])],
@@ -141,7 +139,7 @@ function sourcesOf({ logs, format, fields = {}, trustProxy, onProgress }: Replay
   return { sources, probe: (source: Source) => new Source(source.bytes, options) };
 }
 
-function notesOn(logs: readonly LogCounts[]): string[] {
+function notesOn(logs: readonly LogReport[]): string[] {
   const notes: string[] = [];
   for (const { name, requests, unparsed, damage, notReplayed } of logs) {
     if (damage) notes.push(`${name} ends early: ${damage}.`);

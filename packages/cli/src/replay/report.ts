@@ -11,7 +11,7 @@ export interface Range {
   readonly high: number;
 }
 
-/** What became of the lines of a log. */
+/** What became of the lines of a log; the numbers are those of {@link ReplayReport}. */
 export interface LogReport {
   readonly name: string;
   /** The format that was read; null if no line could be read. */
@@ -19,8 +19,12 @@ export interface LogReport {
   readonly requests: number;
   readonly unparsed: number;
   readonly outOfOrder: number;
+  readonly notReplayed: number;
+  readonly wholeSeconds: boolean;
   /** The first unparsed lines, cut to 120 characters. */
   readonly unparsedLines: readonly string[];
+  /** Why the rest of a compressed log could not be read; else null. */
+  readonly damage: string | null;
 }
 
 /** A caller of a limiter. Everything but `rejected` is counted in the log; peaks are of whole clock units. */

@@ -8,6 +8,7 @@ import type { FieldMap } from './json-lines.js';
 import { Lines, MAX_LINE_BYTES } from './lines.js';
 import type { LineFormat, LogEntry } from './log-entry.js';
 import { Order } from './order.js';
+import type { LogReport } from './report.js';
 
 /** So many lines tell the format and whether stamps are whole seconds. */
 const SAMPLE_LINES = 100;
@@ -15,24 +16,8 @@ const SHOWN_LINES = 3;
 const SHOWN_CHARACTERS = 120;
 const SECOND_US = 1_000_000;
 
-/** What became of the lines of a log. */
-export interface LogCounts {
-  readonly name: string;
-  /** The format that was read; undefined if no line could be read. */
-  format: string | undefined;
-  requests: number;
-  unparsed: number;
-  /** Requests whose stamp is before that of an earlier line, or a clock that was wrong. */
-  outOfOrder: number;
-  /** Those of them that were not replayed, because they are too far off. */
-  notReplayed: number;
-  /** Whether stamps are whole seconds. */
-  wholeSeconds: boolean;
-  /** The first unparsed lines, cut. */
-  readonly shown: string[];
-  /** Why the rest of a compressed log could not be read. */
-  damage?: string;
-}
+/** While it is counted. */
+type LogCounts = { -readonly [Name in keyof LogReport]: LogReport[Name] };
 
 export interface SourceOptions {
   readonly format?: string | undefined;
@@ -59,13 +44,14 @@ export class Source {
     this.options = options;
     this.counts = {
       name: bytes.name,
-      format: undefined,
+      format: null,
       requests: 0,
       unparsed: 0,
       outOfOrder: 0,
       notReplayed: 0,
       wholeSeconds: false,
-      shown: [],
+      unparsedLines: [],
+      damage: null,
     };
     this.order = new Order(this.counts);
     if (format === undefined) this.finder = new FormatFinder(fields);
@@ -147,7 +133,8 @@ export class Source {
   private reject(bytes: Buffer, start: number, end: number): void {
     const { counts } = this;
     counts.unparsed += 1;
-    if (counts.shown.length >= SHOWN_LINES) return;
-    counts.shown.push(bytes.toString('utf8', start, Math.min(end, start + SHOWN_CHARACTERS)));
+    if (counts.unparsedLines.length >= SHOWN_LINES) return;
+    const shown = bytes.toString('utf8', start, Math.min(end, start + SHOWN_CHARACTERS));
+    counts.unparsedLines = [...counts.unparsedLines, shown];
   }
 }

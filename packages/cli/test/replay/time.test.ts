@@ -45,10 +45,15 @@ describe('stamps of whole seconds', () => {
   });
 });
 
-it('a limit of requests in progress is not judged', async () => {
-  const policy = [concurrencyLimit({ limit: 1 }), perMinute(1)];
+it('neither a limit of requests in progress nor one that is off is judged', async () => {
+  const off = rateLimit({ name: 'off', limit: 1, window: '1m', mode: 'off' });
+  const policy = [concurrencyLimit({ limit: 1 }), perMinute(1), off];
   const { limiters } = (await replayed([combined(0), combined(0)], { policy })).policy;
-  expect(limiters).toMatchObject([{ judged: false }, { judged: true, rejected: { low: 1 } }]);
+  expect(limiters).toMatchObject([
+    { judged: false, why: expect.stringContaining('no limit of requests per window') },
+    { judged: true, rejected: { low: 1 } },
+    { judged: false, why: "Its mode is 'off'." },
+  ]);
 });
 
 describe('the order of time', () => {
