@@ -4,10 +4,14 @@
 const REQUESTS = 0;
 /** Rejected with all requests at the start of their second, and evenly spread. */
 const REJECTED = 1;
-/** For second, minute and hour: which one it is, the requests in it, the most in any. */
-const PEAKS = 3;
-const COLUMNS = 12;
-const SPANS_US = [1_000_000, 60_000_000, 3_600_000_000] as const;
+/** The second of the latest request, since the epoch. */
+const LATEST = 3;
+/** For second, minute and hour: the requests in the latest one, and the most in any. */
+const PEAKS = 4;
+const COLUMNS = 10;
+const SPANS_SECONDS = [1, 60, 3_600] as const;
+/** Rows are kept in blocks, because one array that grows is there twice while it is copied. */
+const BLOCK_ROWS = 16_384;
 
 /** Beyond them callers share one row: an attack must not fill the memory. */
 export const MAX_CALLERS = 1_000_000;
@@ -25,7 +29,7 @@ export interface CallerPeaks {
 export class CallerTable {
   private readonly ids = new Map<string, number>();
   private readonly names: string[] = [];
-  private numbers = new Uint32Array(1_024 * COLUMNS);
+  private readonly blocks: Uint32Array[] = [];
 
   get size(): number {
     return this.names.length;
@@ -34,26 +38,25 @@ export class CallerTable {
   /** Counts a request. @returns the row of its caller */
   count(caller: string, timeUs: number): number {
     const id = this.idOf(caller);
-    const { numbers } = this;
-    const row = id * COLUMNS;
+    const numbers = this.blockOf(id);
+    const row = rowOf(id);
+    const latest = numbers[row + LATEST] as number;
+    const now = Math.floor(timeUs / 1_000_000);
+    numbers[row + LATEST] = now;
     (numbers[row + REQUESTS] as number) += 1;
     for (let span = 0; span < 3; span += 1) {
-      const at = row + PEAKS + span * 3;
-      // Small whole numbers, whatever the year.
-      const now = Math.floor(timeUs / (SPANS_US[span] as number)) % 2 ** 32;
-      if (numbers[at] !== now) {
-        numbers[at] = now;
-        numbers[at + 1] = 0;
-      }
-      const inSpan = (numbers[at + 1] as number) + 1;
-      numbers[at + 1] = inSpan;
-      if (inSpan > (numbers[at + 2] as number)) numbers[at + 2] = inSpan;
+      const seconds = SPANS_SECONDS[span] as number;
+      const at = row + PEAKS + span * 2;
+      const isSame = Math.floor(latest / seconds) === Math.floor(now / seconds);
+      const inSpan = isSame ? (numbers[at] as number) + 1 : 1;
+      numbers[at] = inSpan;
+      if (inSpan > (numbers[at + 1] as number)) numbers[at + 1] = inSpan;
     }
     return id;
   }
 
   reject(id: number, timing: Timing): void {
-    (this.numbers[id * COLUMNS + REJECTED + timing] as number) += 1;
+    (this.blockOf(id)[rowOf(id) + REJECTED + timing] as number) += 1;
   }
 
   nameOf(id: number): string {
@@ -61,15 +64,15 @@ export class CallerTable {
   }
 
   requestsOf(id: number): number {
-    return this.numbers[id * COLUMNS + REQUESTS] as number;
+    return this.numberOf(id, REQUESTS);
   }
 
   rejectedOf(id: number, timing: Timing): number {
-    return this.numbers[id * COLUMNS + REJECTED + timing] as number;
+    return this.numberOf(id, REJECTED + timing);
   }
 
   peaksOf(id: number): CallerPeaks {
-    const most = (span: number) => this.numbers[id * COLUMNS + PEAKS + span * 3 + 2] as number;
+    const most = (span: number): number => this.numberOf(id, PEAKS + span * 2 + 1);
     return { second: most(0), minute: most(1), hour: most(2) };
   }
 
@@ -80,11 +83,19 @@ export class CallerTable {
     const id = this.names.length;
     this.ids.set(caller, id);
     this.names.push(caller);
-    if (this.numbers.length < (id + 1) * COLUMNS) {
-      const larger = new Uint32Array(this.numbers.length * 2);
-      larger.set(this.numbers);
-      this.numbers = larger;
-    }
+    if (id % BLOCK_ROWS === 0) this.blocks.push(new Uint32Array(BLOCK_ROWS * COLUMNS));
     return id;
   }
+
+  private numberOf(id: number, column: number): number {
+    return this.blockOf(id)[rowOf(id) + column] as number;
+  }
+
+  private blockOf(id: number): Uint32Array {
+    return this.blocks[Math.floor(id / BLOCK_ROWS)] as Uint32Array;
+  }
+}
+
+function rowOf(id: number): number {
+  return (id % BLOCK_ROWS) * COLUMNS;
 }
