@@ -1,6 +1,6 @@
 /** Whatever the chunks and whatever the log: a replay decides as a guard in shadow has decided. */
 
-import { replay } from '@spillway/cli/replay';
+import { type OnDecision, replay } from '@spillway/cli/replay';
 import {
   createGuard,
   fixedWindow,
@@ -89,29 +89,36 @@ describe.each([
   });
 });
 
-it('does not depend on where chunks end', async () => {
-  const text = `${asLines(madeUpLog(400))}\r\n{"cut":\n\n\u0000\n${'x'.repeat(70_000)}\n`;
-  const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xc3, 10, 0xff])]);
-  async function reportOf(sizes: readonly number[]) {
-    async function* log() {
-      let at = 0;
-      for (let turn = 0; at < bytes.length; turn += 1) {
-        const size = sizes[turn % sizes.length] as number;
-        yield bytes.subarray(at, at + size);
-        at += size;
-      }
-    }
-    return replay({ logs: [log()], policy });
+/** In chunks of these sizes, in turn. */
+async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
+  let at = 0;
+  for (let turn = 0; at < bytes.length; turn += 1) {
+    const size = sizes[turn % sizes.length] as number;
+    yield bytes.subarray(at, at + size);
+    at += size;
   }
-  const whole = await reportOf([bytes.length]);
-  expect(whole).toMatchObject({ requests: 400, unparsed: 5 });
+}
+
+it('does not depend on where chunks end', async () => {
+  const requests = madeUpLog(400);
+  const text = `${asLines(requests)}\r\n{"cut":\n\n\u0000\n${'x'.repeat(70_000)}\n`;
+  const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xc3, 10, 0xff])]);
+  // Another server, with the same callers and the same whole seconds.
+  const other = Buffer.from(asLines(requests.filter((_, at) => at % 3 > 0)));
+  async function reportOf(...sizes: readonly (readonly number[])[]) {
+    const said: string[] = [];
+    const logs = [inChunks(bytes, sizes[0] as number[]), inChunks(other, sizes[1] as number[])];
+    const onDecision = (...[{ limiter, outcome }, key, { method }]: Parameters<OnDecision>) =>
+      void said.push(`${limiter} ${outcome} ${key} ${method}`);
+    return { report: await replay({ logs, policy, onDecision }), said };
+  }
+  const whole = await reportOf([bytes.length], [other.length]);
+  expect(whole.report).toMatchObject({ requests: 666, unparsed: 5, wholeSeconds: true });
+  const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 20 });
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 20 }),
-      async (sizes) => {
-        expect(await reportOf(sizes)).toEqual(whole);
-      },
-    ),
+    fc.asyncProperty(sizes, sizes, async (some, others) => {
+      expect(await reportOf(some, others)).toEqual(whole);
+    }),
     { numRuns: 30 },
   );
 });

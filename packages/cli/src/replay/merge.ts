@@ -5,6 +5,8 @@ import type { Source } from './source.js';
 
 /** A source that is open, and where it is. */
 interface Open {
+  /** Of requests with one stamp, those of the source with the smaller rank come first, wherever chunks end. */
+  readonly rank: number;
   readonly rest: AsyncGenerator<readonly LogEntry[]>;
   batch: readonly LogEntry[];
   at: number;
@@ -22,22 +24,20 @@ export async function* merged(
 ): AsyncGenerator<readonly LogEntry[]> {
   const waiting = await byFirstStamp(sources, probe);
   const open: Open[] = [];
-  for (;;) {
-    const next = headUs(open[0]);
-    const [due] = waiting;
-    if (due && due.firstUs <= next) {
-      waiting.shift();
-      const rest = due.source.requests();
-      await refill({ rest, batch: [], at: 0 }, open);
+  for (let rank = 0; ; ) {
+    const [first, second] = open;
+    const due = waiting[rank];
+    if (due && due.firstUs <= headUs(first)) {
+      await refill({ rank, rest: due.source.requests(), batch: [], at: 0 }, open);
+      rank += 1;
       continue;
     }
-    const [first] = open;
     if (!first) return;
-    const untilUs = Math.min(headUs(open[1]), waiting[0]?.firstUs ?? Infinity);
     const from = first.at;
-    while (first.at < first.batch.length && headUs(first) <= untilUs) first.at += 1;
-    // A request that is due now is one, whatever is behind it.
-    if (first.at === from) first.at += 1;
+    const isNext = (): boolean =>
+      headUs(first) < (due?.firstUs ?? Infinity) && (!second || isBefore(first, second));
+    do first.at += 1;
+    while (first.at < first.batch.length && isNext());
     yield first.batch.slice(from, first.at);
     open.shift();
     if (first.at < first.batch.length) insert(first, open);
@@ -72,11 +72,14 @@ async function refill(source: Open, open: Open[]): Promise<void> {
   insert(source, open);
 }
 
-/** Keeps the sources sorted by their next request. Of equals the one that was there first goes first. */
+/** Keeps the sources sorted by their next request. */
 function insert(source: Open, open: Open[]): void {
-  const us = headUs(source);
-  const place = open.findIndex((other) => headUs(other) > us);
+  const place = open.findIndex((other) => isBefore(source, other));
   open.splice(place < 0 ? open.length : place, 0, source);
+}
+
+function isBefore(a: Open, b: Open): boolean {
+  return headUs(a) < headUs(b) || (headUs(a) === headUs(b) && a.rank < b.rank);
 }
 
 function headUs(source: Open | undefined): number {

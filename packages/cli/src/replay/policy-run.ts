@@ -114,6 +114,7 @@ export class PolicyRun {
     const { now } = this;
     const judged = this.judged.get(event.limiter);
     if (!now || !judged || key === undefined || event.outcome === 'skipped') return;
+    if (now.entry.isWholeSecond && judged.numbers.windowMs < SHORTEST_MS) return;
     judged.tally.count(timing, event, key, now.entry, now.atUs);
     if (isRejection(event) && !now.isRejected) {
       now.isRejected = true;

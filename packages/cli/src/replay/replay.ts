@@ -144,11 +144,11 @@ function notesOn(logs: readonly LogReport[]): string[] {
   for (const { name, requests, unparsed, damage, notReplayed } of logs) {
     if (damage) notes.push(`${name} ends early: ${damage}.`);
     if (requests === 0 && unparsed > 0) {
-      notes.push(`No line of ${name} could be read: name its format.`);
+      notes.push(`No line of ${name} could be read: check its format.`);
     }
     if (notReplayed > 0) {
       notes.push(
-        `${notReplayed} requests of ${name} were not replayed: their stamps are more than a minute before those of earlier lines, or a day ahead. Give rotated files one by one: they are put in order.`,
+        `${notReplayed} requests of ${name} were not replayed: their stamps are more than a minute before those of earlier lines, or a day ahead. Pass rotated files as arguments: they are put in order.`,
       );
     }
   }

@@ -30,7 +30,8 @@ describe('stamps of whole seconds', () => {
       rateLimit({ name: 'short', limit: 1, window: '9s' }),
       rateLimit({ name: 'long', limit: 1, window: '10s' }),
     ];
-    const { limiters } = (await replayed([combined(0), combined(0)], { policy })).policy;
+    const { limiters, rejected } = (await replayed([combined(0), combined(0)], { policy })).policy;
+    expect(rejected).toEqual({ low: 1, high: 1 });
     expect(limiters.map(({ judged }) => judged)).toEqual([false, true]);
     expect(limiters[0]).toMatchObject({
       why: expect.stringContaining('cannot judge a window of 9 s'),
