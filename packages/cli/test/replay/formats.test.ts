@@ -173,6 +173,18 @@ describe('what is no request', () => {
     expect(report.logs[0]?.unparsedLines[0]).toHaveLength(120);
   });
 
+  it.each([1_000, 70_000])(
+    'is a line of more than 65,536 bytes, in chunks of %i',
+    async (chunk) => {
+      const head = `203.0.113.7 [${clfTime(0)}] `;
+      const line = (bytes: number): string => head + 'x'.repeat(bytes - head.length);
+      const log = linesOf(line(65_536), `${line(65_536)}\r`, line(65_537), `${line(65_537)}\r`);
+      const format = '$remote_addr [$time_local] $more';
+      const report = await replayed([], { logs: [stream(log, chunk)], format });
+      expect(report).toMatchObject({ requests: 2, unparsed: 2 });
+    },
+  );
+
   it('may be all of a log', async () => {
     const report = await replayed(['hello', 'world']);
     expect(report).toMatchObject({ requests: 0, unparsed: 2, fromMs: null });

@@ -11,10 +11,16 @@ import { madeUpLog } from '../../../../tests/replay/access-log.js';
 import { combined, only, perMinute, replayed, START_MS } from './logs.js';
 
 const madeUp = madeUpLog(3_000);
-const [first] = madeUp;
-const lines = madeUp.map(({ client, timeUs }, at) =>
-  combined((timeUs - (first?.timeUs ?? 0)) / 1000, client, at % 5 === 0 ? 404 : 200),
-);
+const startUs = madeUp[0]?.timeUs ?? 0;
+// Beside callers in bursts, one with 9 in a minute, but never in a minute that begins with one or with its half.
+const steady = Array.from({ length: 9 }, (_, at) => {
+  return { client: '192.0.2.1', timeUs: startUs + 15_000_000 + at * 7_000_000 };
+});
+const lines = [...madeUp, ...steady]
+  .sort((a, b) => a.timeUs - b.timeUs)
+  .map(({ client, timeUs }, at) =>
+    combined((timeUs - startUs) / 1000, client, at % 5 === 0 ? 404 : 200),
+  );
 
 describe('of a limiter', () => {
   it('who was rejected, how often, with which statuses, and how busy they were', async () => {
