@@ -36,25 +36,25 @@ export class LimiterScripts {
   }
 
   announce(args: string[]): Promise<unknown> {
-    return this.run(this.announcing, [this.names], args);
+    return this.runScript(this.announcing, [this.names], args);
   }
 
   /** The stored entries of the limiters with these names; of all if there are no names. */
   limiters(names: string[] = [], deadlineUs: number = deadlineFromNow()): Promise<unknown> {
-    return this.run(this.naming, [this.names], names, deadlineUs);
+    return this.runScript(this.naming, [this.names], names, deadlineUs);
   }
 
   protected keyOf(name: string): string {
     return `${this.prefix}${TAG}${name}`;
   }
 
-  protected run(
+  protected runScript(
     script: Script,
     keys: string[],
     args: string[],
     deadlineUs: number = deadlineFromNow(),
   ): Promise<unknown> {
-    return this.transport.run(script, keys, args, { deadlineUs });
+    return this.transport.runScript(script, keys, args, { deadlineUs });
   }
 }
 
