@@ -21,6 +21,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   'In production': [
     'docs/deployment.md',
     'docs/operations.md',
+    'docs/choosing-a-number.md',
     'docs/redis.md',
     'docs/stored-format.md',
     'docs/managed-redis.md',

@@ -135,6 +135,8 @@ export const WALLS: Readonly<Record<string, Package>> = {
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
   cli: {
-    uses: ['@spillway/core', '@spillway/core/control', '@spillway/core/store', '@spillway/redis'],
+    uses: ['', '/adapter', '/control', '/store', '/testing']
+      .map((door) => `@spillway/core${door}`)
+      .concat('@spillway/redis'),
   },
 };

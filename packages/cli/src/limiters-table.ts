@@ -74,13 +74,13 @@ function numbersOf(numbers: DeclaredNumbers): string {
 }
 
 /** The numbers that can be set live. */
-function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
+export function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
   const rate = windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`;
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
 /** A duration in the largest unit that divides it, as in `15m`. */
-function durationOf(ms: number): string {
+export function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;
 }

@@ -7,6 +7,7 @@ import { doctor } from './doctor/doctor.js';
 import { addHash } from './hash.js';
 import { addKeys, addOnce } from './key-commands.js';
 import { isColoured } from './paint.js';
+import { addReplay } from './replay/command.js';
 import { addSettings } from './settings-commands.js';
 import { status, watchChanges } from './views.js';
 
@@ -44,6 +45,7 @@ Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong.`,
   addKeys(program);
   addOnce(program);
   addHash(program);
+  addReplay(program);
   return program;
 }
 

@@ -170,7 +170,7 @@ function given(value: number, must: string, text: string): number {
 }
 
 /** Reads a number or a percentage. */
-function fractionOf(text: string): number {
+export function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 

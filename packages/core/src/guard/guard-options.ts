@@ -98,6 +98,13 @@ export interface Guard<Raw = unknown> {
   readonly inProgress: number;
   /** The limiters as declared, in their order. */
   readonly limiters: readonly GuardLimiter[];
+  /**
+   * A new guard of the same limiters. `options` replace those of this guard; one that is `undefined` is left out. So a
+   * test runs an app's guard on its own clock, and `spillway replay` on that of a log.
+   *
+   * @throws SpillwayError what `createGuard` throws
+   */
+  withOptions(options: GuardOptions<Raw>): Guard<Raw>;
 }
 
 /** The descriptions for {@link Guard.limiters}. */

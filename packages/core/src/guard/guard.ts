@@ -55,6 +55,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
+  private readonly list: readonly Limiter<Raw>[];
+  private readonly extra: object;
   private readonly parts: Parts<Raw>;
 
   /**
@@ -68,6 +70,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   ) {
     const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
     this.options = options;
+    this.list = list;
+    this.extra = extra;
     this.parts = partsOf(list, options, extra);
     this.limiters = listed(list);
     this.keeping = this.parts.keeping;
@@ -89,6 +93,10 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return later
       ? eventLoop.after(later.then(() => this.decideRequest(request, turns, startUs, exchange)))
       : this.decideRequest(request, turns, startUs, exchange);
+  }
+
+  withOptions(options: GuardOptions<Raw>): Guard<Raw> {
+    return new ListGuard(this.list, { ...this.options, ...options }, this.extra);
   }
 
   get inProgress(): number {
