@@ -1,7 +1,9 @@
 /** Rules as they travel: their numbers. The code of the algorithm is added again in the object. */
 
 import {
+  type Calendar,
   type Machine,
+  makeCalendarRule,
   makeClaimsRule,
   makeLeasesRule,
   makeRule,
@@ -15,7 +17,7 @@ export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Recor
 
 export function numbersOf(rule: Rule): RuleNumbers {
   const { logic: _, ...numbers } = rule;
-  return numbers;
+  return rule.machine === 'calendar' ? { ...numbers, calendar: rule.calendar.name } : numbers;
 }
 
 /** Makes rules of numbers, with the code of any rule of the same algorithm. */
@@ -27,12 +29,24 @@ export class Rules {
     log: makeRule('sliding-window-log', 1, 1_000).logic,
     leases: makeLeasesRule(1, 1_000_000).logic,
     claims: makeClaimsRule(1_000_000, 1_000_000).logic,
+    calendar: makeCalendarRule(1, 'billing').logic,
   };
+  /** By name, because a calendar remembers its periods. */
+  private readonly calendars = new Map<string, Calendar>();
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
   of(numbers: RuleNumbers): Rule {
     const { machine } = numbers;
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
-    return { ...numbers, logic: this.logics[machine] } as unknown as Rule;
+    const rule = { ...numbers, logic: this.logics[machine] } as unknown as Rule;
+    if (rule.machine !== 'calendar') return rule;
+    return { ...rule, calendar: this.calendarNamed(String(rule.calendar)) };
+  }
+
+  /** Names come from the code of limiters, so there are few. */
+  private calendarNamed(name: string): Calendar {
+    const { calendar } = makeCalendarRule(1, this.calendars.get(name) ?? name);
+    this.calendars.set(name, calendar);
+    return calendar;
   }
 }

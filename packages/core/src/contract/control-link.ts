@@ -1,6 +1,7 @@
 /** How guards and limiters read live settings. Each control brings the code for it. */
 
 import type { Duration } from '../base/duration.js';
+import type { CalendarWindow } from './calendar.js';
 import type { Control, LiveLimits } from './control.js';
 import type { Decision, Mode, Policy } from './decision.js';
 import type { Fault } from './observer.js';
@@ -76,6 +77,6 @@ export interface RuleVariant<Declared extends Numbers> {
 /** The numbers that can be set live. Concurrency limits have no window. */
 export interface Numbers {
   readonly limit: number;
-  readonly window?: Duration | undefined;
+  readonly window?: Duration | CalendarWindow<never> | undefined;
   readonly burst?: number | undefined;
 }

@@ -1,6 +1,7 @@
 /** A rule as data: checked integers that a store in any language can evaluate. */
 
 import type { Answer, Ask, Claim, Receipt } from './ask.js';
+import type { Calendar } from './calendar.js';
 import type { Numbers, Policy } from './decision.js';
 import type { Shelf } from './shelf.js';
 import type { UpkeepOf } from './upkeep.js';
@@ -70,6 +71,14 @@ export interface WindowRule extends RuleBase {
   readonly kind: 'fixed' | 'anchored' | 'sliding';
 }
 
+/** A count per period of a calendar. One count for each limiter and key, whatever the calendar. */
+export interface CalendarRule extends RuleBase {
+  readonly machine: 'calendar';
+  readonly limit: number;
+  /** Finds the period of an instant of the store's clock, unless the step has its own {@link Ask.period}. */
+  readonly calendar: Calendar;
+}
+
 /** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
@@ -105,11 +114,11 @@ export interface ClaimsRule extends RuleBase {
   readonly keepUs: number;
 }
 
-/** The rule of a rate limit. */
+/** The rule of a rate limit that an algorithm makes. */
 export type RateRule = BucketRule | WindowRule | LogRule;
 
 /** The numbers of a limit as data, for any algorithm. */
-export type Rule = RateRule | QueueRule | LeasesRule | ClaimsRule;
+export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The names of the algorithms in metrics, the registry and the command line. */
 export type Algorithm =
@@ -178,6 +187,15 @@ export interface Machine {
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
+  /**
+   * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
+   *
+   * @param given the period of the request, as the app said it
+   * @param fault reports that it is wrong
+   */
+  complete?<S extends Ask<Rule>>(step: S, given: unknown, fault: (error: Error) => void): S;
+  /** What is wrong with the request of an answered step. Omitted if nothing can be. */
+  faultOf?(step: Ask<Rule>, answer: Answer): Error | undefined;
   /** The code of the count of one claim. Omitted if rules have no claims. */
   codeOf?(rule: Rule, claim: Claim): string;
   /** The numbers of the rule in words, if they are not a limit per window. */
@@ -191,8 +209,8 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm as users write it, with the suffix `:first-request` for that anchor; `concurrency` for concurrency
-   * limits; `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
+   * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
+   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -224,7 +242,7 @@ export interface DenialMemory {
 /**
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
  * if each can read the other's state unchanged: buckets with the same tolerance in time and the same denominator,
- * windows and logs with the same window, all shaper rules, and all permits.
+ * windows and logs with the same window, all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in
  * `encodeName`.

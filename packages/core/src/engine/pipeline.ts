@@ -161,8 +161,11 @@ export class Pipeline<P extends Part> {
   private judge(part: P, answer: Answer | undefined, before?: P): void {
     const { context } = this;
     const limiter = part.limiter as Decider;
+    const step = part.step as Step;
     part.answer = answer;
-    part.decision = this.decisionOf(limiter, part.mode, part.step as Step, answer as Answer);
+    part.decision = this.decisionOf(limiter, part.mode, step, answer as Answer);
+    const wrong = step.rule?.logic?.faultOf?.(step, answer as Answer);
+    if (wrong) context.fault({ limiter: limiter.name, source: 'period', error: wrong });
     const error = answer?.failure;
     if (!error || (before?.limiter === limiter && before.answer?.failure === error)) return;
     context.fault({ limiter: limiter.name, source: 'store', error });

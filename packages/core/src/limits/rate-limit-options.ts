@@ -5,6 +5,7 @@ import { checkCallback, checkCost } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
+import type { CalendarWindow } from '../contract/calendar.js';
 import type { Mode } from '../contract/decision.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { KeyOption, LimitRequest, Per, PerLater, PlanOption } from '../contract/request.js';
@@ -27,8 +28,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * request (`never`), whatever the live settings are, without calling the store.
    */
   readonly plan?: PlanOption<Raw> | undefined;
-  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
-  readonly window: Duration;
+  /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  readonly window: Duration | CalendarWindow<Raw>;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
   /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */

@@ -5,6 +5,7 @@ import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
+import type { BillingPeriod, CalendarWindow } from '../contract/calendar.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
@@ -62,6 +63,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
+  private readonly periodOf: CalendarWindow<Raw>['periodOf'];
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
@@ -74,6 +76,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.onStoreError = options.onStoreError;
     this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
     this.declared = this.variants.declared;
+    this.periodOf = (options.window as Partial<CalendarWindow<Raw>>).periodOf;
     this.rule = this.declared.rule;
     if (!options.plan) checkCostPasses(options.cost, this.rule);
     const { refundIf } = options;
@@ -93,10 +96,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const plan = read(asking, 'plan', options.plan);
     const key = read(asking, 'key', options.key);
     const cost = read(asking, 'cost', options.cost);
-    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost)) {
-      return this.stepOf(asking, binding, live, plan, key, cost);
+    const period = read(asking, 'period', this.periodOf);
+    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(period)) {
+      return this.stepOf(asking, binding, live, plan, key, cost, period);
     }
-    return Promise.all([plan, key, cost]).then((own) => this.stepOf(asking, binding, live, ...own));
+    return Promise.all([plan, key, cost, period]).then((own) =>
+      this.stepOf(asking, binding, live, ...own),
+    );
   }
 
   decide(step: Step, answer: Answer): Decision {
@@ -112,12 +118,13 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     plan: OwnPlan,
     key: KeyParts,
     cost: number | undefined,
+    period: BillingPeriod | undefined,
   ): Step {
     const { context } = asking;
     const counted = keyFrom(asking, key);
     const { rule, local } = this.variants.variantFor(counted, plan, live, context.live, context);
     const policy = this.rateOptions.onStoreError ?? context.onStoreError;
-    return {
+    const step: Step = {
       op: 'take',
       limiter: context.countedAs ?? this.name,
       key: counted,
@@ -126,6 +133,12 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       binding,
       onStoreError: policy === 'local' ? local : policy,
     };
+    return rule.logic.complete ? this.completed(step, period, context) : step;
+  }
+
+  private completed(step: Step, period: unknown, context: StepContext): Step {
+    const fault = (error: Error) => context.fault({ limiter: this.name, source: 'period', error });
+    return step.rule.logic.complete?.(step, period, fault) ?? step;
   }
 }
 

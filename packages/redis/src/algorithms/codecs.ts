@@ -2,6 +2,7 @@
 
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/codec.js';
+import { calendar } from './calendar/codec.js';
 import { claims } from './claims/codec.js';
 import type { Codec } from './codec.js';
 import { leases } from './leases/codec.js';
@@ -13,6 +14,7 @@ const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: 
   bucket,
   queue,
   window,
+  calendar,
   log,
   leases,
   claims,

@@ -1,5 +1,8 @@
 /** Learns the server's clock from its replies, to say when a deadline of this process passes on the server. */
 
+import type { Clock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
+
 /** Replies older than this (up to twice this) are forgotten, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
@@ -8,7 +11,7 @@ const MEMORY_US = 10_000_000;
  * the true offset, by the time that the fastest reply took. So a call that is in time by this offset is also answered
  * in time.
  */
-export class ServerTime {
+export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
   private sinceUs = 0;
@@ -38,6 +41,12 @@ export class ServerTime {
   at(deadlineUs: number): number {
     const instant = deadlineUs + Math.max(this.latest, this.before);
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
+  }
+
+  /** The server's time, as far as it is known; otherwise that of this process. */
+  nowUs(): number {
+    const nowUs = systemClock.nowUs();
+    return this.at(nowUs) || nowUs;
   }
 }
 

@@ -1,0 +1,122 @@
+/** The rule of a limit by calendar, and its machine. */
+
+import { encodeText } from '../../base/encode-name.js';
+import { Junk } from '../../base/junk.js';
+import type { CalendarAnswer } from '../../contract/ask.js';
+import type { BillingPeriod, Calendar, Period } from '../../contract/calendar.js';
+import type { Numbers } from '../../contract/decision.js';
+import type { CalendarRule, Machine } from '../../contract/rule.js';
+import { ratePolicy } from '../decide.js';
+import { CalendarShelf } from './calendar-shelf.js';
+import { BILLING, calendarNamed } from './periods.js';
+
+const calendarMachine: Machine = {
+  same: (rule: CalendarRule, other: CalendarRule) => rule.calendar.name === other.calendar.name,
+  capacity: ({ limit }: CalendarRule) => limit,
+  // A longer window would not be a period of the calendar.
+  share: (rule: CalendarRule, share) => ({
+    ...rule,
+    limit: Math.max(1, Math.floor(rule.limit * share)),
+  }),
+  closed: (rule: CalendarRule) => ({ ...rule, limit: 0 }),
+  policy: (name, { limit, calendar }: CalendarRule) =>
+    ratePolicy(name, { limit, windowUs: lengthOf(calendar) }),
+  declared: ({ limit, calendar }: CalendarRule) => ({
+    algorithm: `calendar:${calendar.name}`,
+    limit,
+  }),
+  described: ({ limit, calendar }: CalendarRule) => `${limit} per ${calendar.name}`,
+  restUs: ({ calendar }: CalendarRule) =>
+    calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
+  measure: measureCalendar,
+  receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
+  complete(step, given, fault) {
+    if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
+    const period = periodFrom(given, `period of limiter "${step.limiter}"`, fault);
+    return period ? { ...step, period } : step;
+  },
+  faultOf({ limiter, period }, { startUs }: CalendarAnswer) {
+    if (!period || !(startUs >= period.endUs)) return undefined;
+    const { label } = period;
+    return new RangeError(
+      `period "${label}" of limiter "${limiter}" has ended: the next goes on without a new one`,
+    );
+  },
+  merges: true,
+  shelf: () => new CalendarShelf(),
+  denials: {
+    // A renewed subscription begins another period at any moment.
+    holdsMs: ({ calendar }: CalendarRule, { retryAfterMs }) =>
+      calendar.name === BILLING ? 0 : retryAfterMs,
+    tells: (cost, kept) => cost >= kept,
+    write({ startUs, endUs, current }: CalendarAnswer, numbers, at) {
+      numbers[at] = startUs;
+      numbers[at + 1] = endUs;
+      numbers[at + 2] = current;
+    },
+    read(_, numbers, at, nowUs): CalendarAnswer {
+      const [startUs = 0, endUs = 0, current = 0] = numbers.subarray(at, at + 3);
+      return { allowed: false, nowUs, startUs, endUs, current };
+    },
+  },
+};
+
+/**
+ * The rule of a limit by calendar.
+ *
+ * @param calendar a calendar or its name: see {@link Calendar.name}
+ * @throws SpillwayError `SPW_WINDOW_INVALID`
+ * @example
+ * ```ts run
+ * import { makeCalendarRule } from '@spillway/core/store';
+ *
+ * const rule = makeCalendarRule(10_000, 'month@Europe/Berlin');
+ * rule.calendar.around(Date.UTC(2026, 10, 30, 23) * 1000).current.label; // '2026-12@Europe/Berlin'
+ * ```
+ */
+export function makeCalendarRule(limit: number, calendar: string | Calendar): CalendarRule {
+  const own = typeof calendar === 'string' ? calendarNamed(calendar) : calendar;
+  return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar: own };
+}
+
+const DAY_US = 86_400_000_000;
+
+/** The usual length of a day or week, and the longest of a month, in microseconds. */
+function lengthOf({ name }: Calendar): number {
+  if (name === BILLING) return Infinity;
+  if (name.startsWith('day')) return DAY_US;
+  return (name.startsWith('week') ? 7 : 31) * DAY_US;
+}
+
+function measureCalendar({ limit }: CalendarRule, answer: CalendarAnswer, cost: number): Numbers {
+  const { nowUs, endUs, current } = answer;
+  const remaining = Math.max(0, limit - current);
+  const leftMs = (endUs - nowUs) / 1000;
+  let retryAfterMs = 0;
+  if (cost > limit) retryAfterMs = Infinity;
+  else if (cost > 0 && cost + current > limit) retryAfterMs = leftMs;
+  return { used: current, remaining, retryAfterMs, resetMs: current > 0 ? leftMs : 0 };
+}
+
+/** The least and the greatest length of a billing period. */
+const SHORTEST_MS = 43_200_000;
+const LONGEST_MS = 34_560_000_000;
+const LONGEST_ID = 256;
+
+/** The period that an app has said; undefined if it is wrong. */
+function periodFrom(
+  given: unknown,
+  what: string,
+  fault: (error: Error) => void,
+): Period | undefined {
+  const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;
+  const [startS, endS] = [start, end].map((time) => Math.floor(Number(time) / 1000));
+  const lengthMs = ((endS as number) - (startS as number)) * 1000;
+  const isId = typeof id === 'string' && id !== '' && id.length <= LONGEST_ID;
+  if (!isId || !((startS as number) >= 0 && lengthMs >= SHORTEST_MS && lengthMs <= LONGEST_MS)) {
+    fault(new Junk(what, given));
+    return undefined;
+  }
+  const endUs = (endS as number) * 1_000_000;
+  return { label: encodeText(id), startUs: (startS as number) * 1_000_000, endUs };
+}

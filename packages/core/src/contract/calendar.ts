@@ -1,0 +1,54 @@
+/** Periods by calendar and by subscription, as windows of limits. */
+
+import type { LimitRequest } from './request.js';
+import type { CalendarRule } from './rule.js';
+
+/** A period of a calendar rule: a day, a week, a month, or what the app says. */
+export interface Period {
+  /** `2026-11@Europe/Berlin`, or the id that the app chose, with `+1` for the next period of equal length. */
+  readonly label: string;
+  /** The first instant, in microseconds since the epoch: a whole second. */
+  readonly startUs: number;
+  /** The first instant after it. */
+  readonly endUs: number;
+}
+
+/** The period of an instant, and the next one. */
+export interface Periods {
+  readonly current: Period;
+  readonly next: Period;
+}
+
+/** Divides time into periods. */
+export interface Calendar {
+  /**
+   * What it is in one word, without spaces: `day@UTC`, `week@Europe/Berlin`, `week-7@UTC` (from Sunday), `month@UTC`,
+   * `month-15@UTC` (from the 15th), or `billing` for periods that the app says.
+   */
+  readonly name: string;
+  /** The periods around an instant. For `billing`: those of a key whose own period is unknown. */
+  around(us: number): Periods;
+}
+
+/** A billing period as the app knows it, for example from a subscription. */
+export interface BillingPeriod {
+  /** Identifies the period in the store: 1 to 256 UTF-16 units, such as the id of its invoice. */
+  readonly id: string;
+  /** The first instant, as a date or in milliseconds since the epoch. Parts of a second are cut off. */
+  readonly start: Date | number;
+  /** The first instant after it: 12 hours to 400 days later. */
+  readonly end: Date | number;
+}
+
+/** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
+export interface CalendarWindow<Raw = unknown> {
+  readonly calendar: Calendar;
+  /** Looks up the billing period of a request. */
+  readonly periodOf?:
+    | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
+    | undefined;
+  /** Makes the rule of a limit, an integer from 1 to 10^9. */
+  makeRule(limit: number): CalendarRule;
+  /** The name of the calendar. */
+  toString(): string;
+}
