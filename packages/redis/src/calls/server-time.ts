@@ -14,6 +14,8 @@ const MEMORY_US = 10_000_000;
 export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
+  /** The offset of the last reply, also if the clock was set back since the others. */
+  private last = 0;
   private sinceUs = 0;
   private isNew = false;
 
@@ -34,7 +36,8 @@ export class ServerTime implements Clock {
       this.latest = -Infinity;
       this.sinceUs = receivedUs;
     }
-    this.latest = Math.max(this.latest, serverUs - receivedUs);
+    this.last = serverUs - receivedUs;
+    this.latest = Math.max(this.latest, this.last);
   }
 
   /** The instant on the server's clock; 0 while that is not known, or if there is no deadline. */
@@ -43,10 +46,9 @@ export class ServerTime implements Clock {
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
   }
 
-  /** The server's time, as far as it is known; otherwise that of this process. */
+  /** The server's time by its last reply; that of this process before the first. */
   nowUs(): number {
-    const nowUs = systemClock.nowUs();
-    return this.at(nowUs) || nowUs;
+    return systemClock.nowUs() + this.last;
   }
 }
 
