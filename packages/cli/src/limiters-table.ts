@@ -70,11 +70,13 @@ function numbersOf(numbers: DeclaredNumbers): string {
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
-  return plain(`${parts.join(', ')} (${algorithm})`);
+  return plain(`${parts.join(', ')} (${algorithm.replace(/^calendar:.*/, 'calendar')})`);
 }
 
 /** The numbers that can be set live. */
-function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
+function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): string {
+  const [, calendar] = algorithm.split('calendar:');
+  if (calendar) return `${limit} per ${calendar}`;
   const rate = windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`;
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }

@@ -9,7 +9,7 @@ export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Answer } from './contract/ask.js';
-export type { BillingPeriod, CalendarWindow } from './contract/calendar.js';
+export type { BillingPeriod } from './contract/calendar.js';
 export type {
   Control,
   KeyOverride,
@@ -56,7 +56,7 @@ export type {
   Plan,
   PlanOption,
 } from './contract/request.js';
-export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
+export type { Algorithm, Anchor, CalendarWindow, RateAlgorithm } from './contract/rule.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,

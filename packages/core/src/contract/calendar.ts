@@ -1,8 +1,5 @@
 /** Periods by calendar and by subscription, as windows of limits. */
 
-import type { LimitRequest } from './request.js';
-import type { CalendarRule } from './rule.js';
-
 /** A period of a calendar rule: a day, a week, a month, or what the app says. */
 export interface Period {
   /** `2026-11@Europe/Berlin`, or the id that the app chose, with `+1` for the next period of equal length. */
@@ -38,17 +35,4 @@ export interface BillingPeriod {
   readonly start: Date | number;
   /** The first instant after it: 12 hours to 400 days later. */
   readonly end: Date | number;
-}
-
-/** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
-export interface CalendarWindow<Raw = unknown> {
-  readonly calendar: Calendar;
-  /** Looks up the billing period of a request. */
-  readonly periodOf?:
-    | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
-    | undefined;
-  /** Makes the rule of a limit, an integer from 1 to 10^9. */
-  makeRule(limit: number): CalendarRule;
-  /** The name of the calendar. */
-  toString(): string;
 }

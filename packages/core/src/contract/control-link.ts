@@ -1,11 +1,10 @@
 /** How guards and limiters read live settings. Each control brings the code for it. */
 
 import type { Duration } from '../base/duration.js';
-import type { CalendarWindow } from './calendar.js';
 import type { Control, LiveLimits } from './control.js';
 import type { Decision, Mode, Policy } from './decision.js';
 import type { Fault } from './observer.js';
-import type { Rule } from './rule.js';
+import type { CalendarWindow, Rule } from './rule.js';
 
 /**
  * A control that guards and limiters accept: `memoryControl()`, `redisControl(client)`, or a control wrapped by

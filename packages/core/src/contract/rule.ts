@@ -1,8 +1,9 @@
 /** A rule as data: checked integers that a store in any language can evaluate. */
 
 import type { Answer, Ask, Claim, Receipt } from './ask.js';
-import type { Calendar } from './calendar.js';
+import type { BillingPeriod, Calendar } from './calendar.js';
 import type { Numbers, Policy } from './decision.js';
+import type { LimitRequest } from './request.js';
 import type { Shelf } from './shelf.js';
 import type { UpkeepOf } from './upkeep.js';
 
@@ -143,6 +144,33 @@ export interface RateAlgorithm {
   makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
 }
 
+/** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
+export interface CalendarWindow<Raw = unknown> {
+  readonly calendar: Calendar;
+  /** Looks up the billing period of a request. */
+  readonly periodOf?:
+    | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
+    | undefined;
+  /**
+   * Makes the rule of a limit, whose `limit` must have been checked.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID` if `algorithm`, `burst` or `anchor` is given
+   */
+  makeRule(options: {
+    readonly limit: number;
+    readonly algorithm?: unknown;
+    readonly burst?: unknown;
+    readonly anchor?: unknown;
+  }): CalendarRule;
+  /** The name of the calendar. */
+  toString(): string;
+}
+
+/** Where a machine reports what is wrong with a request. */
+interface FaultSink {
+  fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
+}
+
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
  * so a program contains only the algorithms that it uses, and the compiler finds missing members. A machine gets only
@@ -191,11 +219,11 @@ export interface Machine {
    * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
    *
    * @param given the period of the request, as the app said it
-   * @param fault reports that it is wrong
+   * @param limiter the name of the limiter, for faults
    */
-  complete?<S extends Ask<Rule>>(step: S, given: unknown, fault: (error: Error) => void): S;
-  /** What is wrong with the request of an answered step. Omitted if nothing can be. */
-  faultOf?(step: Ask<Rule>, answer: Answer): Error | undefined;
+  complete?<S extends Ask<Rule>>(step: S, given: unknown, limiter: string, sink: FaultSink): S;
+  /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
+  examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */
   codeOf?(rule: Rule, claim: Claim): string;
   /** The numbers of the rule in words, if they are not a limit per window. */

@@ -113,7 +113,7 @@ export class Limit implements Decider {
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
     const step: Step = { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
-    return rule.logic.complete && op !== 'reset' ? this.completed(step, period) : step;
+    return (op !== 'reset' && rule.logic.complete?.(step, period, this.name, this.owner)) || step;
   }
 
   /** The decision on a step. It can be refunded if it is a take that passes. */
@@ -134,12 +134,6 @@ export class Limit implements Decider {
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
     return GrantedDecision.giveBack(decision, this.client.store, this.countedAs, cost);
-  }
-
-  private completed(step: Step, period: BillingPeriod | undefined): Step {
-    const fault = (error: Error) =>
-      this.owner.fault({ limiter: this.name, source: 'period', error });
-    return step.rule.logic.complete?.(step, period, fault) ?? step;
   }
 
   /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */

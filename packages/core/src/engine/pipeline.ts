@@ -164,8 +164,7 @@ export class Pipeline<P extends Part> {
     const step = part.step as Step;
     part.answer = answer;
     part.decision = this.decisionOf(limiter, part.mode, step, answer as Answer);
-    const wrong = step.rule?.logic?.faultOf?.(step, answer as Answer);
-    if (wrong) context.fault({ limiter: limiter.name, source: 'period', error: wrong });
+    step.rule?.logic?.examine?.(step, answer as Answer, limiter.name, context);
     const error = answer?.failure;
     if (!error || (before?.limiter === limiter && before.answer?.failure === error)) return;
     context.fault({ limiter: limiter.name, source: 'store', error });

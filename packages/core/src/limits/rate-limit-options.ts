@@ -5,11 +5,16 @@ import { checkCallback, checkCost } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { CalendarWindow } from '../contract/calendar.js';
 import type { Mode } from '../contract/decision.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { KeyOption, LimitRequest, Per, PerLater, PlanOption } from '../contract/request.js';
-import { type Anchor, capacityOf, type RateAlgorithm, type Rule } from '../contract/rule.js';
+import {
+  type Anchor,
+  type CalendarWindow,
+  capacityOf,
+  type RateAlgorithm,
+  type Rule,
+} from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
 /** Options of {@link rateLimit}. */

@@ -5,7 +5,7 @@ import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
-import type { BillingPeriod, CalendarWindow } from '../contract/calendar.js';
+import type { BillingPeriod } from '../contract/calendar.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
@@ -13,7 +13,7 @@ import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limit
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { CalendarWindow, Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, read } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
@@ -63,7 +63,6 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
-  private readonly periodOf: CalendarWindow<Raw>['periodOf'];
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
@@ -76,7 +75,6 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.onStoreError = options.onStoreError;
     this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
     this.declared = this.variants.declared;
-    this.periodOf = (options.window as Partial<CalendarWindow<Raw>>).periodOf;
     this.rule = this.declared.rule;
     if (!options.plan) checkCostPasses(options.cost, this.rule);
     const { refundIf } = options;
@@ -96,7 +94,11 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const plan = read(asking, 'plan', options.plan);
     const key = read(asking, 'key', options.key);
     const cost = read(asking, 'cost', options.cost);
-    const period = read(asking, 'period', this.periodOf);
+    const period = read(
+      asking,
+      'period',
+      (options.window as Partial<CalendarWindow<Raw>>).periodOf,
+    );
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(period)) {
       return this.stepOf(asking, binding, live, plan, key, cost, period);
     }
@@ -133,12 +135,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       binding,
       onStoreError: policy === 'local' ? local : policy,
     };
-    return rule.logic.complete ? this.completed(step, period, context) : step;
-  }
-
-  private completed(step: Step, period: unknown, context: StepContext): Step {
-    const fault = (error: Error) => context.fault({ limiter: this.name, source: 'period', error });
-    return step.rule.logic.complete?.(step, period, fault) ?? step;
+    return rule.logic.complete?.(step, period, this.name, context) ?? step;
   }
 }
 

@@ -4,8 +4,13 @@ import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import type { CalendarWindow } from '../contract/calendar.js';
-import type { Anchor, CalendarRule, RateAlgorithm, RateRule } from '../contract/rule.js';
+import type {
+  Anchor,
+  CalendarRule,
+  CalendarWindow,
+  RateAlgorithm,
+  RateRule,
+} from '../contract/rule.js';
 
 /** The numbers of a limit. */
 export interface RuleOptions {
@@ -33,11 +38,7 @@ export function ruleFrom(options: RuleOptions): RateRule | CalendarRule {
   const { limit, window, burst, anchor, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
-  if (isCalendar(window)) {
-    const besides = options.algorithm ?? burst ?? anchor;
-    if (besides === undefined) return window.makeRule(limit);
-    throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', besides);
-  }
+  if (isCalendar(window)) return window.makeRule(options);
   if (burst !== undefined && algorithm.name !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
   }

@@ -30,17 +30,18 @@ const calendarMachine: Machine = {
     calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
-  complete(step, given, fault) {
+  complete(step, given, limiter, sink) {
     if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
-    const period = periodFrom(given, `period of limiter "${step.limiter}"`, fault);
-    return period ? { ...step, period } : step;
+    const period = periodFrom(given);
+    if (period) return { ...step, period };
+    const error = new Junk(`period of limiter "${limiter}"`, given);
+    sink.fault({ limiter, source: 'period', error });
+    return step;
   },
-  faultOf({ limiter, period }, { startUs }: CalendarAnswer) {
-    if (!period || !(startUs >= period.endUs)) return undefined;
-    const { label } = period;
-    return new RangeError(
-      `period "${label}" of limiter "${limiter}" has ended: the next goes on without a new one`,
-    );
+  examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {
+    if (!period || !(startUs >= period.endUs)) return;
+    const ended = `period "${period.label}" of limiter "${limiter}" has ended: the next goes on without a new one`;
+    sink.fault({ limiter, source: 'period', error: new RangeError(ended) });
   },
   merges: true,
   shelf: () => new CalendarShelf(),
@@ -103,20 +104,14 @@ const SHORTEST_MS = 43_200_000;
 const LONGEST_MS = 34_560_000_000;
 const LONGEST_ID = 256;
 
+const SECOND_US = 1_000_000;
+
 /** The period that an app has said; undefined if it is wrong. */
-function periodFrom(
-  given: unknown,
-  what: string,
-  fault: (error: Error) => void,
-): Period | undefined {
+function periodFrom(given: unknown): Period | undefined {
   const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;
-  const [startS, endS] = [start, end].map((time) => Math.floor(Number(time) / 1000));
-  const lengthMs = ((endS as number) - (startS as number)) * 1000;
-  const isId = typeof id === 'string' && id !== '' && id.length <= LONGEST_ID;
-  if (!isId || !((startS as number) >= 0 && lengthMs >= SHORTEST_MS && lengthMs <= LONGEST_MS)) {
-    fault(new Junk(what, given));
-    return undefined;
-  }
-  const endUs = (endS as number) * 1_000_000;
-  return { label: encodeText(id), startUs: (startS as number) * 1_000_000, endUs };
+  const [startS = 0, endS = 0] = [start, end].map((time) => Math.floor(Number(time) / 1000));
+  const lengthMs = (endS - startS) * 1000;
+  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
+  if (!(startS >= 0 && lengthMs >= SHORTEST_MS && lengthMs <= LONGEST_MS)) return undefined;
+  return { label: encodeText(id), startUs: startS * SECOND_US, endUs: endS * SECOND_US };
 }

@@ -3,7 +3,7 @@
 import { checkOptions } from '../../base/check-shapes.js';
 import { mustBe } from '../../base/errors.js';
 import type { NamesOf } from '../../base/option-names.js';
-import type { CalendarWindow } from '../../contract/calendar.js';
+import type { CalendarRule, CalendarWindow } from '../../contract/rule.js';
 import { makeCalendarRule } from './calendar-rule.js';
 import { BILLING, calendarNamed, type Unit, zoneCalendar } from './periods.js';
 
@@ -57,6 +57,8 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
+type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
+
 class Window<Raw> implements CalendarWindow<Raw> {
   readonly calendar: CalendarWindow['calendar'];
   readonly periodOf: CalendarWindow<Raw>['periodOf'];
@@ -66,8 +68,10 @@ class Window<Raw> implements CalendarWindow<Raw> {
     this.periodOf = periodOf;
   }
 
-  makeRule(limit: number): ReturnType<CalendarWindow['makeRule']> {
-    return makeCalendarRule(limit, this.calendar);
+  makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {
+    const beside = algorithm ?? burst ?? anchor;
+    if (beside === undefined) return makeCalendarRule(limit, this.calendar);
+    throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', beside);
   }
 
   toString(): string {
