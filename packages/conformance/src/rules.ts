@@ -4,6 +4,7 @@ import type { Algorithm } from '@spillway/core';
 import {
   type CalendarRule,
   type ClaimsRule,
+  calendarNamed,
   type LeasesRule,
   makeCalendarRule,
   makeClaimsRule,
@@ -131,7 +132,7 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
     fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),
     fc.constantFrom(...CALENDARS),
   )
-  .map(([limit, name]) => makeCalendarRule(limit, name));
+  .map(([limit, name]) => makeCalendarRule(limit, calendarNamed(name)));
 
 /** Buckets that wait: not at all, for a while, or for as long as may be. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc

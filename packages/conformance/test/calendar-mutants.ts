@@ -1,14 +1,17 @@
 /** Stores that find another period than their clock, or keep another one than the latest. */
 
 import type { Step } from '@spillway/core';
-import { makeCalendarRule, type Period } from '@spillway/core/store';
+import { calendarNamed, makeCalendarRule, type Period } from '@spillway/core/store';
 import { type Mutant, mutant, steps } from './mutant.js';
 
 /** A store that changes the calendar of each step. */
 function named(name: string, caughtBy: string, change: (calendar: string) => string): Mutant {
   return steps(name, caughtBy, (step) =>
     step.rule.machine === 'calendar'
-      ? { ...step, rule: makeCalendarRule(step.rule.limit, change(step.rule.calendar.name)) }
+      ? {
+          ...step,
+          rule: makeCalendarRule(step.rule.limit, calendarNamed(change(step.rule.calendar.name))),
+        }
       : step,
   );
 }

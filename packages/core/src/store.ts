@@ -3,6 +3,7 @@
 export { refillTime } from './algorithms/bucket/bucket-rule.js';
 export { makeCalendarRule } from './algorithms/calendar/calendar-rule.js';
 export { periodsOf } from './algorithms/calendar/calendar-step.js';
+export { calendarNamed } from './algorithms/calendar/periods.js';
 export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
 export { measure } from './algorithms/decide.js';

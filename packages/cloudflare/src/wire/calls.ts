@@ -38,10 +38,10 @@ interface Failed {
   readonly error: { readonly code: SpillwayError['code']; readonly text: string; kind?: string };
 }
 
-/** A step as it travels: without what only the Worker needs. */
-export function plainStep(step: Step, key: string): PlainStep {
+/** A step as it travels at `nowUs`, by the Worker's clock: without what only the Worker needs. */
+export function plainStep(step: Step, key: string, nowUs: number): PlainStep {
   const { onStoreError: _, receipt, rule, ...rest } = step;
-  const plain = { ...rest, key, rule: numbersOf(rule) };
+  const plain = { ...rest, key, rule: numbersOf(rule, nowUs) };
   if (!receipt) return plain;
   const { atUs, num, units } = receipt;
   return { ...plain, receipt: { atUs, num, units } };

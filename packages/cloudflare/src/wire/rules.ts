@@ -8,6 +8,7 @@ import {
   makeLeasesRule,
   makeRule,
   makeShaperRule,
+  type Period,
   type Rule,
 } from '@spillway/core/store';
 import { unknownCall } from '../failures.js';
@@ -15,38 +16,51 @@ import { unknownCall } from '../failures.js';
 /** A rule without its code. */
 export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Record<string, unknown>>;
 
-export function numbersOf(rule: Rule): RuleNumbers {
+/** The numbers of a rule. Of a calendar its periods around `nowUs`, so that the object needs none of its code. */
+export function numbersOf(rule: Rule, nowUs: number): RuleNumbers {
   const { logic: _, ...numbers } = rule;
-  return rule.machine === 'calendar' ? { ...numbers, calendar: rule.calendar.name } : numbers;
+  if (rule.machine !== 'calendar') return numbers;
+  const { name } = rule.calendar;
+  const { previous, current, next } = rule.calendar.around(nowUs);
+  const calendar: SentCalendar = { name, periods: [previous, current, next] };
+  return { ...numbers, calendar };
+}
+
+interface SentCalendar {
+  readonly name: string;
+  readonly periods: readonly [previous: Period, current: Period, next: Period];
+}
+
+/** The period of an instant among those that were sent. Clocks of Workers and objects are never a period apart. */
+function calendarOf({ name, periods }: SentCalendar): Calendar {
+  const [previous, current, next] = periods;
+  return {
+    name,
+    around(us) {
+      const own = periods.find(({ startUs, endUs }) => us >= startUs && us < endUs);
+      return { previous, current: own ?? current, next };
+    },
+  };
 }
 
 /** Makes rules of numbers, with the code of any rule of the same algorithm. */
 export class Rules {
-  private readonly logics: Readonly<Record<Rule['machine'], Machine>> = {
+  private readonly logics: Readonly<Record<Exclude<Rule['machine'], 'calendar'>, Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,
     queue: makeShaperRule(1, 1_000, 1, 0).logic,
     window: makeRule('fixed-window', 1, 1_000).logic,
     log: makeRule('sliding-window-log', 1, 1_000).logic,
     leases: makeLeasesRule(1, 1_000_000).logic,
     claims: makeClaimsRule(1_000_000, 1_000_000).logic,
-    calendar: makeCalendarRule(1, 'billing').logic,
   };
-  /** By name, because a calendar remembers its periods. */
-  private readonly calendars = new Map<string, Calendar>();
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
   of(numbers: RuleNumbers): Rule {
-    const { machine } = numbers;
+    const { machine, limit, calendar } = numbers;
+    if (machine === 'calendar') {
+      return makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
+    }
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
-    const rule = { ...numbers, logic: this.logics[machine] } as unknown as Rule;
-    if (rule.machine !== 'calendar') return rule;
-    return { ...rule, calendar: this.calendarNamed(String(rule.calendar)) };
-  }
-
-  /** Names come from the code of limiters, so there are few. */
-  private calendarNamed(name: string): Calendar {
-    const { calendar } = makeCalendarRule(1, this.calendars.get(name) ?? name);
-    this.calendars.set(name, calendar);
-    return calendar;
+    return { ...numbers, logic: this.logics[machine] } as unknown as Rule;
   }
 }

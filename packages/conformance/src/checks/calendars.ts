@@ -1,6 +1,6 @@
 /** Checks of counts by calendar: when a period begins and ends, and which of several billing periods counts. */
 
-import { makeCalendarRule, type Period } from '@spillway/core/store';
+import { calendarNamed, makeCalendarRule, type Period } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';
@@ -30,7 +30,7 @@ async function endsInItsZone(probe: Probe): Promise<void> {
     ['month-31@UTC', '2028-01-31T00:00:00Z', '2028-02-29T00:00:00Z'],
   ] as const;
   for (const [name, start, end] of rows) {
-    const subject = probe.fresh(makeCalendarRule(2, name));
+    const subject = probe.fresh(makeCalendarRule(2, calendarNamed(name)));
     await probe.at(us(start) - 1);
     await probe.ask('take', subject, 2);
     await probe.at(us(start));
@@ -46,7 +46,7 @@ async function endsInItsZone(probe: Probe): Promise<void> {
 
 /** Two processes that never agree on the day may not have two of them. */
 async function goesOn(probe: Probe): Promise<void> {
-  const subject = probe.fresh(makeCalendarRule(3, 'day@UTC'));
+  const subject = probe.fresh(makeCalendarRule(3, calendarNamed('day@UTC')));
   const midnight = us('2026-11-30T00:00:00Z');
   await probe.at(midnight);
   for (const [index, moved] of [1, -1, HOUR_US, -HOUR_US, 0].entries()) {
@@ -60,7 +60,7 @@ const START_US = us('2026-11-01T00:00:00Z');
 
 /** Days since {@link START_US}. */
 function billing(probe: Probe) {
-  const subject = probe.fresh(makeCalendarRule(10, 'billing'));
+  const subject = probe.fresh(makeCalendarRule(10, calendarNamed('billing')));
   return (label: string, from: number, to: number): Subject => {
     const [startUs, endUs] = [from, to].map((day) => START_US + Math.round(day * DAY_US));
     return { ...subject, period: { label, startUs, endUs } as Period };
@@ -97,7 +97,7 @@ async function beginsALater(probe: Probe): Promise<void> {
 }
 
 async function givesBack(probe: Probe): Promise<void> {
-  const subject = probe.fresh(makeCalendarRule(3, 'day@UTC'));
+  const subject = probe.fresh(makeCalendarRule(3, calendarNamed('day@UTC')));
   await probe.at(us('2026-11-30T23:59:59Z'));
   const { answer } = await probe.ask('take', subject, 2);
   const put = await probe.ask('put', subject, 1, { receipt: receiptOf(answer, 2) });

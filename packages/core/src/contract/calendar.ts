@@ -10,8 +10,9 @@ export interface Period {
   readonly endUs: number;
 }
 
-/** The period of an instant, and the next one. */
+/** The period of an instant, and those before and after it. */
 export interface Periods {
+  readonly previous: Period;
   readonly current: Period;
   readonly next: Period;
 }

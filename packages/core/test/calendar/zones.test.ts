@@ -1,6 +1,6 @@
 /** When the days, weeks and months of every time zone begin. */
 
-import { makeCalendarRule, periodsOf } from '@spillway/core/store';
+import { calendarNamed, makeCalendarRule, periodsOf } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
 const DAY_MS = 86_400_000;
@@ -18,7 +18,10 @@ function clockIn(timeZone: string): (ms: number) => number {
 }
 
 function periodAt(calendar: string, ms: number) {
-  const { current, next } = periodsOf({ rule: makeCalendarRule(1, calendar) }, ms * 1000);
+  const { current, next } = periodsOf(
+    { rule: makeCalendarRule(1, calendarNamed(calendar)) },
+    ms * 1000,
+  );
   const [startMs, endMs] = [current.startUs / 1000, current.endUs / 1000];
   return { label: current.label, startMs, endMs, next };
 }
@@ -38,7 +41,7 @@ describe('a day', () => {
     let changes = 0;
     for (const timeZone of Intl.supportedValuesOf('timeZone')) {
       const local = clockIn(timeZone);
-      const { calendar } = makeCalendarRule(1, `day@${timeZone}`);
+      const { calendar } = makeCalendarRule(1, calendarNamed(`day@${timeZone}`));
       const offsetAt = (ms: number) => local(ms) - ms;
       for (let ms = FROM; ms < TO; ms += 7 * DAY_MS) {
         const hasChange = offsetAt(ms) !== offsetAt(ms + 7 * DAY_MS);

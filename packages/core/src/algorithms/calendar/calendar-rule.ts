@@ -8,7 +8,7 @@ import type { Numbers } from '../../contract/decision.js';
 import type { CalendarRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { CalendarShelf } from './calendar-shelf.js';
-import { BILLING, calendarNamed } from './periods.js';
+import { BILLING } from './periods.js';
 
 const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) => rule.calendar.name === other.calendar.name,
@@ -65,19 +65,16 @@ const calendarMachine: Machine = {
 /**
  * The rule of a limit by calendar.
  *
- * @param calendar a calendar or its name: see {@link Calendar.name}
- * @throws SpillwayError `SPW_WINDOW_INVALID`
  * @example
  * ```ts run
- * import { makeCalendarRule } from '@spillway/core/store';
+ * import { calendarNamed, makeCalendarRule } from '@spillway/core/store';
  *
- * const rule = makeCalendarRule(10_000, 'month@Europe/Berlin');
+ * const rule = makeCalendarRule(10_000, calendarNamed('month@Europe/Berlin'));
  * rule.calendar.around(Date.UTC(2026, 10, 30, 23) * 1000).current.label; // '2026-12@Europe/Berlin'
  * ```
  */
-export function makeCalendarRule(limit: number, calendar: string | Calendar): CalendarRule {
-  const own = typeof calendar === 'string' ? calendarNamed(calendar) : calendar;
-  return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar: own };
+export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRule {
+  return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar };
 }
 
 const DAY_US = 86_400_000_000;

@@ -25,13 +25,13 @@ const SAME_US = 3_600_000_000;
 
 /**
  * The periods around `nowUs`, of the store's clock, for a step of a calendar rule. For stores that decide in another
- * language: a step decides by `current`, or by `next` if that has begun meanwhile.
+ * language. Usually a step decides by `current`.
  *
  * @example
  * ```ts run
- * import { makeCalendarRule, periodsOf } from '@spillway/core/store';
+ * import { calendarNamed, makeCalendarRule, periodsOf } from '@spillway/core/store';
  *
- * const rule = makeCalendarRule(100, 'day@UTC');
+ * const rule = makeCalendarRule(100, calendarNamed('day@UTC'));
  * periodsOf({ rule }, 1_767_225_600_000_000).current.label; // '2026-01-01@UTC'
  * ```
  */

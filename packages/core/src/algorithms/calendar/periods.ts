@@ -21,9 +21,15 @@ export type Unit = keyof typeof MOST;
 export const BILLING = 'billing';
 
 /**
- * The calendar with this name.
+ * The calendar with this name: see {@link Calendar.name}.
  *
  * @throws SpillwayError `SPW_WINDOW_INVALID`
+ * @example
+ * ```ts run
+ * import { calendarNamed } from '@spillway/core/store';
+ *
+ * calendarNamed('day@UTC').around(1_767_225_600_000_000).previous.label; // '2025-12-31@UTC'
+ * ```
  */
 export function calendarNamed(name: string): Calendar {
   if (name === BILLING) return { name, around: unknownPeriods };
@@ -71,10 +77,10 @@ class ZoneCalendar implements Calendar {
     if (known && us >= known.current.startUs && us < known.current.endUs) return known;
     const first = this.firstDayOf(this.dayOf(us / SECOND_US));
     const next = this.nextAfter(first);
-    this.known = {
-      current: this.period(first, next),
-      next: this.period(next, this.nextAfter(next)),
-    };
+    const current = this.period(first, next);
+    const before = this.firstDayOf(first - 1);
+    const previous = this.period(before, first);
+    this.known = { previous, current, next: this.period(next, this.nextAfter(next)) };
     return this.known;
   }
 
@@ -167,7 +173,7 @@ function dayIn(year: number, month: number, day: number): number {
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
   const at = Math.floor((us - startUs) / (endUs - startUs));
-  return { current: nth(own, at), next: nth(own, at + 1) };
+  return { previous: nth(own, at - 1), current: nth(own, at), next: nth(own, at + 1) };
 }
 
 function nth(own: Period, at: number): Period {
@@ -187,5 +193,5 @@ const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;
   const current = { label: 'unknown', startUs: 0, endUs };
-  return { current, next: { ...current, endUs: endUs + UNKNOWN_US } };
+  return { previous: current, current, next: { ...current, endUs: endUs + UNKNOWN_US } };
 }
