@@ -1,11 +1,21 @@
 /** Limits by calendar on Redis: its clock decides, whatever the clocks of the processes show. */
 
-import { calendar, createLimiter, type Fault } from '@spillway/core';
+import {
+  calendar,
+  createLimiter,
+  type Fault,
+  fixedWindow,
+  memoryStore,
+  slidingWindow,
+  tokenBucket,
+} from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { redisStore } from '../src/index.js';
+import { redisStoreAt } from '../src/testing.js';
 
 const HOUR_US = 3_600_000_000;
 const NAME = 'spw:1{ada}daily}k';
@@ -80,6 +90,26 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
     expect(leftMs).toBeLessThan(resetMs + 10);
     expect(await client.memory('USAGE', NAME)).toBeLessThanOrEqual(200);
   });
+
+  it.each(['calendar', 'fixed', 'sliding', 'bucket'] as const)(
+    'counts beyond the limit as the memory does (%s)',
+    async (of) => {
+      const clock = new ManualClock(Date.UTC(2026, 10, 15) * 1000);
+      const window = of === 'calendar' ? calendar('day') : '1d';
+      const algorithm = { fixed: fixedWindow, sliding: slidingWindow, bucket: tokenBucket }[
+        of as 'fixed'
+      ];
+      const options = { name: 'daily', limit: 7, window, algorithm, overage: 'allow' } as const;
+      const far = createLimiter(options, { store: redisStoreAt(client, clock), clock });
+      const near = createLimiter(options, { store: memoryStore({ clock }) });
+      for (const cost of [5, 3, 0, 1_000_000_000, 4, 2_000_000_000, 2 ** 32, 1]) {
+        const expected = near.consume('ada', { cost });
+        expect({ ...(await far.consume('ada', { cost })) }).toEqual({ ...expected });
+        expect(await far.peek('ada')).toEqual(near.peek('ada'));
+        clock.advance('5h');
+      }
+    },
+  );
 
   it('keeps the id of a billing period as a text of its own', async () => {
     const limiter = process(calendar(() => period));

@@ -18,7 +18,7 @@ export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Recor
 
 /** The numbers of a rule. Of a calendar its periods around `nowUs`, so that the object needs none of its code. */
 export function numbersOf(rule: Rule, nowUs: number): RuleNumbers {
-  const { logic: _, ...numbers } = rule;
+  const { logic: _, soft: __, ...numbers } = rule;
   if (rule.machine !== 'calendar') return numbers;
   const { name } = rule.calendar;
   const { previous, current, next } = rule.calendar.around(nowUs);

@@ -13,7 +13,7 @@ import type { Step } from '../contract/store.js';
 
 /** The numbers of a rule as clients see them. */
 export function policyOf(name: string, rule: Rule): Policy {
-  return rule.logic.policy(name, rule);
+  return rule.logic.policy(name, rule.soft ?? rule);
 }
 
 /** {@link policyOf} for a rate limit. */
@@ -55,7 +55,7 @@ export function decide(
     answer,
     cost,
   );
-  const passes = answer.allowed;
+  const passes = answer.allowed || rule.soft !== undefined;
   let outcome: Decision['outcome'] = 'allowed';
   if (answer.failure) outcome = 'error';
   else if (!passes) outcome = binding ? 'denied' : 'would-deny';
@@ -72,12 +72,20 @@ export function decide(
     retryAfterMs,
     resetMs,
     policy,
+    over: isOver(rule, used),
   };
+}
+
+/** Whether more units are used than the limit of a rule that counts on; otherwise undefined. */
+export function isOver({ soft }: Rule, used: number): true | undefined {
+  return soft !== undefined && used > capacityOf(soft) ? true : undefined;
 }
 
 /** `used`, `remaining`, `retryAfterMs` and `resetMs` for a store's answer to a step of `cost` units under `rule`. */
 export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
-  return rule.logic.measure(rule, answer, cost);
+  const numbers = rule.logic.measure(rule, answer, cost);
+  const { soft } = rule;
+  return soft ? { ...soft.logic.measure(soft, answer, cost), used: numbers.used } : numbers;
 }
 
 /**

@@ -12,6 +12,11 @@ interface RuleBase {
   readonly logic: Machine;
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
+  /**
+   * The limit as it was declared, if units beyond it are counted and admitted: then the rule's own limit is the most
+   * that is counted. Stores ignore it; steps under such a rule are not binding.
+   */
+  readonly soft?: Rule;
 }
 
 /** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
@@ -183,6 +188,8 @@ export interface Machine {
   capacity(rule: Rule): number;
   /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
+  /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
+  soften?(rule: Rule): Rule;
   /** The same rule with a limit of 0. */
   closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
@@ -281,7 +288,15 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 
 /** Whether all numbers of two rules are equal. Then they also share a count. */
 export function sameRule(a: Rule, b: Rule): boolean {
-  return a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
+  const same =
+    a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
+  return same && a.soft?.limit === b.soft?.limit;
+}
+
+/** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */
+export function softRule(rule: Rule): Rule | undefined {
+  const soft = rule.logic.soften?.(rule);
+  return soft && { ...soft, soft: rule };
 }
 
 /** The most units that the rule can admit at once. A higher cost never passes. */
@@ -295,5 +310,6 @@ export function capacityOf(rule: Rule): number {
  * become limit x share, rounded down, but at least 1.
  */
 export function shareOf(rule: Rule, share: number): Rule {
-  return share === 1 ? rule : rule.logic.share(rule, share);
+  if (share === 1) return rule;
+  return rule.soft ? (softRule(shareOf(rule.soft, share)) as Rule) : rule.logic.share(rule, share);
 }

@@ -112,7 +112,15 @@ export class Limit implements Decider {
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
-    const step: Step = { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
+    const step: Step = {
+      op,
+      limiter: countedAs,
+      key,
+      rule,
+      cost,
+      binding: !rule.soft,
+      onStoreError,
+    };
     return (op !== 'reset' && rule.logic.complete?.(step, period, this.name, this.owner)) || step;
   }
 
@@ -158,7 +166,7 @@ export class Limit implements Decider {
     const { rule, local } = variant;
     this.client.note(this, rule);
     const onStoreError = typeof this.policyOnError === 'object' ? local : this.policyOnError;
-    return { ...step, binding, rule, onStoreError };
+    return { ...step, binding: binding && !rule.soft, rule, onStoreError };
   }
 
   private policyOf(rule: Rule): Policy {

@@ -35,6 +35,7 @@ export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  overage: 1,
   mode: 1,
   share: 1,
 };
@@ -46,6 +47,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  overage: 1,
   mode: 1,
   share: 1,
 };

@@ -36,6 +36,8 @@ export interface Decider {
   readonly name: string;
   readonly share?: number;
   readonly onStoreError?: OnStoreError | undefined;
+  /** The status of rejections, if it isn't that of the reason. */
+  readonly status?: number | undefined;
   decide(step: Step, answer: Answer): Decision;
 }
 
@@ -133,7 +135,8 @@ export class Pipeline<P extends Part> {
     }
     // The limit of a plan can be 0.
     if (step.rule.limit === 0) {
-      part.decision = deniedDecision(limiter.name, part.mode, 'never', Infinity);
+      const denied = deniedDecision(limiter.name, part.mode, 'never', Infinity);
+      part.decision = limiter.status ? { ...denied, status: limiter.status } : denied;
     } else {
       this.decideByCache(part, limiter, step);
     }

@@ -1,7 +1,7 @@
 /** The options of the request rate limiter, and their checks. */
 
 import { checkOptions } from '../base/check-shapes.js';
-import { checkCallback, checkCost } from '../base/checks.js';
+import { checkCallback, checkCost, oneOf } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -16,6 +16,7 @@ import {
   type Rule,
 } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
+import type { RuleOptions } from './rule-options.js';
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
@@ -41,6 +42,14 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its burst, a window
+   * at most 4,294,967,295 units, a calendar 2^52 - 1. Default: requests above the limit are rejected.
+   */
+  readonly overage?: RuleOptions['overage'];
+  /** The HTTP status of rejections: 402 (payment required) or 403. Default 429. */
+  readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
    * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
@@ -79,6 +88,8 @@ const NAMES: NamesOf<RateLimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  overage: 1,
+  status: 1,
   key: 1,
   cost: 1,
   mode: 1,
@@ -93,14 +104,17 @@ export function checkRateLimit<Raw>(options: RateLimitOptions<Raw>): void {
   checkOptions(options, 'rateLimit()', NAMES);
 }
 
+const STATUSES = [402, 403, 429] as const;
+
 /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID` */
 export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
-  const { cost, refundIf, plan } = options;
+  const { cost, refundIf, plan, status } = options;
   checkKeyOption(options.key);
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
   checkCallback('refundIf', refundIf);
   checkCallback('plan', plan);
+  oneOf('status', status, STATUSES);
 }
 
 /**

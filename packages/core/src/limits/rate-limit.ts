@@ -56,6 +56,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
+  readonly status: RateLimitOptions['status'];
   readonly onStoreError: StoredLimiter['onStoreError'];
   readonly finish: StoredLimiter<Raw>['finish'];
   readonly isKeyed: boolean;
@@ -72,6 +73,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.mode = checkMode(options.mode);
     checkConstants(options);
     this.share = checkShare(options.share);
+    this.status = options.status;
     this.onStoreError = options.onStoreError;
     this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
     this.declared = this.variants.declared;
@@ -110,7 +112,11 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   decide(step: Step, answer: Answer): Decision {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
-    return decide(this.name, step, answer, policy);
+    const decision = decide(this.name, step, answer, policy);
+    const { status } = this;
+    return status && decision.reason && decision.outcome !== 'error'
+      ? { ...decision, status }
+      : decision;
   }
 
   private stepOf(
@@ -132,7 +138,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       key: counted,
       rule,
       cost: costFrom(asking, cost),
-      binding,
+      binding: binding && !rule.soft,
       onStoreError: policy === 'local' ? local : policy,
     };
     return rule.logic.complete?.(step, period, this.name, context) ?? step;

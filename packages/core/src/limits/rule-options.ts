@@ -4,12 +4,14 @@ import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import type {
-  Anchor,
-  CalendarRule,
-  CalendarWindow,
-  RateAlgorithm,
-  RateRule,
+import {
+  type Anchor,
+  type CalendarRule,
+  type CalendarWindow,
+  type RateAlgorithm,
+  type RateRule,
+  type Rule,
+  softRule,
 } from '../contract/rule.js';
 
 /** The numbers of a limit. */
@@ -24,6 +26,12 @@ export interface RuleOptions {
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its burst, a window
+   * at most 4,294,967,295 units, a calendar 2^52 - 1. Default: requests above the limit are rejected.
+   */
+  readonly overage?: 'allow' | undefined;
 }
 
 const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
@@ -34,7 +42,17 @@ const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_OPTION_INVALID`
  */
-export function ruleFrom(options: RuleOptions): RateRule | CalendarRule {
+export function ruleFrom(options: RuleOptions): Rule {
+  const { overage } = options;
+  const rule = hardRuleFrom(options);
+  if (overage === undefined) return rule;
+  oneOf('overage', overage, ['allow']);
+  const soft = softRule(rule);
+  if (soft) return soft;
+  throw mustBe('overage', `left out for ${options.algorithm?.name}`, overage);
+}
+
+function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule {
   const { limit, window, burst, anchor, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);

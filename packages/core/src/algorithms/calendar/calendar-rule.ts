@@ -18,6 +18,7 @@ const calendarMachine: Machine = {
     ...rule,
     limit: Math.max(1, Math.floor(rule.limit * share)),
   }),
+  soften: (rule: CalendarRule) => ({ ...rule, limit: MOST_COUNTED }),
   closed: (rule: CalendarRule) => ({ ...rule, limit: 0 }),
   policy: (name, { limit, calendar }: CalendarRule) =>
     ratePolicy(name, { limit, windowUs: lengthOf(calendar) }),
@@ -76,6 +77,9 @@ const calendarMachine: Machine = {
 export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRule {
   return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar };
 }
+
+/** Twice as many, and a bit, fit into a number: an answer of Redis has both in one. */
+const MOST_COUNTED: number = 2 ** 52 - 1;
 
 const DAY_US = 86_400_000_000;
 
