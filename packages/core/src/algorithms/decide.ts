@@ -61,7 +61,7 @@ export function decide(
   else if (!passes) outcome = binding ? 'denied' : 'would-deny';
   let why: Decision['reason'] = null;
   if (!passes) why = cost > capacityOf(rule) ? 'never' : reason;
-  return {
+  const decision: Decision = {
     limiter,
     allowed: passes || !binding,
     outcome,
@@ -72,13 +72,13 @@ export function decide(
     retryAfterMs,
     resetMs,
     policy,
-    over: isOver(rule, used),
   };
+  return isOver(rule, used) ? { ...decision, over: true } : decision;
 }
 
-/** Whether more units are used than the limit of a rule that counts on; otherwise undefined. */
-export function isOver({ soft }: Rule, used: number): true | undefined {
-  return soft !== undefined && used > capacityOf(soft) ? true : undefined;
+/** Whether more units are used than the limit of a rule that counts on. */
+export function isOver({ soft }: Rule, used: number): boolean {
+  return soft !== undefined && used > capacityOf(soft);
 }
 
 /** `used`, `remaining`, `retryAfterMs` and `resetMs` for a store's answer to a step of `cost` units under `rule`. */

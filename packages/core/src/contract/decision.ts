@@ -58,7 +58,10 @@ export interface Policy {
   readonly unit: 'requests' | 'concurrent-requests';
   /** Units per window, or concurrent requests. */
   readonly limit: number;
-  /** The window in milliseconds; `Infinity` for concurrent requests. */
+  /**
+   * The window in milliseconds; for a day, week or month by calendar 24 hours, 7 or 31 days; `Infinity` for billing
+   * periods and concurrent requests.
+   */
   readonly windowMs: number;
   /** The most units that pass at once. */
   readonly burst: number;

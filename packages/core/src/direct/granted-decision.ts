@@ -21,7 +21,7 @@ export class GrantedDecision implements Decision {
   declare readonly retryAfterMs: number;
   declare readonly resetMs: number;
   declare readonly policy: Policy;
-  declare readonly over: true | undefined;
+  declare readonly over?: true;
   /** The charged step; undefined after the refund. */
   #step: Step | undefined;
   readonly #answer: Answer;
@@ -45,7 +45,7 @@ export class GrantedDecision implements Decision {
     this.retryAfterMs = numbers.retryAfterMs;
     this.resetMs = numbers.resetMs;
     this.policy = policy;
-    this.over = isOver(step.rule, numbers.used);
+    if (isOver(step.rule, numbers.used)) this.over = true;
     this.#step = step;
     this.#answer = answer;
     this.#store = store;

@@ -16,7 +16,6 @@ import {
   type Rule,
 } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
-import type { RuleOptions } from './rule-options.js';
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
@@ -47,8 +46,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its burst, a window
    * at most 4,294,967,295 units, a calendar 2^52 - 1. Default: requests above the limit are rejected.
    */
-  readonly overage?: RuleOptions['overage'];
-  /** The HTTP status of rejections: 402 (payment required) or 403. Default 429. */
+  readonly overage?: 'allow' | undefined;
+  /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
