@@ -45,7 +45,8 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
     const items: string[] = [];
     const add = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
     const [declared] = rules;
-    if (declared) add(JSON.stringify(declared.logic.declared(declared.soft ?? declared)), restMsOf(declared));
+    if (declared)
+      add(JSON.stringify(declared.logic.declared(declared.soft ?? declared)), restMsOf(declared));
     for (const rule of rules) add(countOf({ rule }), restMsOf(rule));
     // A limiter without a rule has something to note, too.
     if (isFollowed) add(FOLLOWED, 0);
