@@ -245,7 +245,8 @@ export interface Machine {
 export interface DeclaredNumbers {
   /**
    * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
+   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
+   * registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -276,8 +277,11 @@ export interface DenialMemory {
 
 /**
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
- * if each can read the other's state unchanged: buckets with the same tolerance in time and the same denominator,
- * windows and logs with the same window, all calendars, all shaper rules, and all permits.
+ * if each can read the other's state unchanged:
+ *
+ * - buckets with the same tolerance in time and the same denominator,
+ * - windows and logs with the same window,
+ * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in
  * `encodeName`.

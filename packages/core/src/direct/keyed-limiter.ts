@@ -86,8 +86,8 @@ class Keyed {
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    // Without a mode, share, control, plan, calendar or observer, the pipeline would do just this. Through it, a decision in
-    // memory takes a third longer, and a rejection twice as long.
+    // Without a mode, share, control, plan, calendar or observer, the pipeline would do just this. Through it, a
+    // decision in memory takes a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
       const now = this.client.store.link.askNow(step);
