@@ -354,7 +354,7 @@ export const THROWN = [
   ),
 ];
 
-const address = 'so that all clients behind a proxy count as one';
+const address = 'so all clients behind a proxy count as one';
 const nobody = 'if there is no proxy, set trustProxy: false (SPW_FORWARDED_UNTRUSTED)';
 
 /** What only shows at requests: a line, once. `headers`: of the requests, of which there are two unless it is told. */

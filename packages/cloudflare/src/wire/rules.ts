@@ -1,4 +1,4 @@
-/** Rules as they travel: their numbers. The code of the algorithm is added again in the object. */
+/** The wire format of rules: their numbers. The object adds the code of the algorithm. */
 
 import {
   type Calendar,
@@ -43,7 +43,7 @@ function calendarOf({ name, periods }: SentCalendar): Calendar {
   };
 }
 
-/** Makes rules of numbers, with the code of any rule of the same algorithm. */
+/** Makes rules from numbers. The code is that of any rule with the same algorithm. */
 export class Rules {
   private readonly logics: Readonly<Record<Exclude<Rule['machine'], 'calendar'>, Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,
@@ -55,7 +55,7 @@ export class Rules {
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
-  of(numbers: RuleNumbers): Rule {
+  ruleOf(numbers: RuleNumbers): Rule {
     const { machine, limit, calendar } = numbers;
     if (machine === 'calendar') {
       return makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));

@@ -1,6 +1,6 @@
 /** The request rate limiter: limits units per key and window. */
 
-import { decide } from '../algorithms/decide.js';
+import { decideStep } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
@@ -15,7 +15,7 @@ import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { CalendarWindow, Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, costFrom, isYes, keyFrom, read } from './callbacks.js';
+import { type CallbackContext, costFrom, isYes, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare } from './limiter-options.js';
@@ -93,14 +93,11 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   ): Step | Promise<Step> {
     const { rateOptions: options } = this;
     const asking = { limiter: this.name, request, context };
-    const plan = read(asking, 'plan', options.plan);
-    const key = read(asking, 'key', options.key);
-    const cost = read(asking, 'cost', options.cost);
-    const period = read(
-      asking,
-      'period',
-      (options.window as Partial<CalendarWindow<Raw>>).periodOf,
-    );
+    const plan = readOption(asking, 'plan', options.plan);
+    const key = readOption(asking, 'key', options.key);
+    const cost = readOption(asking, 'cost', options.cost);
+    const { periodOf } = options.window as Partial<CalendarWindow<Raw>>;
+    const period = readOption(asking, 'period', periodOf);
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(period)) {
       return this.stepOf(asking, binding, live, plan, key, cost, period);
     }
@@ -112,7 +109,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   decide(step: Step, answer: Answer): Decision {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
-    const decision = decide(this.name, step, answer, policy);
+    const decision = decideStep(this.name, step, answer, policy);
     const { status } = this;
     return status && decision.reason && decision.outcome !== 'error'
       ? { ...decision, status }
@@ -156,7 +153,7 @@ function refunding<Raw>(
     const asking = { limiter, request, context };
     const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
       isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
-    const verdict = read(asking, 'refundIf', () => refundIf(request, outcome));
+    const verdict = readOption(asking, 'refundIf', () => refundIf(request, outcome));
     return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
   };
 }

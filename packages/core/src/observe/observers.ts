@@ -15,8 +15,8 @@ import type { LimitRequest } from '../contract/request.js';
 
 export class Observers {
   /** Whether any observer has `onDecision`; if not, events need not be created. */
-  readonly hearsDecisions: boolean;
-  readonly hearsStoreCalls: boolean;
+  readonly wantsDecisions: boolean;
+  readonly wantsStoreCalls: boolean;
   private readonly observers: readonly Observer[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
 
@@ -24,8 +24,8 @@ export class Observers {
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
     this.logFault = logFault;
-    this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
-    this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.wantsDecisions = observers.some(({ onDecision }) => onDecision);
+    this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
 
   decision(
@@ -79,14 +79,14 @@ export class Observers {
     for (const observer of this.observers) {
       try {
         const returned = call(observer);
-        if (returned !== undefined) this.watch(limiter, returned);
+        if (returned !== undefined) this.watchPromise(limiter, returned);
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }
     }
   }
 
-  private watch(limiter: string, returned: unknown): void {
+  private watchPromise(limiter: string, returned: unknown): void {
     if (!isThenable(returned)) return;
     returned.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }

@@ -27,7 +27,7 @@ const calendarMachine: Machine = {
     limit,
   }),
   described: ({ limit, calendar }: CalendarRule) => `${limit} per ${calendar.name}`,
-  restUs: ({ calendar }: CalendarRule) =>
+  expiresAfterUs: ({ calendar }: CalendarRule) =>
     calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
@@ -50,7 +50,7 @@ const calendarMachine: Machine = {
     // A renewed subscription begins another period at any moment.
     holdsMs: ({ calendar }: CalendarRule, { retryAfterMs }) =>
       calendar.name === BILLING ? 0 : retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ startUs, endUs, current }: CalendarAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = endUs;

@@ -27,7 +27,7 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
     return this.states.get(limiter, rule.code, key);
   }
 
-  stepKept(ask: Ask<CalendarRule>, nowUs: number, charge: boolean): CalendarAnswer | undefined {
+  stepStored(ask: Ask<CalendarRule>, nowUs: number, charge: boolean): CalendarAnswer | undefined {
     const count = this.find(ask);
     return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
@@ -52,7 +52,7 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
     return { allowed, nowUs, startUs, endUs, current };
   }
 
-  restsAt(_: CalendarRule, { endUs }: CalendarAnswer): number {
+  expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
     return endUs;
   }
 

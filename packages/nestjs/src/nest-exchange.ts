@@ -14,18 +14,18 @@ import {
 
 const encoder = new TextEncoder();
 
-/** A request and a response of HTTP; in GraphQL several calls share them. */
+/** An HTTP request and response; in GraphQL several calls share them. */
 export class HttpExchange extends NodeExchange {
-  /** A refusal that is to be thrown. */
+  /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
   private readonly request: PlatformRequest;
   private readonly response: PlatformResponse;
   private readonly fastify: FastifyReply | undefined;
-  /** Whether the response is this call's alone. */
+  /** Whether the response belongs to this call only. */
   private readonly isAlone: boolean;
   private readonly answers: boolean;
 
-  /** @param answers whether a refusal is answered here; if not, it becomes `unanswered` */
+  /** @param answers whether to answer a rejection here; otherwise it becomes `unanswered` */
   constructor(
     request: PlatformRequest,
     response: PlatformResponse,
@@ -69,7 +69,7 @@ export class HttpExchange extends NodeExchange {
     const { fastify } = this;
     if (fastify?.sent) return;
     if (!fastify || fastify.raw.headersSent) super.end(body);
-    // Through Fastify, so that its hooks see it (CORS); as bytes, because to a text it would add a charset.
+    // Through Fastify, whose hooks add headers such as CORS. As bytes, because it adds a charset to the type of text.
     else fastify.send(encoder.encode(body));
   }
 
@@ -80,15 +80,15 @@ export class HttpExchange extends NodeExchange {
       for (const [name, value] of Object.entries(fastify.getHeaders())) {
         if (value !== undefined) this.res.setHeader(name, value as string);
       }
-      fastify.hijack(); // past the hooks of the app: what was kept has been through them
+      fastify.hijack(); // bypasses the app's hooks: they have already processed the stored response
     }
     super.endWith(body);
   }
 }
 
-/** A call without a response: whoever sees its end calls `close`. */
+/** A call without an HTTP response. The code that sees the call end must call `releasePermits`. */
 export class MessageExchange implements Exchange {
-  /** A refusal that is to be thrown. */
+  /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
   private isClosed = false;
   private closed: OnClosed | undefined;
@@ -111,8 +111,8 @@ export class MessageExchange implements Exchange {
     this.unanswered = admission;
   }
 
-  /** Gives back what is held; false if that was nothing. */
-  close(): boolean {
+  /** Releases the call's permits; returns false if it held none. */
+  releasePermits(): boolean {
     this.isClosed = true;
     this.closed?.({});
     return this.closed !== undefined;
@@ -121,7 +121,10 @@ export class MessageExchange implements Exchange {
 
 const BEFORE = Symbol('spillway.fields-before');
 
-/** A field as it was before the first call wrote its own: of the calls that share a response, the last one's stay. */
+/**
+ * A header's value before the first call set it. Calls that share a response overwrite each other's headers instead of
+ * appending to them.
+ */
 function fieldBefore(response: PlatformResponse, name: string): unknown {
   const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };
   holder[BEFORE] ??= new Map();

@@ -1,11 +1,11 @@
-/** Claims in calls and replies; claims.lua does the rest. */
+/** Encodes calls and decodes replies of claims. The rest is in claims.lua. */
 
 import type { Step } from '@spillway/core';
 import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-/** By the number of a state: its name, and the form of its owner and note behind a `k`. */
+/** Indexed by the number of a state: its name, and the pattern of owner and note after a `k`. */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],
   ['running', /^k([\w-]{16})$/],
@@ -25,7 +25,7 @@ export const claims: Codec<ClaimsRule> = {
     args.push(`${leaseUs}`, `${keepUs}`);
   },
 
-  read(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
+  decodeAnswer(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
     const { nowUs } = reply;
     if (place === 0) return { allowed, nowUs, state: 'free', owner: '', endsUs: 0, note: '' };
     const endsUs = nowUs + reply.count();

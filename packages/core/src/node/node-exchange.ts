@@ -1,4 +1,4 @@
-/** The exchange of node:http, and of the frameworks above it. */
+/** The exchange of node:http and of frameworks based on it. */
 
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
@@ -9,20 +9,20 @@ import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './close
 import { ignoreLateAnswer } from './late-answer.js';
 import { targetOf } from './target.js';
 
-/** A request of node:http and its response. Adapters refine `end`, by which a refusal is sent. */
+/** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
-  /** What was refused, once the gate has said `refused`. */
-  refusal: Admission | undefined;
+  /** The rejection; set before the gate returns `rejected`. */
+  rejection: Admission | undefined;
   protected readonly res: NodeResponse;
   protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
-  /** @param isOwn whether the app answers refusals itself, by `answerWith`; then `reject` sets only the status */
+  /** @param isOwn whether the app responds to rejections, by `answerWith`; then `reject` only sets the status */
   constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
     this.req = req;
     this.res = res;
     this.isOwn = isOwn;
-    this.refusal = undefined;
+    this.rejection = undefined;
   }
 
   isGone(): boolean {
@@ -42,7 +42,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 
   reject(admission: Admission): void {
-    this.refusal = admission;
+    this.rejection = admission;
     if (this.isOwn) this.setStatus(admission.status);
     else this.sendProblem(admission);
   }
@@ -58,19 +58,19 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 
   /**
-   * Runs the app's own answer to the refusal. If it has not begun to answer within 10 s, or 1 s after its promise has
-   * settled, or calls `next()`, the default rejection is sent. Gives a promise only if the answer is one.
+   * Runs the app's custom response to the rejection. The default rejection is sent if the app calls `next()`, or has
+   * not begun to respond within 10 s, or within 1 s after its promise settled. Returns a promise only if `answer` does.
    *
-   * @param answer is given `next`, for frameworks that hand one to the app: call its `wentOn` or `failed`
-   * @param report takes what the app did wrong: `report` of the gate
-   * @throws what the answer throws; then the status is 500 and not that of a refusal. A promise rejects with it
+   * @param answer receives `next`, for frameworks that pass one to the app: call its `wentOn` or `failed`
+   * @param report receives the app's mistakes: `report` of the gate
+   * @throws what `answer` throws; the status is then 500 instead of that of the rejection. A promise rejects with it
    */
   answerWith(
     answer: (refusal: Admission, next: Pick<OwnAnswer, 'wentOn' | 'failed'>) => unknown,
     report: (fault: unknown) => void,
   ): Promise<void> | undefined {
     const own = new OwnAnswer(this, report);
-    return own.run(() => answer(this.refusal as Admission, own));
+    return own.run(() => answer(this.rejection as Admission, own));
   }
 
   isAnswered(): boolean {
@@ -83,7 +83,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
 
   sendRejection(): void {
     this.dropBodyFields();
-    this.sendProblem(this.refusal as Admission);
+    this.sendProblem(this.rejection as Admission);
     ignoreLateAnswer(this.res);
   }
 
@@ -98,32 +98,32 @@ export class NodeExchange implements Exchange, RejectedResponse {
     });
   }
 
-  /** The request's target as it was sent. Override it together with that of `NodeLimitRequest`. */
+  /** The request target as sent. Override it together with that of `NodeLimitRequest`. */
   protected get target(): string {
     return targetOf(this.req);
   }
 
-  /** What a parser before the guard has made of the body: `req.body`, unless the framework keeps it elsewhere. */
+  /** The body as parsed by middleware before the guard: `req.body`, unless the framework stores it elsewhere. */
   protected parsedBody(): unknown {
     return (this.req as { readonly body?: unknown }).body;
   }
 
-  /** Sets the status, unless the head was sent. */
+  /** Sets the status, unless the head was already sent. */
   protected setStatus(status: number): void {
     if (!this.res.headersSent) this.res.statusCode = status;
   }
 
-  /** Ends the response with the body of a refusal: its own texts and names, which are ASCII. */
+  /** Ends the response with the body of a rejection, which is ASCII. */
   protected end(body: string): void {
     endWithBody(this.res, body);
   }
 
-  /** Ends the response with the bytes of an answer that was kept. */
+  /** Ends the response with the body of a replay. */
   protected endWith(body: Uint8Array): void {
     endWithBody(this.res, body);
   }
 
-  /** Of an answer that was begun, and is not sent. */
+  /** Removes body headers of a custom response that was started but not sent. */
   private dropBodyFields(): void {
     const res = this.res as Partial<{ removeHeader(name: string): void }>;
     if (this.res.headersSent) return;
@@ -137,8 +137,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 }
 
-/** Whether a response of this status has no body, and tells no length of one. */
-/** @param body of as many bytes as its length */
+/** @param body bytes, or ASCII text, so its length is its number of bytes */
 function endWithBody(res: NodeResponse, body: string | Uint8Array): void {
   if (res.writableEnded) return;
   if (res.headersSent || isBodiless(res.statusCode)) {
@@ -146,7 +145,7 @@ function endWithBody(res: NodeResponse, body: string | Uint8Array): void {
     return;
   }
   res.setHeader('Content-Length', body.length);
-  res.end(body); // Node leaves the body out for HEAD
+  res.end(body); // Node omits the body for HEAD
 }
 
 function isBodiless(status: number): boolean {

@@ -1,16 +1,16 @@
-/** The exchange of Koa: what a guard answers goes through the context, so that middleware before this sees it. */
+/** The exchange of Koa: the guard answers through the context, where outer middleware sees the response. */
 
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
-import { targetOf } from './request.js';
+import { targetOf } from './koa-request.js';
 
 export class KoaExchange extends NodeExchange {
-  /** Who keeps the answer of this request, if anybody does. */
+  /** Stores the response of this request (idempotency); undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
-  /** What the context had before the app's own answer. */
+  /** Status and body of the context before `onRejected` ran. */
   private before: { readonly status: number; readonly body: unknown } | undefined;
 
   constructor(ctx: Context, isOwn: boolean) {
@@ -25,14 +25,14 @@ export class KoaExchange extends NodeExchange {
     const watch = recorder.watchResponse.bind(recorder);
     recorder.watchResponse = (watcher) => {
       this.watcher = watcher;
-      watch(watcher); // what is written past the context, and streams
+      watch(watcher); // for streams, and for bytes that bypass the context
     };
     return recorder;
   }
 
   override replay(answer: StoredResponse): void {
     super.replay(answer);
-    // With a body Koa guesses a type, and some of its versions set that of JSON in place of any other.
+    // When a body is set, Koa guesses the type; some versions overwrite any type with JSON's.
     const type = answer.headers.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
     else if (!isBodiless(answer.status)) this.setHeader('Content-Type', type);
@@ -49,7 +49,7 @@ export class KoaExchange extends NodeExchange {
     return ctx.status !== before?.status || ctx.body !== before.body;
   }
 
-  /** Koa answers when its middleware has ended, unless somebody does so past the context. */
+  /** Koa answers when its middleware returns, unless the app bypasses the context. */
   override canAnswerLater(): boolean {
     return this.ctx.respond === false || this.ctx.headerSent;
   }
@@ -63,12 +63,12 @@ export class KoaExchange extends NodeExchange {
   }
 
   protected override setStatus(status: number): void {
-    this.ctx.status = status; // Koa's own note of it, or a body would make it 200
+    this.ctx.status = status; // set explicitly, or setting a body would make it 200
   }
 
   protected override end(body: string): void {
     const { ctx } = this;
-    // Koa would add the body to what was sent already, or is told to send nothing.
+    // Otherwise Koa would append the body to the sent bytes, or, with `respond` false, send nothing.
     if (ctx.headerSent || ctx.respond === false) super.end(body);
     else ctx.body = body;
   }
@@ -81,8 +81,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * The body as handlers give it: middleware in front of the guard may wrap what is JSON, or change a text. Bytes that
- * are not exactly what Koa would make of it again stay bytes.
+ * The body in the form that a handler would set, because outer middleware may wrap JSON or change text. It stays bytes
+ * if Koa would not turn that form into exactly the same bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();

@@ -1,11 +1,11 @@
-/** Window counters in calls and replies; window.lua does the rest. */
+/** Encodes calls and decodes replies of window counters. The rest is in window.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { WindowRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
-/** As window.lua numbers them. */
+/** The numbers of the kinds, as in window.lua. */
 const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: '0',
   sliding: '1',
@@ -23,7 +23,7 @@ export const window: Codec<WindowRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
   },
 
-  read({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
     const previous = kind === 'sliding' ? reply.count() : 0;

@@ -1,4 +1,4 @@
-/** The sliding window log in calls and replies; log.lua and log-put.lua do the rest. */
+/** Encodes calls and decodes replies of the sliding window log. The rest is in log.lua and log-put.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LogRule } from '@spillway/core/store';
@@ -14,11 +14,11 @@ export const log: Codec<LogRule> = {
   encode({ limit, windowUs }: LogRule, step: Step, op: number, args: string[]): void {
     const cost = step.op === 'put' ? step.cost : costWithin(limit, step.cost);
     args.push(`${cost}`, `${limit}`, `${windowUs}`);
-    // The answer tells when the whole cost would pass, also where less than that is given back.
+    // Both costs are sent: the answer says when the full cost would pass, even if less is refunded.
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${unitsOf(step)}`);
   },
 
-  read(_: LogRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer(_: LogRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const freesUs = reply.number();
     return { allowed, nowUs: reply.nowUs, used: state, freesUs, lastUs: reply.number() };
   },

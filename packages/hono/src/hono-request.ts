@@ -1,4 +1,4 @@
-/** Hono's request as limiters see it. */
+/** Presents Hono's request to limiters. */
 
 import { pathOf } from '@spillway/core/adapter';
 import { AddressedRequest, type AddressFinder, type WaitUntil } from '@spillway/core/fetch';
@@ -16,16 +16,16 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
     return this.raw.req.method.toUpperCase();
   }
 
-  /** Of `req.path` Hono has decoded a part, or an app's `getPath` has made it. */
+  /** From the URL, because `req.path` is partly decoded or comes from the app's `getPath`. */
   get path(): string {
     return pathOf(this.raw.req.url);
   }
 
   get route(): string | undefined {
     const { req } = this.raw;
-    // The helper of `hono/route` says the same, but only from 4.8 on.
+    // The helper in `hono/route` returns the same, but exists only since 4.8.
     const own = req.matchedRoutes[req.routeIndex];
-    // What `app.use` and `app.all` put in the way of many routes is none.
+    // Handlers of `app.use` and `app.all` stand for many routes.
     return own && own.method !== 'ALL' ? own.path : undefined;
   }
 
@@ -40,14 +40,14 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
   }
 }
 
-/** How the platform is told to wait, if it has such a thing. */
+/** The platform's `waitUntil`, if it has one. */
 export function waitUntilOf(c: Context): WaitUntil | undefined {
   try {
     const { executionCtx } = c;
-    // Whoever calls an app by hand may give any object.
+    // Callers of `app.fetch` may pass any object.
     if (typeof executionCtx.waitUntil !== 'function') return undefined;
     return (promise) => executionCtx.waitUntil(promise);
   } catch {
-    return undefined; // Hono throws where the platform has none
+    return undefined; // Hono throws if the platform has no execution context
   }
 }

@@ -1,12 +1,12 @@
-/** Sees the body of a request that Hono may have read before the guard. */
+/** Records the body of a request, even if Hono has read it before the guard. */
 
 import { type BodyWatcher, type Recorder, showBytes } from '@spillway/core/adapter';
 import type { Context } from 'hono';
 
-/** What Hono keeps of a body as it was sent. Of a form it keeps what it has made of it. */
+/** The entries of Hono's body cache that hold the whole body. A form is cached only in parsed form. */
 const WHOLE = ['text', 'arrayBuffer', 'blob', 'json'];
 
-/** The recorder of the world below, which is told of a body that was read by `c.req` before. */
+/** Makes a recorder read the body from Hono's cache, if `c.req` has consumed it already. */
 export function withCachedBody(recorder: Recorder, { req }: Context): Recorder {
   const [read] = Object.keys(req.bodyCache);
   if (!read || !WHOLE.includes(read)) return recorder;
@@ -16,7 +16,7 @@ export function withCachedBody(recorder: Recorder, { req }: Context): Recorder {
       watcher.end();
       return true;
     } catch {
-      return false; // it could not be read
+      return false; // the body could not be read
     }
   };
   recorder.watchBody = async (watcher) => void (await show(watcher));

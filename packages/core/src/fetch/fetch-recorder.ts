@@ -1,4 +1,4 @@
-/** Sees the body of a fetch request, and the answer of its handler. */
+/** Records the body of a fetch request and the response of its handler. */
 
 import type {
   BodyEnd,
@@ -17,7 +17,7 @@ export class FetchRecorder implements Recorder {
   private readonly request: WebRequest;
   private readonly show: (answer: ShownResponse) => void;
 
-  /** @param show told how to have the answer seen, once the handler has made it */
+  /** @param show receives the function that records the handler's response */
   constructor(request: WebRequest, show: (answer: ShownResponse) => void) {
     this.request = request;
     this.show = show;
@@ -27,12 +27,12 @@ export class FetchRecorder implements Recorder {
     return queryOf(this.request.url);
   }
 
-  /** Runtimes make the URL with the host that the client named. */
+  /** Runtimes build the URL from the host that the client sent. */
   get host(): string {
     return hostOf(this.request.url);
   }
 
-  /** Fetch keeps no parsed body: a request that was read has none. */
+  /** Fetch requests have no parsed body. */
   parsedBody(): unknown {
     return undefined;
   }

@@ -1,20 +1,20 @@
-/** What the middleware does with an exchange, whatever is below Hono. */
+/** The interface of Hono's two exchanges (fetch and node:http), and what they share. */
 
 import type { Admission } from '@spillway/core';
 import { admissionsOf, type Exchange, isLater, OwnAnswer } from '@spillway/core/adapter';
 import type { Context, Next } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
-/** The app's own answer to a refused request. */
+/** Answers a rejected request in place of the problem document. */
 export type OnRejected = (admission: Admission, c: Context) => unknown;
 
 export interface HonoExchange extends Exchange {
-  /** Lets the request on. */
+  /** Runs the handlers. */
   pass(next: Next): Promise<void>;
   /**
-   * The answer to a request that was refused, the app's own if there is one; or the one that was kept.
+   * The response to a request that didn't pass: a replayed response, or the rejection (by `onRejected`, if given).
    *
-   * @param report takes what the app's own answer did wrong
+   * @param report is called with faults of `onRejected`
    */
   answer(
     onRejected: OnRejected | undefined,
@@ -22,7 +22,7 @@ export interface HonoExchange extends Exchange {
   ): Response | Promise<Response>;
 }
 
-/** Shows the decisions of all guards so far to handlers. */
+/** Puts the decisions of all guards so far into the context, for handlers. */
 export function showDecisions(c: Context): void {
   const admissions = admissionsOf(c);
   const [first] = admissions;
@@ -30,7 +30,7 @@ export function showDecisions(c: Context): void {
   c.set('spillway', isOnly ? first.decisions : admissions.flatMap(({ decisions }) => decisions));
 }
 
-/** Puts a response in place of the one that Hono has, which is not copied once more. */
+/** Replaces Hono's response. Set to undefined first, because Hono would copy the old headers to the new response. */
 export function replaceResponse(c: Context, response: Response): void {
   if (response === c.res) return;
   c.res = undefined;
@@ -38,8 +38,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * The app's own answer to a rejection; undefined if it gave none, which is reported. If it throws, the status is 500,
- * not that of the rejection.
+ * Calls `onRejected` and returns its response; undefined if it gave none, which is reported. If it throws, the status
+ * is 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,
@@ -60,18 +60,18 @@ export async function ownAnswer(
     },
     report,
   );
-  const take = (given: unknown): void => {
+  const takeResponse = (given: unknown): void => {
     if (isResponse(given)) answer = given;
     else if (c.finalized) answer = c.res;
   };
   await own.run(() => {
     const given = onRejected(admission, c);
-    return isLater(given) ? given.then(take) : take(given);
+    return isLater(given) ? given.then(takeResponse) : takeResponse(given);
   });
   return answer;
 }
 
-/** By its shape: runtimes and frameworks have several classes of responses. */
+/** Tested by shape, not `instanceof`: runtimes and frameworks have several Response classes. */
 function isResponse(value: unknown): value is Response {
   const { status, headers } = (value ?? {}) as Partial<Response>;
   return typeof status === 'number' && typeof headers === 'object';

@@ -1,4 +1,4 @@
-/** A call as limiters see it, whatever it came by. */
+/** Presents a call to limiters, over any transport. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import type { Addressing } from '@spillway/core/adapter';
@@ -13,7 +13,7 @@ export class NestRequest extends NodeLimitRequest<ExecutionContext> {
     this.call = call;
   }
 
-  /** Of a message, which has none: POST, for it may change anything. */
+  /** POST for a message, which has no method but may change anything. */
   override get method(): string {
     return this.call.request?.method?.toUpperCase() ?? 'POST';
   }

@@ -1,4 +1,4 @@
-/** Koa's context as limiters see it. */
+/** Presents Koa's context to limiters. */
 
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { Context } from 'koa';
@@ -15,8 +15,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
 }
 
 /**
- * The target as the client sent it. Unlike `ctx.url`, nothing has rewritten it, and no mount has cut it, of Koa or of a
- * framework that Koa's callback is mounted in: that has noted it on the request.
+ * The target as the client sent it. Unlike `ctx.url`, it isn't rewritten or shortened by a mount: neither by Koa's, nor
+ * by that of an outer framework, which puts `originalUrl` on the request.
  */
 export function targetOf({ req, originalUrl }: Context): string {
   return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;

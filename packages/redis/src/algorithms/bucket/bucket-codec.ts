@@ -1,11 +1,11 @@
-/** The token bucket in calls and replies; bucket.lua and takes.lua do the rest. */
+/** Encodes calls and decodes replies of the token bucket. The rest is in bucket.lua and takes.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import { type BucketNumbers, type BucketRule, mulDiv, refillTime } from '@spillway/core/store';
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
-/** More than any bucket holds: a larger number would give nothing more back. */
+/** Larger than any bucket: a refund of more than this has the same effect. */
 const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {
@@ -21,7 +21,7 @@ export const bucket: Codec<BucketRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${step.receipt?.num ?? 0}`);
   },
 
-  read({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const num = den > 1 ? reply.count() : 0;
     const tatUs = state === 0 ? 0 : nowUs + state - 1;
@@ -30,8 +30,7 @@ export const bucket: Codec<BucketRule> = {
 };
 
 /**
- * Like {@link refillTime}, but right also for a cost above the burst: such a cost may have been recorded, up to the
- * burst.
+ * Like {@link refillTime}, but also exact for a cost above the burst, which may have been recorded (up to the burst).
  */
 export function trueRefillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);

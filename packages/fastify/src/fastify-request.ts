@@ -1,4 +1,4 @@
-/** Fastify's request as limiters see it. */
+/** Presents Fastify's request to limiters. */
 
 import { canonicalAddress } from '@spillway/core';
 import {
@@ -16,11 +16,11 @@ const UNSAFE =
   "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
   'limited; write the addresses of the proxies in front of this server. Until you change it, no proxy is trusted';
 
-/** Fastify leaves the port in an entry of X-Forwarded-For: `request.ip` is read as such an entry. */
+/** `request.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 interface FastifyAddressing extends Addressing {
-  /** Whether Fastify's own option decides: then its `request.ip` is taken. */
+  /** Whether Fastify's own `trustProxy` decides: then its `request.ip` is used. */
   readonly byFastify?: boolean;
 }
 
@@ -46,14 +46,14 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
       }
       return canonicalAddress(clientAddress(ONE_HOP, undefined, ip), ipv6Prefix);
     } catch {
-      return undefined; // a function of the app's own that throws: nobody is believed
+      return undefined; // the app's trust function threw
     }
   }
 }
 
 /**
- * Finds how the address of a request is found: as our options say, else as Fastify's own `trustProxy`. Where that
- * believes everyone nobody is believed, and `notices` is told.
+ * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
+ * `trustProxy`. If that trusts everyone, no proxy is trusted and `notices` gets a warning.
  *
  * @throws SpillwayError those of `compileAddressing`
  */
@@ -72,7 +72,7 @@ export function addressingFinder(
   };
 }
 
-/** A peer, and proxies that no service has all: of IPv4 documentation, and of everywhere in public IPv6. */
+/** Requests through 100 proxies that no real service has: IPv4 documentation addresses, and all over public IPv6. */
 const PROBES = [
   { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },
   { peer: '2fff::1', hops: hundred((at) => `${(0x2000 + at * 0x28).toString(16)}::1`) },
@@ -82,7 +82,7 @@ function hundred(address: (at: number) => string): string[] {
   return Array.from({ length: 100 }, (_, at) => address(at));
 }
 
-/** Fastify does not show its option: whoever believes a hundred proxies that nobody has believes every address. */
+/** Fastify doesn't expose its option, so we probe it: an app that trusts these 100 proxies trusts every address. */
 function believesEveryone(request: FastifyRequest): boolean {
   return PROBES.some(({ peer, hops }) => {
     const headers = { 'x-forwarded-for': hops.join(', ') };
@@ -90,7 +90,7 @@ function believesEveryone(request: FastifyRequest): boolean {
     try {
       return Object.create(request, { raw: { value: raw } }).ip === hops[0];
     } catch {
-      return false; // as for each request then
+      return false; // the app's trust function threw; it will throw for each request
     }
   });
 }

@@ -1,4 +1,4 @@
-/** The exchange of fetch: the response is there only when the handler has made it, so its fields wait until then. */
+/** The exchange of fetch. It collects headers until the handler has returned its response. */
 
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
@@ -10,9 +10,9 @@ import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
 /** A request of fetch and the response to it; for adapters. */
 export class FetchExchange implements Exchange {
-  /** The answer to a request that was refused. */
+  /** The response to a rejected request. */
   response: HostResponse | undefined;
-  /** With `keepFirst`: the response must not be sent before, if it has no body. */
+  /** With `keepFirst`: settles when a response without a body may be sent. */
   kept: Promise<void> | undefined;
   protected readonly request: WebRequest;
   private readonly permits: ResponsePermits;
@@ -37,7 +37,7 @@ export class FetchExchange implements Exchange {
     this.permit = this.permits.hold(closed, this.request.signal, this.waitUntil());
   }
 
-  /** What the response has already is not known yet: `finish` joins the fields with it. */
+  /** There is no response yet; `finish` merges the headers with its own. */
   getHeader(): undefined {
     return undefined;
   }
@@ -60,7 +60,7 @@ export class FetchExchange implements Exchange {
     this.response = withHeaders(replayedResponse(answer, this.request.method), this.fields);
   }
 
-  /** The response of the handler with the fields, which gives back what is held when its body is over. */
+  /** Returns the handler's response with the headers added. The permits are released when its body ends. */
   finish<Res extends WebResponse>(response: Res): Res {
     const sendsBody = this.request.method !== 'HEAD';
     const dressed = withHeaders(this.watched(response, sendsBody), this.fields);
@@ -74,13 +74,13 @@ export class FetchExchange implements Exchange {
     return watched.response;
   }
 
-  /** For a handler that gave no response: gives back what is held. */
+  /** For a handler that returned no response: releases the permits. */
   fail(): void {
     this.shown?.fail();
     this.permit?.release({ aborted: false });
   }
 
-  /** How to keep the platform from ending work with the response, where it must be told. */
+  /** On platforms that end work with the response: keeps it alive until a promise settles. */
   protected waitUntil(): WaitUntil | undefined {
     return undefined;
   }

@@ -1,8 +1,8 @@
-/** The bucket that waits in calls and replies; queue.lua and takes.lua do the rest. */
+/** Encodes calls and decodes replies of the queue, a bucket with waiting. The rest is in queue.lua and takes.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import { type QueueRule, refillTime } from '@spillway/core/store';
-import { trueRefillTime } from '../bucket/codec.js';
+import { trueRefillTime } from '../bucket/bucket-codec.js';
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './queue.lua';
 
@@ -17,7 +17,7 @@ export const queue: Codec<QueueRule> = {
     const isOver = cost > rule.burst;
     const charges = step.op === 'put' || step.op === 'record';
     const refill = charges ? trueRefillTime(rule, cost) : refillTime(rule, cost);
-    // A cost above the burst never passes, however long its taker could wait.
+    // A cost above the burst never passes, whatever the maximum wait.
     const us = isOver && !charges ? refill.us + waitUs : refill.us;
     args.push(`${us}`, `${tolUs + waitUs}`, `${leadUs}`, `${den}`);
     if (den > 1) args.push(`${refill.num}`, `${tolNum}`, `${leadNum}`);
@@ -26,7 +26,7 @@ export const queue: Codec<QueueRule> = {
     if (op === OPS.record) args.push(isOver ? '1' : '0');
   },
 
-  read({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const pauseUs = reply.count();
     const tatNum = den > 1 ? reply.count() : 0;

@@ -1,4 +1,4 @@
-/** A request of node:http as limiters see it; adapters of frameworks above it refine this. */
+/** A node:http request as limiters see it. Adapters of frameworks based on node:http extend it. */
 
 import type { LimitRequest } from '../contract/request.js';
 import { type Addressing, clientOf } from '../net/client.js';
@@ -6,19 +6,19 @@ import { pathOf } from '../net/target.js';
 import type { NodeRequest } from './closed.js';
 import { type NodeTarget, targetOf } from './target.js';
 
-/** What limiters are told of node:http's `IncomingMessage`. */
+/** The part of node:http's `IncomingMessage` that limiters read. */
 export interface NodeHead extends NodeTarget {
   readonly method?: string | undefined;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** What is needed of node:http's `IncomingMessage` to limit it. */
+/** The part of node:http's `IncomingMessage` that guards need. */
 export interface NodeIncoming extends NodeHead, NodeRequest {
   readonly socket: NodeRequest['socket'] & NodeHead['socket'];
 }
 
-/** The neutral request over one of node:http: for adapters, which give their framework's request as `raw`. */
+/** A framework-neutral view of a node:http request. Adapters pass their framework's request as `raw`. */
 export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   private address: string | undefined;
   private addressKnown = false;
@@ -64,12 +64,12 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return Array.isArray(value) ? value.join(', ') : undefined;
   }
 
-  /** The request's target as it was sent. Override it together with that of `NodeExchange`. */
+  /** The request target as sent. Override it together with that of `NodeExchange`. */
   protected get target(): string {
     return targetOf(this.incoming);
   }
 
-  /** The canonical address of the client; asked for once. */
+  /** The canonical address of the client; called once. */
   protected findAddress(): string | undefined {
     return clientOf(this.addressing, this.incoming.socket.remoteAddress, this);
   }

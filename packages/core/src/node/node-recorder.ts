@@ -1,4 +1,4 @@
-/** Sees the body of a request of node:http, and the answer of its handler. */
+/** Records the body of a node:http request and the response of its handler. */
 
 import type {
   BodyEnd,
@@ -18,8 +18,8 @@ export class NodeRecorder implements Recorder {
   private readonly parsed: () => unknown;
 
   /**
-   * @param target the request's target as it was sent
-   * @param parsed what a parser has made of the body, wherever the framework keeps it
+   * @param target the request target as sent
+   * @param parsed returns the parsed body, wherever the framework stores it
    */
   constructor(req: object, res: object, target: string, parsed: () => unknown) {
     this.req = req as NodeRecorder['req'];
@@ -32,13 +32,13 @@ export class NodeRecorder implements Recorder {
     return queryOf(this.target);
   }
 
-  /** HTTP/2 has the host in a field of its own. */
+  /** HTTP/2 sends the host in `:authority`. */
   get host(): string {
     const { headers } = this.req;
     return String(headers[':authority'] ?? headers['host'] ?? '');
   }
 
-  /** Of a body that nobody has read, what is there was not made of it. */
+  /** If the body was not read, `parsed` is a framework default, not its content. */
   parsedBody(): unknown {
     return this.req.readableDidRead ? this.parsed() : undefined;
   }
@@ -49,7 +49,7 @@ export class NodeRecorder implements Recorder {
 
   async readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd> {
     const end = await readBody(this.req, watcher, limits);
-    // What is left of it would be taken for the next request.
+    // The unread rest would be parsed as the next request.
     if (end === 'too-large' || end === 'late') this.res.shouldKeepAlive = false;
     return end;
   }

@@ -1,4 +1,4 @@
-/** Leases in calls and replies; leases.lua does the rest. */
+/** Encodes calls and decodes replies of leases. The rest is in leases.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LeasesRule } from '@spillway/core/store';
@@ -15,7 +15,7 @@ export const leases: Codec<LeasesRule> = {
     args.push(step.lease?.critical ? '1' : '0', `${limit}`, `${open}`, `${leaseUs}`);
   },
 
-  read(_: LeasesRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer(_: LeasesRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     return { allowed, nowUs: reply.nowUs, used: state, critical: reply.count() };
   },
 };

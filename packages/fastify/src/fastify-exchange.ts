@@ -1,9 +1,9 @@
-/** The exchange of Fastify: fields and refusals go through the reply, so that onSend and onResponse hooks see them. */
+/** The exchange of Fastify: answers through the reply, where onSend and onResponse hooks see headers and rejections. */
 
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { FastifyReply } from 'fastify';
-import type { SpillwayOptions } from './options.js';
+import type { SpillwayOptions } from './plugin-options.js';
 
 export class FastifyExchange extends NodeExchange {
   private readonly reply: FastifyReply;
@@ -24,19 +24,19 @@ export class FastifyExchange extends NodeExchange {
     if (!this.isTaken()) this.reply.header(name, value);
   }
 
-  /** Lets the app answer a refusal, if it wants to; what it returns is sent, as of a handler. */
+  /** Runs `onRejected`, if there is one. Like a handler's, its return value is sent. */
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRejected, reply } = this;
     if (!onRejected) return undefined;
     this.watchSend();
     return this.answerWith((admission) => {
       const own = onRejected(admission, reply.request, reply);
-      // A reply is a promise of its own end.
-      return own !== reply && isLater(own) ? own.then(this.send) : this.send(own);
+      // A reply is thenable: it would resolve only when it has been sent.
+      return own !== reply && isLater(own) ? own.then(this.sendReply) : this.sendReply(own);
     }, report);
   }
 
-  /** Also while hooks still work on what is sent, or the first byte of a stream has not come. */
+  /** Also true while onSend hooks run, or before the first byte of a stream. */
   override isAnswered(): boolean {
     return this.isSending || super.isAnswered();
   }
@@ -47,7 +47,7 @@ export class FastifyExchange extends NodeExchange {
       super.sendRejection();
       return;
     }
-    // Taken over by `reply.hijack()`, and then forgotten: the reply sends nothing any more.
+    // `onRejected` called `reply.hijack()` but never answered. The reply can't send any more, Node's response can.
     this.copyHeaders();
     const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
     exchange.reject(refusal);
@@ -63,13 +63,13 @@ export class FastifyExchange extends NodeExchange {
   }
 
   protected override end(body: string): void {
-    // With a serializer of its own, or Fastify would add a charset to the type: problem documents have none.
+    // Without a serializer, Fastify would add a charset to Content-Type: problem documents have none.
     if (!this.isTaken()) this.reply.serializer(asItIs).send(body);
-    // A hook before has begun the response by hand: Fastify's reply can send nothing any more.
+    // An earlier hook has written the head to Node's response: Fastify's reply can't send any more.
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Past the hooks of the app: what was kept has been through them. */
+  /** Bypasses the app's hooks: they have already processed the stored response. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;
@@ -78,7 +78,7 @@ export class FastifyExchange extends NodeExchange {
     super.endWith(body);
   }
 
-  /** Fastify does not tell whether an answer is on its way. */
+  /** Notes calls of `reply.send`: until the head is written, Fastify doesn't show that an answer is on its way. */
   private watchSend(): void {
     const { reply } = this;
     const { send } = reply;
@@ -88,12 +88,12 @@ export class FastifyExchange extends NodeExchange {
     };
   }
 
-  private readonly send = (own: unknown): void => {
+  private readonly sendReply = (own: unknown): void => {
     const { reply } = this;
     if (own !== undefined && own !== reply && !reply.sent) reply.send(own);
   };
 
-  /** To Node's response, which is sent without the reply. */
+  /** Copies the reply's headers to Node's response, which is about to be sent without the reply. */
   private copyHeaders(): void {
     const { raw } = this.reply;
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
@@ -101,7 +101,7 @@ export class FastifyExchange extends NodeExchange {
     }
   }
 
-  /** Whether the reply cannot say any more what is sent: its head was, or somebody has taken the response over. */
+  /** Whether it is too late for the reply: the head was written, or someone has hijacked the response. */
   private isTaken(): boolean {
     return this.reply.sent || this.res.headersSent;
   }

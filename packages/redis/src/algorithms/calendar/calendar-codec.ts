@@ -22,7 +22,7 @@ export const calendar: Codec<CalendarRule> = {
     }
   },
 
-  read(_: CalendarRule, allowed: boolean, current: number, reply: ReplyWords): Answer {
+  decodeAnswer(_: CalendarRule, allowed: boolean, current: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
     return { allowed, nowUs, startUs, endUs: nowUs + reply.number(), current };

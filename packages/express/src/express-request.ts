@@ -1,4 +1,4 @@
-/** Express' request as limiters see it. */
+/** Presents Express' request to limiters. */
 
 import { canonicalAddress } from '@spillway/core';
 import { clientAddress, type Trust } from '@spillway/core/adapter';
@@ -6,7 +6,7 @@ import { NodeLimitRequest } from '@spillway/core/node';
 import type { Request } from 'express';
 import type { ExpressAddressing } from './trust.js';
 
-/** Express' function leaves the port in an entry of X-Forwarded-For: `req.ip` is read as such an entry. */
+/** `req.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 export class ExpressRequest extends NodeLimitRequest<Request> {
@@ -19,7 +19,7 @@ export class ExpressRequest extends NodeLimitRequest<Request> {
 
   override get route(): string | undefined {
     const path: unknown = this.raw.route?.path;
-    // The mount path is as the client spelled it, and Express matches it in any case: one route, one text.
+    // Express matches mount paths case-insensitively but reports them as the client spelled them.
     return typeof path === 'string' ? this.raw.baseUrl.toLowerCase() + path : undefined;
   }
 
@@ -33,7 +33,7 @@ export class ExpressRequest extends NodeLimitRequest<Request> {
     try {
       return this.raw.ip;
     } catch {
-      return undefined; // a trust function of the app's own that throws: nobody is believed
+      return undefined; // the app's trust function threw
     }
   }
 }
