@@ -1,6 +1,12 @@
 /** What the command says of names: it knows those that processes have announced. */
 
-import { createLimiter, fixedWindow, type LiveLimits, type RuleOptions } from '@spillway/core';
+import {
+  calendar,
+  createLimiter,
+  fixedWindow,
+  type LiveLimits,
+  type RuleOptions,
+} from '@spillway/core';
 import { redisControl, redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -128,6 +134,22 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await spillway(['reset', 'api', 'k0'])).code).toBe(0);
     expect((await limiter.peek('k0')).remaining).toBe(full);
     expect((await limiter.peek('k1')).remaining).toBe(0);
+  });
+
+  it('shows a limit by calendar as it was declared, and resets a key of it', async () => {
+    const window = calendar('month', { timeZone: 'Europe/Berlin' });
+    const options = { name: 'quota', limit: 5, window, overage: 'allow' } as const;
+    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    await limiter.consume('acme', { cost: 3 });
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    const { out } = await spillway(['status']);
+    expect(out).toMatch(
+      /^quota +as declared +5 per month@Europe\/Berlin \(calendar\) +no control$/m,
+    );
+    const live = await json<{ spared: unknown }>('limits', 'quota', '--window', '1h', ...because);
+    expect(live.spared).toEqual(['quota']);
+    expect((await spillway(['reset', 'quota', 'acme', ...because])).code).toBe(0);
+    expect((await limiter.peek('acme')).used).toBe(0);
   });
 
   it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {
