@@ -61,7 +61,8 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-function numbersOf(numbers: DeclaredNumbers): string {
+/** The numbers in one line, as in `100 per 1m (token-bucket)`. */
+export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
     rateOf(numbers),
