@@ -45,6 +45,7 @@ const SLOW = [
 /** What needs a Redis, the server of a framework, or more than a second. */
 const USUAL = [
   'packages/conformance/test/mutants.test.ts',
+  'packages/core/test/calendar/zones.test.ts',
   'packages/core/test/entries.test.ts',
   'packages/core/test/lease-background.test.ts',
   'packages/core/test/lease-outages.test.ts',
@@ -77,6 +78,7 @@ const USUAL = [
   'packages/outgoing/test/shaper/many-keys.test.ts',
   'packages/redis/test/acl.test.ts',
   'packages/redis/test/parts-of-grants.test.ts',
+  'packages/redis/test/calendar.test.ts',
   'packages/redis/test/claims.test.ts',
   'packages/redis/test/control/followers.test.ts',
   'packages/redis/test/control/lost.test.ts',

@@ -5,6 +5,7 @@ import { clearKey, type NoteOptions, ruleOnKey } from './changes.js';
 import { addressed, anyway, common, examples, noted, signed } from './command-options.js';
 import { type KeyOptions, reset } from './keys.js';
 import { dropClaim, showClaim } from './once.js';
+import { show } from './show.js';
 
 type Options = NoteOptions & KeyOptions;
 
@@ -36,6 +37,12 @@ export function addKeys(program: Command): void {
     clearKey(limiter, key, options, ['ruling']),
   );
   examples(unblock, 'unblock logins --address 203.0.113.7 --because "it was us"');
+
+  const shows = common(
+    program.command('show').description('show what is counted for one key, and when it expires'),
+  );
+  limiterAndKey(shows).action(show);
+  examples(shows, 'show quota acme', 'show per-address --address 203.0.113.7');
 
   const resets = common(
     anyway(

@@ -8,7 +8,15 @@ import {
   type LiveLimits,
   type Step,
 } from '@spillway/core';
-import { type DeclaredNumbers, makeRule, type Rule } from '@spillway/core/store';
+import {
+  calendarNamed,
+  type DeclaredNumbers,
+  makeCalendarRule,
+  makeLeasesRule,
+  makeRule,
+  makeShaperRule,
+  type Rule,
+} from '@spillway/core/store';
 import type { KnownLimiter } from '@spillway/redis';
 import { authorOf } from './author.js';
 import { type CommonOptions, type Connection, connected } from './connection.js';
@@ -122,6 +130,19 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
   return [
     makeRule(name as Algorithm, limit, windowUs, burst, anchor as 'first-request' | undefined),
   ];
+}
+
+/** The rules of declared numbers; none for claims, which have a count for each id, or for a later release. */
+export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
+  const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
+  const [, calendar] = algorithm.split('calendar:');
+  if (calendar) return [makeCalendarRule(limit, calendarNamed(calendar))];
+  if (leaseMs !== undefined && algorithm === 'concurrency') {
+    return [{ ...makeLeasesRule(limit, leaseMs * 1000), open }];
+  }
+  return maxWaitMs === undefined
+    ? rateRuleOf(numbers)
+    : [makeShaperRule(limit, windowMs * 1000, burst, maxWaitMs * 1000)];
 }
 
 /** The result of a reset. */

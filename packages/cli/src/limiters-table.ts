@@ -61,7 +61,8 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-function numbersOf(numbers: DeclaredNumbers): string {
+/** The numbers in one line, as in `100 per 1m (token-bucket)`. */
+export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
     rateOf(numbers),
@@ -70,11 +71,13 @@ function numbersOf(numbers: DeclaredNumbers): string {
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
-  return plain(`${parts.join(', ')} (${algorithm})`);
+  return plain(`${parts.join(', ')} (${algorithm.replace(/^calendar:.*/, 'calendar')})`);
 }
 
 /** The numbers that can be set live. */
-export function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
+export function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): string {
+  const [, calendar] = algorithm.split('calendar:');
+  if (calendar) return `${limit} per ${calendar}`;
   const rate = windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`;
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }

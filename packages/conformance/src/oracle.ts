@@ -76,7 +76,7 @@ export class Oracle {
 
   private passes({ step, cost }: MergedStep, now: bigint): boolean {
     if (cost === 0n) return true;
-    const { rule } = step;
+    const rule = ruleOf(step);
     const machine = machineOf(rule);
     const view = machine.view(rule, this.counts.stateOf(step), now);
     return machine.passes(rule, view, now, cost, step);
@@ -84,7 +84,8 @@ export class Oracle {
 
   private act(merged: MergedStep, now: bigint, groupPasses: boolean): Verdict {
     const { step, cost } = merged;
-    const { op, rule, receipt } = step;
+    const { op, receipt } = step;
+    const rule = ruleOf(step);
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
@@ -121,6 +122,11 @@ export class Oracle {
     if (after !== undefined) this.counts.storeState(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
+}
+
+/** The rule of a step, with the billing period that the step names. */
+function ruleOf({ rule, period }: Step): Rule {
+  return period ? (Object.assign({}, rule, { period }) as Rule) : rule;
 }
 
 /** Whether the step is a take that could have charged something. */

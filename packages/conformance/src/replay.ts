@@ -31,6 +31,19 @@ export async function replay(probe: Probe, trace: Trace): Promise<void> {
   await new Replay(probe, trace).replayTrace();
 }
 
+const DAY_US = 86_400_000_000;
+const SECOND = 1 / 86_400;
+
+/** Billing periods in days since the first group. */
+const PERIODS: readonly (readonly [from: number, to: number])[] = [
+  [0, 30],
+  [SECOND, 30 + SECOND],
+  [15, 46],
+  [30, 61],
+  [-10, 2],
+  [-SECOND, 30],
+];
+
 class Replay {
   private readonly probe: Probe;
   private readonly trace: Trace;
@@ -38,6 +51,7 @@ class Replay {
   private readonly oracle = new Oracle();
   private readonly grants: Grant[] = [];
   private readonly lines: string[] = [];
+  private readonly startUs: number;
   private waitUs = 0;
   private resetUs = 0;
   private steps = 0;
@@ -45,6 +59,7 @@ class Replay {
   constructor(probe: Probe, trace: Trace) {
     this.probe = probe;
     this.trace = trace;
+    this.startUs = trace.startUs - (trace.startUs % 1_000_000);
     const limiter = probe.freshName();
     const meets = (rule: Rule): Subject => ({ limiter, key: 'ada', rule });
     this.subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
@@ -82,7 +97,11 @@ class Replay {
 
   private planStep(picked: StepPick): Planned {
     const { key, cost: pick, binding } = picked;
-    const subject = { ...this.subject(picked), key: `key-${this.trace.meet ? key % 2 : key}` };
+    const subject = {
+      ...this.subject(picked),
+      ...this.periodOf(picked),
+      key: `key-${this.trace.meet ? key % 2 : key}`,
+    };
     const isLease = subject.rule.machine === 'leases';
     if (picked.op === 'hold' && subject.rule.machine === 'queue') {
       return { step: step('hold', subject, 0, { holdUs: heldOf(picked.hold, subject.rule) }) };
@@ -105,8 +124,18 @@ class Replay {
     return { step: step(op, subject, cost, { binding }) };
   }
 
-  private subject({ rule }: StepPick): Subject {
+  private subject({ rule }: Pick<StepPick, 'rule'>): Subject {
     return this.subjects[rule % this.subjects.length] as Subject;
+  }
+
+  /** Periods that begin or end a second apart, or overlap; none. */
+  private periodOf({ rule, grant, given }: StepPick): Pick<Subject, 'period'> {
+    const own = this.subject({ rule }).rule;
+    if (own.machine !== 'calendar' || own.calendar.name !== 'billing') return {};
+    const days = PERIODS[given === 'one' ? grant + 4 : grant];
+    if (!days) return {};
+    const [from, to] = days.map((day) => this.startUs + Math.round(day * DAY_US));
+    return { period: { label: `period ${grant}`, startUs: from as number, endUs: to as number } };
   }
 
   private planPut(pick: StepPick): Planned {

@@ -2,8 +2,11 @@
 
 import type { Algorithm } from '@spillway/core';
 import {
+  type CalendarRule,
   type ClaimsRule,
+  calendarNamed,
   type LeasesRule,
+  makeCalendarRule,
   makeClaimsRule,
   makeLeasesRule,
   makeRule,
@@ -111,6 +114,26 @@ export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   )
   .map(([leaseUs, keepUs]) => makeClaimsRule(leaseUs, keepUs));
 
+/** Some of these zones have days of 23, 24.5 or 25 hours, or days whose midnight does not exist. */
+const CALENDARS = [
+  'day@UTC',
+  'day@Asia/Beirut',
+  'day@Australia/Lord_Howe',
+  'week@America/New_York',
+  'week-7@Africa/Cairo',
+  'month@Europe/Berlin',
+  'month-31@Pacific/Apia',
+  'billing',
+] as const;
+
+/** Counts by calendar and by billing period. */
+export const calendarRules: fc.Arbitrary<CalendarRule> = fc
+  .tuple(
+    fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),
+    fc.constantFrom(...CALENDARS),
+  )
+  .map(([limit, name]) => makeCalendarRule(limit, calendarNamed(name)));
+
 /** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
@@ -142,6 +165,7 @@ export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
 
 const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   ...ALGORITHMS.map(rulesOf),
+  calendarRules,
   queueRules,
   leasesRules,
   claimsRules,
@@ -183,13 +207,21 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
         .tuple(fc.constantFrom(1, 2, 7), fc.constantFrom(1, 5), fc.constantFrom(0, 2_000_000))
         .map(([limit, burst, waitUs]) => makeShaperRule(limit, 1_000_000, burst, waitUs)),
     },
+    { weight: 1, arbitrary: calendarRules },
     { weight: 1, arbitrary: claimsRules },
   ),
   { minLength: 2, maxLength: 5 },
 );
 
+const MONTH_US: number = 31 * 86_400_000_000;
+const PERIODS_US: Readonly<Record<string, number>> = {
+  day: 86_400_000_000,
+  wee: 7 * 86_400_000_000,
+};
+
 /** The time after which no unit of a rule counts any more: its window, or the length of its leases. */
 export function periodUs(rule: Rule): number {
+  if (rule.machine === 'calendar') return PERIODS_US[rule.calendar.name.slice(0, 3)] ?? MONTH_US;
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;
 }
 
@@ -218,6 +250,7 @@ export function describe(rule: Rule): string {
   if (rule.machine === 'claims') {
     return `claims under leases of ${rule.leaseUs} us, kept for ${rule.keepUs} us`;
   }
+  if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}`;
   const algorithm = {
     bucket: 'token-bucket',
     queue: 'shaper',

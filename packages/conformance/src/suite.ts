@@ -1,6 +1,7 @@
 /** The whole suite for stores. */
 
 import { anchoredChecks } from './checks/anchored.js';
+import { calendarChecks } from './checks/calendars.js';
 import { claimGroupChecks } from './checks/claim-groups.js';
 import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
@@ -51,6 +52,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...claimGroupChecks(harness),
     ...valueChecks(harness),
     ...anchoredChecks(harness),
+    ...calendarChecks(harness),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

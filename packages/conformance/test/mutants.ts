@@ -139,9 +139,8 @@ const keys: readonly Mutant[] = [
 
 /** The rule with a window, or leases, longer by so many microseconds. */
 function longer(rule: Rule, us: number): Rule {
-  return 'leaseUs' in rule
-    ? { ...rule, leaseUs: rule.leaseUs + us }
-    : { ...rule, windowUs: rule.windowUs + us };
+  if ('leaseUs' in rule) return { ...rule, leaseUs: rule.leaseUs + us };
+  return 'windowUs' in rule ? { ...rule, windowUs: rule.windowUs + us } : rule;
 }
 
 let nextName = 0;

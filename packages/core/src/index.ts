@@ -1,5 +1,6 @@
 /** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
+export { type CalendarOptions, calendar } from './algorithms/calendar/calendar.js';
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
 export { type Duration, duration } from './base/duration.js';
@@ -8,6 +9,7 @@ export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Answer } from './contract/ask.js';
+export type { BillingPeriod } from './contract/calendar.js';
 export type {
   Control,
   KeyOverride,
@@ -54,7 +56,7 @@ export type {
   Plan,
   PlanOption,
 } from './contract/request.js';
-export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
+export type { Algorithm, Anchor, CalendarWindow, RateAlgorithm } from './contract/rule.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,

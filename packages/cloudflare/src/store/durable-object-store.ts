@@ -147,7 +147,8 @@ export class ObjectStore implements DurableObjectStore {
     if (systemClock.nowUs() > untilUs) throw tooLate();
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
     // Keys are replaced by the object's name, a digest: they never leave the Worker.
-    const plain = steps.map((step) => plainStep(step, name));
+    const nowUs = (this.testClock ?? systemClock).nowUs();
+    const plain = steps.map((step) => plainStep(step, name, nowUs));
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
     const known = resets.length > 0 ? resets.map(({ limiter }) => limiter) : undefined;
     const call = { steps: plain, latestUs, known };

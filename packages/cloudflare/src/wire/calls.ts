@@ -38,10 +38,14 @@ interface Failed {
   readonly error: { readonly code: SpillwayError['code']; readonly text: string; kind?: string };
 }
 
-/** A step in its wire format, without the parts that only the Worker needs. */
-export function plainStep(step: Step, key: string): PlainStep {
+/**
+ * A step in its wire format, without the parts that only the Worker needs.
+ *
+ * @param nowUs by the Worker's clock
+ */
+export function plainStep(step: Step, key: string, nowUs: number): PlainStep {
   const { onStoreError: _, receipt, rule, ...rest } = step;
-  const plain = { ...rest, key, rule: numbersOf(rule) };
+  const plain = { ...rest, key, rule: numbersOf(rule, nowUs) };
   if (!receipt) return plain;
   const { atUs, num, units } = receipt;
   return { ...plain, receipt: { atUs, num, units } };

@@ -9,6 +9,7 @@ import { forAll } from '../property.js';
 import { replay } from '../replay.js';
 import {
   ALGORITHMS,
+  calendarRules,
   changedQueueRules,
   claimsRules,
   extremesOf,
@@ -31,6 +32,9 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
           replay(probe, trace),
         ),
       ),
+    ),
+    check('replays traces by calendar exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(calendarRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
     ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),

@@ -3,6 +3,7 @@
 import type { Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
+import { calendarMachine } from './calendar.js';
 import { claimsMachine } from './claims.js';
 import { leasesMachine } from './leases.js';
 import { logMachine } from './log.js';
@@ -10,13 +11,14 @@ import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** What identifies a count: a limiter, a key, a rule that uses the count, and the id of a claim. */
-export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim'>;
+/** What identifies a count: a limiter, a key, a rule that uses the count, and the id of a claim; and its period. */
+export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period'>;
 
 const machines = {
   bucket: bucketMachine,
   queue: queueMachine,
   window: windowMachine,
+  calendar: calendarMachine,
   log: logMachine,
   leases: leasesMachine,
   claims: claimsMachine,

@@ -1,7 +1,7 @@
 /** The oracle's groups: which steps are merged, and which groups are invalid. */
 
 import { SpillwayError, type Step } from '@spillway/core';
-import type { Rule } from '@spillway/core/store';
+import type { CalendarRule, Rule } from '@spillway/core/store';
 import { isCount } from './counts.js';
 
 /** The steps of a group with the same operation on the same count, merged into one step with their summed cost. */
@@ -92,5 +92,6 @@ function checkPair(a: Step, b: Step): void {
 }
 
 function numbers(rule: Rule): string {
-  return JSON.stringify(Object.entries(rule).sort());
+  const { calendar } = rule as Partial<CalendarRule>;
+  return JSON.stringify(Object.entries({ ...rule, calendar: calendar?.name }).sort());
 }

@@ -84,7 +84,7 @@ export function checkName(name: unknown): string {
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, or `code`
  */
-export function oneOf<Word extends string>(
+export function oneOf<Word extends string | number>(
   option: string,
   value: Word | undefined,
   words: readonly Word[],

@@ -1,5 +1,7 @@
 /** The parts of a step on one count, and the answers of a store. */
 
+import type { Period } from './calendar.js';
+
 /**
  * What a step does to one key.
  *
@@ -67,6 +69,8 @@ export interface Ask<Rule> {
    * (`reset`). The cost of such a step must be 1.
    */
   readonly claim?: Claim;
+  /** With a `calendar` rule for billing periods: the period of the request. */
+  readonly period?: Period | undefined;
 }
 
 /** Identifies a grant, so that `put` can give it back. */
@@ -76,6 +80,7 @@ export interface Receipt {
    *
    * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
+   * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
    * - `log`: the time of the added entry ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
@@ -131,6 +136,14 @@ export interface WindowAnswer extends AnswerBase {
   readonly previous: number;
 }
 
+/** State of a calendar count after the step. If the clock went back, `startUs` may be later than `nowUs`. */
+export interface CalendarAnswer extends AnswerBase {
+  readonly startUs: number;
+  /** The first instant after the period. */
+  readonly endUs: number;
+  readonly current: number;
+}
+
 /** State of a log after the step. */
 export interface LogAnswer extends AnswerBase {
   /** Units admitted less than one window ago. */
@@ -166,6 +179,7 @@ export type Answer =
   | BucketAnswer
   | QueueAnswer
   | WindowAnswer
+  | CalendarAnswer
   | LogAnswer
   | LeasesAnswer
   | ClaimsAnswer;

@@ -4,7 +4,7 @@ import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
 import type { Decision, Mode, Policy } from './decision.js';
 import type { Fault } from './observer.js';
-import type { Rule } from './rule.js';
+import type { CalendarWindow, Rule } from './rule.js';
 
 /**
  * A control that guards and limiters accept: `memoryControl()`, `redisControl(client)`, or a control wrapped by
@@ -76,6 +76,6 @@ export interface RuleVariant<Declared extends Numbers> {
 /** The numbers that can be set live. Concurrency limits have no window. */
 export interface Numbers {
   readonly limit: number;
-  readonly window?: Duration | undefined;
+  readonly window?: Duration | CalendarWindow<never> | undefined;
   readonly burst?: number | undefined;
 }

@@ -79,6 +79,7 @@ export interface Fault {
     | 'key'
     | 'cost'
     | 'plan'
+    | 'period'
     | 'capacity'
     | 'priority'
     | 'signal'

@@ -2,7 +2,6 @@
 
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
-import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -36,7 +35,7 @@ type DirectOptions = KeyedLimiterOptions<Store>;
 /** A limit as it was declared. */
 interface Made {
   readonly name: string;
-  readonly window: Duration;
+  readonly window: LimitOptions['window'];
   readonly mode: Mode;
 }
 

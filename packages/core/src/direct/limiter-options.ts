@@ -1,6 +1,7 @@
 /** Types of `createLimiter`, and the options that it shares with `createLimiters`. */
 
 import type { NamesOf } from '../base/option-names.js';
+import type { BillingPeriod } from '../contract/calendar.js';
 import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
@@ -34,6 +35,7 @@ export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  overage: 1,
   mode: 1,
   share: 1,
 };
@@ -45,6 +47,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  overage: 1,
   mode: 1,
   share: 1,
 };
@@ -99,6 +102,8 @@ export interface CostOptions {
    * apply and a fault is reported. Plans with another window or burst have separate counts.
    */
   readonly plan?: Plan | null | undefined;
+  /** The key's billing period, for a limit whose window is `calendar` with a function. */
+  readonly period?: BillingPeriod | undefined;
 }
 
 /** One decision on several keys. */

@@ -2,7 +2,6 @@
 
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
-import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
@@ -94,7 +93,11 @@ class Several {
     const made = declared.map((one) => this.client.limit(...one));
     this.limits = new NamedLimits(made);
     this.client.tellOf(
-      made.map(({ name, mode }) => ({ name, mode, window: limits[name]?.window as Duration })),
+      made.map(({ name, mode }) => ({
+        name,
+        mode,
+        window: limits[name]?.window as LimitOptions['window'],
+      })),
     );
   }
 

@@ -36,6 +36,8 @@ export interface Decider {
   readonly name: string;
   readonly share?: number;
   readonly onStoreError?: OnStoreError | undefined;
+  /** The status of rejections, if it isn't that of the reason. */
+  readonly status?: number | undefined;
   decide(step: Step, answer: Answer): Decision;
 }
 
@@ -133,7 +135,8 @@ export class Pipeline<P extends Part> {
     }
     // The limit of a plan can be 0.
     if (step.rule.limit === 0) {
-      part.decision = deniedDecision(limiter.name, part.mode, 'never', Infinity);
+      const denied = deniedDecision(limiter.name, part.mode, 'never', Infinity);
+      part.decision = limiter.status ? { ...denied, status: limiter.status } : denied;
     } else {
       this.decideByCache(part, limiter, step);
     }
@@ -161,8 +164,10 @@ export class Pipeline<P extends Part> {
   private judge(part: P, answer: Answer | undefined, before?: P): void {
     const { context } = this;
     const limiter = part.limiter as Decider;
+    const step = part.step as Step;
     part.answer = answer;
-    part.decision = this.decisionOf(limiter, part.mode, part.step as Step, answer as Answer);
+    part.decision = this.decisionOf(limiter, part.mode, step, answer as Answer);
+    step.rule?.logic?.examine?.(step, answer as Answer, limiter.name, context);
     const error = answer?.failure;
     if (!error || (before?.limiter === limiter && before.answer?.failure === error)) return;
     context.fault({ limiter: limiter.name, source: 'store', error });

@@ -13,6 +13,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
   plan: 'the declared numbers apply',
+  period: 'the stored period goes on',
   capacity: 'the default capacity applies instead',
   priority: 'the method decides the class instead',
   signal: 'the shedder continues without its readings',

@@ -120,6 +120,7 @@ const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
   window: ['nowUs', 'startUs', 'current', 'previous'],
+  calendar: ['nowUs', 'startUs', 'endUs', 'current'],
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
   claims: ['nowUs', 'endsUs'],

@@ -165,10 +165,11 @@ class NameRegistry {
 }
 
 function numbers(rule: Rule): string {
-  const { described, declared } = rule.logic;
-  if (described) return described(rule);
-  const { limit, windowMs, algorithm } = declared(rule);
-  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
+  const hard = rule.soft ?? rule;
+  const { described, declared } = hard.logic;
+  if (described) return described(hard);
+  const { limit, windowMs, algorithm } = declared(hard);
+  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(hard)})`;
 }
 
 /**

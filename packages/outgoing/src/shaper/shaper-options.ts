@@ -210,7 +210,10 @@ export class LivePace {
   private makePace(limits: LiveLimits): Pace {
     const { rule } = this.declared;
     try {
-      const { limit, window, burst } = liveNumbers<LiveNumbers>({ limit: rule.limit }, limits);
+      const { limit, window, burst } = liveNumbers<LiveNumbers & Pick<LiveLimits, 'window'>>(
+        { limit: rule.limit },
+        limits,
+      );
       if (burst !== undefined) this.reportFault(liveBurst(burst));
       const windowUs = window === undefined ? rule.windowUs : windowToMicroseconds(window);
       checkLimit('limit', limit);

@@ -1,6 +1,6 @@
 /** The interface between an algorithm and the calls and replies of the script. */
 
-import type { Answer, Step } from '@spillway/core';
+import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
@@ -32,8 +32,15 @@ export interface Codec<R extends Rule = Rule> {
    * everything else is equal.
    */
   idOf?(step: Step): string;
-  /** Appends the numbers of a step, in the order in which its Lua reads them. `op` is one of {@link OPS}. */
-  encode(rule: R, step: Step, op: number, args: string[]): void;
+  /** Whether the numbers of a step depend on the time. */
+  readonly isTimed?: true;
+  /**
+   * Appends the numbers of a step, in the order in which its Lua reads them.
+   *
+   * @param op one of {@link OPS}
+   * @param clock the server's, as far as it is known
+   */
+  encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
   /** Reads the rest of an answer. `state` is its first number, without the verdict. */
   decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
 }

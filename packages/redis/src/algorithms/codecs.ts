@@ -2,6 +2,7 @@
 
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/bucket-codec.js';
+import { calendar } from './calendar/calendar-codec.js';
 import { claims } from './claims/claim-codec.js';
 import type { Codec } from './codec.js';
 import { leases } from './leases/lease-codec.js';
@@ -13,6 +14,7 @@ const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: 
   bucket,
   queue,
   window,
+  calendar,
   log,
   leases,
   claims,

@@ -64,7 +64,7 @@ export class GroupCalls {
       if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
       const deadlineUs = lastDeadlineUs(groups);
       const args = [`${clock.at(deadlineUs)}`];
-      this.encoder.encode(groups, args);
+      this.encoder.encode(groups, args, testClock ?? clock);
       if (testClock) args.push(`${testClock.nowUs()}`);
       const call = new GroupCall(this, this.script, groups, args, deadlineUs, isRetry);
       if (!testClock) call.clock = clock;

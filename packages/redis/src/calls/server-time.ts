@@ -1,5 +1,8 @@
 /** Learns the offset of the server's clock from its replies, to translate deadlines into the server's time. */
 
+import type { Clock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
+
 /** Replies older than this (up to twice this) are forgotten, because clocks drift and are adjusted. */
 const MEMORY_US = 10_000_000;
 
@@ -7,9 +10,11 @@ const MEMORY_US = 10_000_000;
  * The offset is the maximum of (server's time at the decision) - (our time when the reply was read). It is below the
  * true offset by the latency of the fastest reply. So a call in time by this offset is also answered in time.
  */
-export class ServerTime {
+export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
+  /** The offset of the last reply, also if the clock was set back since the others. */
+  private last = 0;
   private sinceUs = 0;
   private isNew = false;
 
@@ -30,13 +35,19 @@ export class ServerTime {
       this.latest = -Infinity;
       this.sinceUs = receivedUs;
     }
-    this.latest = Math.max(this.latest, serverUs - receivedUs);
+    this.last = serverUs - receivedUs;
+    this.latest = Math.max(this.latest, this.last);
   }
 
   /** The instant on the server's clock; 0 if the offset is unknown or there is no deadline. */
   at(deadlineUs: number): number {
     const instant = deadlineUs + Math.max(this.latest, this.before);
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
+  }
+
+  /** The server's time by its last reply; that of this process before the first. */
+  nowUs(): number {
+    return systemClock.nowUs() + this.last;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Encodes groups of steps as arguments of the script. What consecutive groups have in common is sent once. */
 
-import type { Step } from '@spillway/core';
+import type { Clock, Step } from '@spillway/core';
 import { sameRule } from '@spillway/core/store';
 import { OPS, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
@@ -8,13 +8,13 @@ import { codecOf } from '../algorithms/codecs.js';
 /** Encodes the arguments that follow the keys. */
 export class Encoder {
   // Most calls have the same steps as the previous one, with other keys.
-  private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false };
+  private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
-  /** Appends the arguments for `groups` to `args`. */
-  encode(groups: readonly Asked[], args: string[]): void {
+  /** Appends the arguments for `groups` to `args`. `clock` is the server's, as far as it is known. */
+  encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
     while (from < groups.length) {
-      const shape = this.shapeOf((groups[from] as Asked).steps);
+      const shape = this.shapeOf((groups[from] as Asked).steps, clock);
       let to = from + 1;
       while (to < groups.length && sameShape(shape.steps, (groups[to] as Asked).steps)) to += 1;
       if (shape.alone && to - from === groups.length) {
@@ -28,8 +28,9 @@ export class Encoder {
     }
   }
 
-  private shapeOf(steps: readonly Step[]): Shape {
-    if (!sameShape(steps, this.last.steps)) this.last = makeShape(steps);
+  private shapeOf(steps: readonly Step[], clock: Clock): Shape {
+    const { last } = this;
+    if (last.isTimed || !sameShape(steps, last.steps)) this.last = makeShape(steps, clock);
     return this.last;
   }
 }
@@ -46,12 +47,16 @@ interface Shape {
   /** A shorter form, known to the script, for a call with only such groups. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
+  /** Whether it holds only for the call that is written. */
+  readonly isTimed: boolean;
 }
 
-function makeShape(steps: readonly Step[]): Shape {
+function makeShape(steps: readonly Step[], clock: Clock): Shape {
   const words = [`${steps.length}`];
-  for (const step of steps) encodeStep(step, words);
-  return { steps, words, alone: takeAlone(steps, words), isNamed: steps.some(isNamed) };
+  for (const step of steps) encodeStep(step, words, clock);
+  const isTimed = steps.some(({ rule }) => codecOf(rule).isTimed);
+  const alone = takeAlone(steps, words);
+  return { steps, words, alone, isNamed: steps.some(isNamed), isTimed };
 }
 
 /**
@@ -79,6 +84,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.binding !== other.binding ||
       one.receipt !== other.receipt ||
       one.holdUs !== other.holdUs ||
+      one.period !== other.period ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
     ) {
@@ -88,11 +94,11 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   return true;
 }
 
-function encodeStep(step: Step, args: string[]): void {
+function encodeStep(step: Step, args: string[], clock: Clock): void {
   const codec = codecOf(step.rule);
   const op = opOf(step);
   args.push(codec.letter, `${op}`);
-  codec.encode(step.rule, step, op, args);
+  codec.encode(step.rule, step, op, args, clock);
 }
 
 function isNamed({ rule }: Step): boolean {

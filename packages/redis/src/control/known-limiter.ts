@@ -45,7 +45,10 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
     const items: string[] = [];
     const addItem = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
     const [declared] = rules;
-    if (declared) addItem(JSON.stringify(declared.logic.declared(declared)), restMsOf(declared));
+    if (declared) {
+      const numbers = declared.logic.declared(declared.soft ?? declared);
+      addItem(JSON.stringify(numbers), restMsOf(declared));
+    }
     for (const rule of rules) addItem(countOf({ rule }), restMsOf(rule));
     // This gives limiters without a rule an item too.
     if (isFollowed) addItem(FOLLOWED, 0);

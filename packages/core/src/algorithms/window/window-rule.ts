@@ -14,6 +14,7 @@ const windowMachine: Machine = {
   capacity: ({ limit }: WindowRule) => limit,
   share: ({ limit, windowUs, kind }: WindowRule, share) =>
     makeWindowRule(limit, Math.ceil(windowUs / share), kind),
+  soften: (rule: WindowRule) => ({ ...rule, limit: MOST_COUNTED }),
   closed: (rule: WindowRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: WindowRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, kind }: WindowRule) => ({
@@ -48,6 +49,9 @@ const windowMachine: Machine = {
     },
   },
 };
+
+/** As many units fit into a slot of the memory store. */
+const MOST_COUNTED: number = 2 ** 32 - 1;
 
 const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: 'fixed-window',
