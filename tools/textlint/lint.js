@@ -17,7 +17,7 @@ import { terms } from './terms.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Words that all pages may have together, outside of those that are not yet rewritten. */
-const MOST_WORDS = 60_000;
+const MOST_WORDS = 65_000;
 
 const kernel = new TextlintKernel();
 const plugins = [{ pluginId: 'markdown', plugin: markdown.default ?? markdown }];
