@@ -10,7 +10,7 @@ import type { LoopTimes } from './host.js';
 /**
  * Below this utilization a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
  * server with ten requests a second next to two busy neighbors (nice -10, 5 % of a core left) rejected 53 of 60 without
- * this check and 12 with it; stopped for 40 ms of every 60 ms, it rejected 44 and 0.
+ * this check and 12 with it. Stopped for 40 ms of every 60 ms, it rejected 44 and 0.
  */
 const BUSY = 0.5;
 /**
