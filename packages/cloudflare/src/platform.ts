@@ -1,4 +1,4 @@
-/** The parts we need of Cloudflare's types, which apps then need not install. Cloudflare's objects have these types. */
+/** The parts of Cloudflare's types that we use, declared here so that apps need not install those types. */
 
 /** A binding to a class of Durable Objects, such as `env.LIMITS`. */
 export interface ObjectNamespace {

@@ -25,7 +25,7 @@ export class Rows {
     });
   }
 
-  /** The rests of all names that start with `prefix`. */
+  /** All names that start with `prefix`, without the prefix. */
   endings(prefix: string): string[] {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }

@@ -26,7 +26,7 @@ import { plainStep } from '../wire/calls.js';
 import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
-/** How long rejections are cached: units that cause one may be refunded soon, by a group over several objects. */
+/** How long rejections are cached. Not longer, because a group over several objects may soon refund what it took. */
 const DENIALS_LAST_US = 1_000_000;
 
 /** How much the clocks of two of the platform's machines may differ. A call that arrives even later charges nothing. */
@@ -90,7 +90,7 @@ export class ObjectStore implements DurableObjectStore {
   readonly values: Values;
   private readonly nameOf: (key: string) => string;
   private readonly calls: ObjectCalls;
-  /** The registered limiters: as many as the code has. */
+  /** The names of the registered limiters. Names come from code, so there are few. */
   private readonly known = new Set<string>();
 
   constructor(

@@ -18,7 +18,7 @@ export function numbersOf(rule: Rule): RuleNumbers {
   return numbers;
 }
 
-/** Makes rules from numbers. The code is that of any rule with the same algorithm. */
+/** Makes rules from numbers, by adding the `logic` of their algorithm. */
 export class Rules {
   private readonly logics: Readonly<Record<Rule['machine'], Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,

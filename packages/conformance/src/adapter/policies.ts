@@ -33,7 +33,7 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
     : { ...after(5 + refusals), perKey: 0 };
 }
 
-/** The quotas in a rejection by a limit of all routes: one guard also shows the route's own limit, which is full. */
+/** The quotas in a rejection by a limit for all routes. If one guard has all limits, it also shows the route's own. */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
 }
@@ -56,8 +56,8 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
 }
 
 /**
- * Replaces each `t` in `actual` that is at most `elapsedMs` below the expected one by the expected one: a comparison
- * then shows only other differences.
+ * Sets each `t` in `actual` to the expected one if it is lower by at most `elapsedMs`. A comparison then shows only
+ * other differences.
  */
 export function withoutTime(
   actual: string | undefined,
@@ -72,7 +72,7 @@ export function withoutTime(
   });
 }
 
-/** Whether `seconds` is the rounded-up rest of `wanted` at some moment within the last `elapsedMs`. */
+/** Whether `seconds` is what was left of `wanted`, rounded up, at some moment within the last `elapsedMs`. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }

@@ -47,14 +47,14 @@ export class Visit {
     }
   }
 
-  /** Claims the headers of a reply to a request that passed. */
+  /** Asserts the headers of a reply to a request that passed. */
   showsPassed(reply: Reply, status: number, quotas: Quotas): void {
     hasStatus(reply, status);
     this.showsQuotas(reply, quotas);
     hasFields(reply, { 'retry-after': undefined, 'cache-control': undefined });
   }
 
-  /** Claims every header and the body of a rejection. A reply to HEAD has the length of the body, but no body. */
+  /** Asserts every header and the body of a rejection. A reply to HEAD has the length of the body, but no body. */
   showsRefusal(reply: Reply, refusal: Refusal, quotas: Quotas | undefined): void {
     hasStatus(reply, refusal.status);
     this.showsQuotas(reply, quotas);
@@ -95,7 +95,7 @@ export class Visit {
   }
 
   /**
-   * Claims the rate limit headers, first those of the first guard. With undefined, claims that there are none.
+   * Asserts the rate limit headers, first those of the first guard. With undefined, asserts that there are none.
    */
   showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
     const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));

@@ -129,7 +129,7 @@ interface Arrival {
   readonly cost: number;
 }
 
-/** Requests in bursts and after pauses of about the time in which one unit, or all, are available again. */
+/** Requests in bursts, and after pauses of about as long as one unit, or all, take to become available again. */
 function arrivals(algorithm: RateAlgorithm) {
   return smallRulesOf(algorithm).chain((rule) => {
     const unitUs = Math.floor(rule.windowUs / rule.limit);
@@ -165,7 +165,7 @@ async function admittedOf(
   return admitted;
 }
 
-/** For every two moments: units admitted between them, both counted, x W <= B x W + length x N. */
+/** Any interval of length t, including both of its ends, admits at most B + t x N / W units. */
 function expectBucketEnvelope(rule: BucketRule, admitted: readonly Event[]): void {
   const window = BigInt(rule.windowUs);
   for (const [from, first] of admitted.entries()) {

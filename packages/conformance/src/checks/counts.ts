@@ -50,7 +50,7 @@ function atOnce(rule: Rule): number {
   return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
-/** Taken in turns at one instant, each rule admits exactly its limit, regardless of rejections. */
+/** Takes from both rules in turn, at one instant: each must admit exactly its limit. */
 async function countsApart(probe: Probe): Promise<void> {
   for (const pair of STRANGERS) {
     const first = probe.fresh(pair[0]);

@@ -150,7 +150,7 @@ export function seeHelp(error: unknown): string {
   return isSpillwayError(error) ? ` See ${helpFor(error.code)}` : '';
 }
 
-/** What was thrown, wrapped in an Error if it is none. */
+/** The thrown value as an Error: itself if it is one, otherwise an Error whose message shows it. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(show(thrown));
 }

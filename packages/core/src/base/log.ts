@@ -1,4 +1,4 @@
-/** Writes log lines, and remembers values by their reason. */
+/** Writes log lines, and stores a value for each recent subject of a line. */
 
 import { disregard, type Logger } from './host.js';
 
@@ -11,7 +11,7 @@ export function warn(logger: Logger, text: string): void {
   }
 }
 
-/** A map that keeps the 1,000 most recently set reasons. */
+/** A map of the 1,000 most recently set entries. */
 export class RecentSubjects<Value> {
   private readonly values = new Map<string, Value>();
 

@@ -84,7 +84,7 @@ export interface Receipt {
   readonly num: number;
   /** The granted cost. A `put` gives back at most this many units. */
   readonly units: number;
-  /** The fallback counters' receipt for the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
+  /** The fallback counters' receipt of the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
   readonly fallbackReceipt?: Receipt;
 }
 

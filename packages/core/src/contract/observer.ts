@@ -62,7 +62,7 @@ export interface Observer {
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** A breaker opened or closed: the store, or a part of it, is down or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
-  /** Called by each new guard whose store is in memory. The number can be read at any time. */
+  /** Called by each new guard whose store is in memory. `overflowed` can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
   /** Called by each new guard with its control. `settingsLost` can be read at any time. */
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;

@@ -95,7 +95,7 @@ export interface BreakerSettings {
   readonly failures: number;
   /** The shortest time between two probes while it is down, in microseconds. */
   readonly probeUs: number;
-  /** Calls that take longer are slow, in microseconds. Omitted: measured from healthy minutes. */
+  /** The duration above which a call is slow, in microseconds. If omitted, it is learned from healthy minutes. */
   readonly slowUs?: number | undefined;
 }
 

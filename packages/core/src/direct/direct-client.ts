@@ -175,7 +175,7 @@ export class DirectClient {
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
     if (error) {
-      // The step has the name in the store, which is the limiter's name except without a store, which doesn't fail.
+      // The name in the store. It differs from the limiter's name only without a store, and then no call fails.
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }

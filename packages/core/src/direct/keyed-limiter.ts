@@ -153,7 +153,7 @@ class Keyed {
   }
 }
 
-/** By a method: limiters can come from another copy of this package, and shedders must be recognized too. */
+/** Looks for a method, because limiters can come from another copy of this package, and shedders count as limiters. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

@@ -1,6 +1,6 @@
 /**
- * The client's address on platforms that expose no socket: it comes only from the app's options, and is an error if a
- * limiter needs it and they are missing.
+ * The client's address on platforms that expose no socket. Only the app's options say where it is. Without them, a
+ * request that needs the address fails.
  */
 
 import { checkCallback } from '../base/checks.js';

@@ -5,14 +5,14 @@ export interface WebHeaders {
   set(name: string, value: string): void;
 }
 
-/** The used part of `AbortSignal`. */
+/** The part of `AbortSignal` that we use. */
 export interface WebSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** The used part of `Request`. */
+/** The part of `Request` that we use. */
 export interface WebRequest {
   readonly method: string;
   readonly url: string;
@@ -20,7 +20,7 @@ export interface WebRequest {
   readonly signal?: WebSignal | null;
 }
 
-/** The used part of `Response`; its body is a `ReadableStream`. */
+/** The part of `Response` that we use; its body is a `ReadableStream`. */
 export interface WebResponse {
   readonly status: number;
   readonly headers: WebHeaders;

@@ -33,7 +33,7 @@ export class Memory implements OneStepStore {
   /** How a full store treats a new key. True: it isn't counted. False: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
-  /** Undefined in the shared memory of limiters without a store, for which `idempotency()` makes the values. */
+  /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives = false) {

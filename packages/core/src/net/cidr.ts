@@ -32,7 +32,7 @@ export function inRange(range: AddressRange, address: Address): boolean {
   const { network, prefix } = range;
   if (typeof network === 'number' || typeof address === 'number') {
     if (typeof network !== typeof address) return false;
-    // JavaScript shifts by 32 like by 0.
+    // In JavaScript, a shift by 32 is a shift by 0.
     return prefix === 0 || ((network as number) ^ (address as number)) >>> (32 - prefix) === 0;
   }
   for (let at = 0, left = prefix; left > 0; at += 1, left -= 16) {

@@ -5,7 +5,7 @@ import { bytesOf } from './body.js';
 
 type Method = (...args: unknown[]) => unknown;
 
-/** The used part of `ServerResponse`, also of its HTTP/2 counterpart. */
+/** The part of `ServerResponse`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;

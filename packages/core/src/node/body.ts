@@ -12,7 +12,7 @@ interface NodeGlobals {
 
 type Listener = (...args: never[]) => void;
 
-/** The used part of `IncomingMessage`, also of its HTTP/2 counterpart. */
+/** The part of `IncomingMessage`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeBody {
   readonly headers: { readonly [name: string]: unknown };
   readonly readableEncoding?: string | null;

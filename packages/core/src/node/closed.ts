@@ -7,12 +7,12 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** The used part of node:http's `IncomingMessage`. */
+/** The part of node:http's `IncomingMessage` that we use. */
 export interface NodeRequest extends NodeTarget {
   readonly socket: Emitter & { readonly destroyed: boolean };
 }
 
-/** The used part of node:http's `ServerResponse`. */
+/** The part of node:http's `ServerResponse` that we use. */
 export interface NodeResponse {
   on(event: 'finish' | 'close', listener: () => void): unknown;
   statusCode: number;

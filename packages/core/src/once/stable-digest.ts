@@ -28,9 +28,11 @@ export class Hidden extends TypeError {
 }
 
 /**
- * The SHA-256 of JSON with sorted members. Bytes differ from lists, dates are written as in JSON, and iterables such as
- * forms are lists. Yields after each {@link SLICE} of work, and does not recurse. Only `Object.keys` of one object is a
- * single step, however many names it has.
+ * The SHA-256 of a value as JSON with sorted members. A `Uint8Array` and a list of the same numbers have different
+ * digests; a date has that of its JSON string; an iterable, such as a form, that of a list.
+ *
+ * Yields after each {@link SLICE} of work, and does not recurse. The only step of unbounded length is `Object.keys` of
+ * an object with many members.
  *
  * @throws Hidden
  * @throws RangeError for a value that is cyclic, too deep or too large

@@ -147,7 +147,7 @@ export class SignalLoop<State> {
     try {
       watchSignal(this.signal, this);
     } catch {
-      // Then it is read at requests.
+      // The signal is then read when requests arrive.
     }
   }
 

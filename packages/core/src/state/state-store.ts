@@ -27,7 +27,7 @@ import { transact } from './transaction.js';
  * - `SPW_GROUP_TOO_LARGE`: more than 1,000 steps.
  * - `SPW_GROUP_INVALID`: see `uniqueGroup`.
  *
- * It passes on any other error of the backend.
+ * Any other error of the backend is passed on.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if `backend` has no `transact`
  * @example

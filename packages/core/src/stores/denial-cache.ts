@@ -19,7 +19,10 @@ const SWEEP = 2;
 /** Longest time to live of an entry: a refund or reset by another process takes effect here within a minute. */
 const LONGEST_US = 60_000_000;
 
-/** Slots for the times of refunds and resets. Two keys that share a slot only start caching later. */
+/**
+ * Slots for the time of a key's last refund or reset. Two keys may share a slot. A refund of one then also keeps older
+ * answers about the other out of the cache.
+ */
 const SLOTS = 1_024;
 
 /** Indexes into the table by key, for the keys of one code, oldest first. */

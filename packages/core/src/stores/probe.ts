@@ -61,8 +61,9 @@ export class Probe {
   }
 
   /**
-   * Notes that a request would have called the store. If it sends an overdue attempt, and either there were no requests
-   * lately or nothing keeps the attempt alive after the request, returns a promise of its end for the request to await.
+   * Notes that a request would have called the store, and sends an attempt if one is overdue. The request must await
+   * the attempt, and gets its promise, if it is the first request for a while, or if nothing else keeps the attempt
+   * alive after the request.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;

@@ -57,11 +57,11 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
  * that are rejected because the shaper was closed, are not decisions.
  *
- * All methods return promises, which also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
+ * All methods return promises. They also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
  * units (`SPW_KEY_INVALID`), a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000
  * keys (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
- * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`, and with the
- * reason of its signal.
+ * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`. An aborted job
+ * rejects with the reason of its signal.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`

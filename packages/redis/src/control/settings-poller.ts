@@ -178,7 +178,7 @@ export class SettingsPoller {
     if (Number(revision) < Number(this.revision)) void this.offer();
   }
 
-  /** Asks before sending, because of a thousand processes with the same settings only a few need to send them. */
+  /** Asks before sending: if a thousand processes have the same settings, only the first few then send them. */
   private async offer(): Promise<void> {
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextOfferUs) return;

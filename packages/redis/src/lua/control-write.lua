@@ -62,7 +62,7 @@ if count > tonumber(ARGV[1]) then
   return { -1, 0 }
 end
 
--- At least the time, which makes the revision a new one even after Redis has lost its data.
+-- At least the current time, so that the revision is new even after Redis has lost its data.
 revision = math.max(revision, kept or 0, time[1] * 1000000 + time[2])
 local changed, restored = 0, 0
 

@@ -55,7 +55,7 @@ function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   });
 }
 
-/** Claims a rejection with a problem document, which no handler has produced. */
+/** Asserts a rejection with a problem document, sent by the guard and not by a handler. */
 function isProblem(reply: Reply, status: number): void {
   hasStatus(reply, status);
   hasFields(reply, {

@@ -94,7 +94,7 @@ export function refillTime(rule: BucketNumbers, cost: number): { us: number; num
   return { us: whole, num: rest };
 }
 
-/** Measures a bucket with any numbers. `waitUs`: how much longer than until the refill its takers may wait. */
+/** Measures a bucket with any numbers. `waitUs`: how long a taker may wait for units that have not refilled yet. */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,
@@ -138,7 +138,7 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   };
 }
 
-/** Microseconds, rounded up, until the room in the bucket is as large as the refill time of `cost`. */
+/** Microseconds, rounded up, until `cost` units have refilled. The room is what has refilled already, as a time. */
 function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;

@@ -38,7 +38,7 @@ export function roughIn(number: number): number {
   return number >>> 19;
 }
 
-/** The number of entries for which a block of this size is used. */
+/** How many entries of `entrySize` numbers the ring in a block of `room` numbers has. */
 export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
@@ -118,7 +118,7 @@ export class PackedEntries implements LogEntries {
   private address = 0;
   private readonly block = new Block();
   private readonly instants: Instants;
-  /** Numbers per sum. */
+  /** How many 16-bit numbers a running sum takes: 0 if there are no sums, 1 or 2. */
   private sumSize = 0;
   /** The number of entries for which the block has room. */
   private ring = 1;

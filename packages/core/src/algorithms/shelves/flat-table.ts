@@ -40,7 +40,7 @@ function nextCapacity(capacity: number): number {
   return (capacity & (capacity - 1)) === 0 ? 1.5 * capacity : (capacity / 3) * 4;
 }
 
-/** The slot of a fingerprint, or -1 - the empty slot where it belongs. */
+/** The slot of a fingerprint; if it has none, `-1 - slot` for the empty slot where it belongs. */
 function probe({ words, capacity }: Slots, size: number, lo: number, hi: number): number {
   // Slots are in the order of fingerprints, so a rebuild reads and writes memory sequentially.
   let slot = ((lo >>> 0) * (capacity / 2 ** 32)) | 0;

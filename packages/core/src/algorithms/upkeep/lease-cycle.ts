@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * The end of a claim is retried for this many leases, because after the lease has expired, another owner could run the
- * request again until it arrives.
+ * For how many lease lengths the end of a claim is retried. From the expiry of the lease until the end arrives, another
+ * owner could run the request again.
  */
 const DONE_LEASES = 10;
 

@@ -18,8 +18,8 @@ import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 const RESEND_CLAIMS_US = 5_000_000;
 
 /**
- * The timeout for the limiter to end its claim. `idempotency()` takes at most 1 s. Without it, a limiter around it that
- * never ends the claim would have it renewed as long as this process lives.
+ * How long a limiter may take to end its claim. `idempotency()` takes at most 1 s. Without this timeout, a claim that a
+ * custom limiter never ends would be renewed as long as this process lives.
  */
 const CLAIM_TIMEOUT_MS = 10_000;
 
@@ -158,7 +158,7 @@ class Permits implements Upkeep<Step> {
   }
 }
 
-/** Whether the store rejected no binding step of the request. */
+/** Whether the store rejected none of the request's binding steps. */
 function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }
