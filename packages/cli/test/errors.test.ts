@@ -84,7 +84,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [
         'a factor is to apply to all plans, as it does',
         ['limits', 'api', '--factor', '2', '--all-plans', ...because],
-        /allPlans must be true or false, beside limit, window or burst/,
+        /allPlans must be left out: a factor applies to all plans, got true/,
       ],
       [
         'a limit is for all limiters',

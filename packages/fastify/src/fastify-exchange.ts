@@ -42,15 +42,15 @@ export class FastifyExchange extends NodeExchange {
   }
 
   override sendRejection(): void {
-    const { refusal, reply } = this;
-    if (!reply.sent || !refusal) {
+    const { rejection, reply } = this;
+    if (!reply.sent || !rejection) {
       super.sendRejection();
       return;
     }
     // `onRejected` called `reply.hijack()` but never answered. The reply can't send any more, Node's response can.
     this.copyHeaders();
     const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
-    exchange.reject(refusal);
+    exchange.reject(rejection);
     exchange.sendRejection();
   }
 

@@ -138,8 +138,11 @@ function checkLimits(limits: LiveLimits): void {
   if (given.every(([name]) => name === 'allPlans')) {
     throw mustName('limits', 'a limit, a window, a burst or a factor');
   }
-  if (allPlans !== undefined && (typeof allPlans !== 'boolean' || factor !== undefined)) {
-    throw mustBe('allPlans', 'true or false, beside limit, window or burst', allPlans);
+  if (allPlans !== undefined && factor !== undefined) {
+    throw mustBe('allPlans', 'left out: a factor applies to all plans', allPlans);
+  }
+  if (allPlans !== undefined && typeof allPlans !== 'boolean') {
+    throw mustBe('allPlans', 'true or false', allPlans);
   }
   // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
   // declared numbers.
