@@ -9,5 +9,6 @@ export default library([
   'control',
   'direct',
   'algorithms',
+  'who',
   'testing',
 ]);
