@@ -13,18 +13,24 @@ import type {
 } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 
+interface Decider {
+  readonly onDecision: NonNullable<Observer['onDecision']>;
+}
+
 export class Observers {
   /** Whether any observer has `onDecision`; if not, events need not be created. */
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
   private readonly observers: readonly Observer[];
+  private readonly deciders: readonly Decider[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
 
   /** @param logFault logs faults if there is no `onFault` */
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
     this.logFault = logFault;
-    this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
+    this.deciders = observers.filter((one): one is Observer & Decider => !!one.onDecision);
+    this.hearsDecisions = this.deciders.length > 0;
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
 
@@ -35,7 +41,16 @@ export class Observers {
     request: LimitRequest | undefined,
   ): void {
     const event = eventOf(decision, mode);
-    this.each(event.limiter, (observer) => observer.onDecision?.(event, key, request));
+    const { deciders } = this;
+    // Without a closure, because this is called for each decision.
+    for (let i = 0; i < deciders.length; i += 1) {
+      try {
+        const returned: unknown = (deciders[i] as Decider).onDecision(event, key, request);
+        if (returned !== undefined) this.watch(event.limiter, returned);
+      } catch (error) {
+        this.fault({ limiter: event.limiter, source: 'observer', error });
+      }
+    }
   }
 
   storeCall(event: StoreCallEvent): void {
