@@ -79,7 +79,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     },
   },
   redis: {
-    uses: ['', '/store', '/control', '/adapter'].map((door) => `@spillway/core${door}`),
+    uses: ['', '/store', '/control', '/adapter', '/who'].map((door) => `@spillway/core${door}`),
     rooms: {
       'host.ts': { floor: 0 },
       'check-options.ts': { floor: 0 },
@@ -136,6 +136,12 @@ export const WALLS: Readonly<Record<string, Package>> = {
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
   cli: {
-    uses: ['@spillway/core', '@spillway/core/control', '@spillway/core/store', '@spillway/redis'],
+    uses: [
+      '@spillway/core',
+      '@spillway/core/control',
+      '@spillway/core/store',
+      '@spillway/core/who',
+      '@spillway/redis',
+    ],
   },
 };
