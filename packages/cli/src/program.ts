@@ -9,6 +9,7 @@ import { addKeys, addOnce } from './key-commands.js';
 import { isColoured } from './paint.js';
 import { addSettings } from './settings-commands.js';
 import { status, watch } from './views.js';
+import { addWho } from './who/who-commands.js';
 
 /** Throws a CommanderError where commander would end the process. Prints what is wrong, unless `isQuiet`. */
 export function makeProgram(isQuiet: boolean): Command {
@@ -29,7 +30,7 @@ A limiter is named as in the code; * is every limiter that has no setting of its
 Each process announces its limiters in Redis when it starts and every 5 minutes. A name is known for 10 minutes after the
 last time, or for longer if its counts take longer to come to rest; commands on other names want --anyway.
 What is set ends after an hour, unless --for or --until says otherwise. spillway <command> --help has examples.
-A command ends within 5 s, whatever Redis does; watch goes on.
+A command ends within 5 s, whatever Redis does; watch and top go on.
 Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.`,
     );
   examples(
@@ -40,6 +41,7 @@ Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.`,
     'block logins --address 203.0.113.7 --for 1d --because "tries passwords"',
   );
   addViews(program);
+  addWho(program);
   addSettings(program);
   addKeys(program);
   addOnce(program);
