@@ -64,6 +64,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'fetch.ts': DOOR,
       'control.ts': DOOR,
       'direct.ts': DOOR,
+      'compare.ts': DOOR,
       'who.ts': DOOR,
       'testing.ts': DOOR,
     },

@@ -56,6 +56,11 @@ export interface Observer {
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
+  /**
+   * The response to a request that a guard let pass has closed. With such an observer, a guard watches the end of every
+   * response.
+   */
+  readonly onEnd?: ((request: LimitRequest) => void) | undefined;
   /** Something of yours, or the store, failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** A call of the store has ended. */

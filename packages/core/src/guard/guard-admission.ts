@@ -119,6 +119,7 @@ export class GuardAdmission<Raw> implements Admission {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
+    if (!rejected) this.shared.ending.tell(this.turns);
     return this.shared.ending.end(open, end, rejected, this.startUs);
   }
 }

@@ -21,6 +21,8 @@ export class Observers {
   /** Whether any observer has `onDecision`; if not, events need not be created. */
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
+  /** Whether the ends of responses must be watched. */
+  readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly deciders: readonly Decider[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
@@ -32,6 +34,7 @@ export class Observers {
     this.deciders = observers.filter((one): one is Observer & Decider => !!one.onDecision);
     this.hearsDecisions = this.deciders.length > 0;
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.hearsEnds = observers.some(({ onEnd }) => onEnd);
   }
 
   decision(
@@ -51,6 +54,10 @@ export class Observers {
         this.fault({ limiter: event.limiter, source: 'observer', error });
       }
     }
+  }
+
+  ended(request: LimitRequest): void {
+    this.each('', (observer) => observer.onEnd?.(request));
   }
 
   storeCall(event: StoreCallEvent): void {
