@@ -1,7 +1,7 @@
 /** Who is rejected, as the command shows it. */
 
 import { once } from 'node:events';
-import type { DecisionEvent } from '@spillway/core';
+import type { Decision, Mode } from '@spillway/core';
 import { topCallers } from '@spillway/core/who';
 import { redisReports } from '@spillway/redis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -10,12 +10,11 @@ import { commandOnRedis } from './command.js';
 
 const SECRET = 'a secret of the tests';
 
-const denied: DecisionEvent = {
+const denied: Decision = {
   limiter: 'api',
   allowed: false,
   outcome: 'denied',
   reason: 'rate',
-  mode: 'enforce',
   cost: 1,
   used: 2,
   remaining: 0,
@@ -30,11 +29,11 @@ describe.skipIf(redisProgram === null)('spillway', () => {
   /** A process that has rejected callers, each as often as it says, and has ended. */
   async function published(
     rejections: Readonly<Record<string, number>>,
-    { secret, ...event }: Partial<DecisionEvent> & { secret?: string } = {},
+    { secret, mode = 'enforce', ...own }: Partial<Decision> & { secret?: string; mode?: Mode } = {},
   ): Promise<void> {
     const callers = topCallers({ publishTo: redisReports(redis()), secret });
     for (const [key, count] of Object.entries(rejections)) {
-      for (let i = 0; i < count; i += 1) callers.onDecision({ ...denied, ...event }, key);
+      for (let i = 0; i < count; i += 1) callers.countDecision({ ...denied, ...own }, mode, key);
     }
     await callers.close();
   }
@@ -129,8 +128,9 @@ To block the first: spillway block api --address 203.0.113.7 --for 1h --because 
     it('prints the rates of all limiters and the first caller, plainly in a pipe', async () => {
       const callers = topCallers({ publishTo: redisReports(redis()) });
       const traffic = setInterval(() => {
-        for (let i = 0; i < 5; i += 1) callers.onDecision(denied, i === 0 ? 'bob' : 'ada');
-        callers.onDecision({ ...denied, allowed: true, outcome: 'allowed' }, 'eve');
+        for (let i = 0; i < 5; i += 1)
+          callers.countDecision(denied, 'enforce', i === 0 ? 'bob' : 'ada');
+        callers.countDecision({ ...denied, allowed: true, outcome: 'allowed' }, 'enforce', 'eve');
       }, 50);
       const published = () => redisReports(redis()).read();
       await vi.waitFor(async () => expect(await published()).toHaveLength(1), { timeout: 5_000 });

@@ -57,6 +57,13 @@ export interface Observer {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
   /**
+   * Like {@link onDecision}, for observers that only count: they get the decision itself, which they must not keep or
+   * change, instead of a copy. The copy costs as much as counting does.
+   */
+  readonly countDecision?:
+    | ((decision: Decision, mode: Mode, key: string | undefined) => void)
+    | undefined;
+  /**
    * The response to a request that a guard let pass has closed. With such an observer, a guard watches the end of every
    * response.
    */

@@ -29,6 +29,7 @@ function checkObserver(observer: Observer): void {
 
 const METHODS = [
   'onDecision',
+  'countDecision',
   'onEnd',
   'onFault',
   'onStoreCall',

@@ -13,26 +13,24 @@ import type {
 } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 
-interface Decider {
-  readonly onDecision: NonNullable<Observer['onDecision']>;
-}
-
 export class Observers {
-  /** Whether any observer has `onDecision`; if not, events need not be created. */
+  /** Whether any observer has `onDecision` or `countDecision`. */
   readonly hearsDecisions: boolean;
   readonly hearsStoreCalls: boolean;
   /** Whether the ends of responses must be watched. */
   readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
-  private readonly deciders: readonly Decider[];
+  private readonly wantsEvents: boolean;
+  private readonly counters: readonly Observer[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
 
   /** @param logFault logs faults if there is no `onFault` */
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
     this.logFault = logFault;
-    this.deciders = observers.filter((one): one is Observer & Decider => !!one.onDecision);
-    this.hearsDecisions = this.deciders.length > 0;
+    this.counters = observers.filter(({ countDecision }) => countDecision);
+    this.wantsEvents = observers.some(({ onDecision }) => onDecision);
+    this.hearsDecisions = this.wantsEvents || this.counters.length > 0;
     this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
     this.hearsEnds = observers.some(({ onEnd }) => onEnd);
   }
@@ -43,17 +41,18 @@ export class Observers {
     key: string | undefined,
     request: LimitRequest | undefined,
   ): void {
-    const event = eventOf(decision, mode);
-    const { deciders } = this;
-    // Without a closure, because this is called for each decision.
-    for (let i = 0; i < deciders.length; i += 1) {
+    const { limiter } = decision;
+    // Without closures, because this is called for each decision.
+    for (let i = 0; i < this.counters.length; i += 1) {
       try {
-        const returned: unknown = (deciders[i] as Decider).onDecision(event, key, request);
-        if (returned !== undefined) this.watch(event.limiter, returned);
+        this.counters[i]?.countDecision?.(decision, mode, key);
       } catch (error) {
-        this.fault({ limiter: event.limiter, source: 'observer', error });
+        this.fault({ limiter, source: 'observer', error });
       }
     }
+    if (!this.wantsEvents) return;
+    const event = eventOf(decision, mode);
+    this.each(limiter, (observer) => observer.onDecision?.(event, key, request));
   }
 
   ended(request: LimitRequest): void {

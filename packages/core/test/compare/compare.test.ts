@@ -206,9 +206,12 @@ describe('compareWith', () => {
     async () => ({ allowed: true }) as never,
   ])('reports a callback that fails, and the request goes on: %s', (read) => {
     const comparison = compareWith(read as () => Verdict);
-    const { admit, faults } = setUp(rateLimit({ name: 'api', limit: 1, window: '1m', mode: 'shadow' }), {
-      observers: [comparison],
-    });
+    const { admit, faults } = setUp(
+      rateLimit({ name: 'api', limit: 1, window: '1m', mode: 'shadow' }),
+      {
+        observers: [comparison],
+      },
+    );
     void admit().release({});
     expect(faults).toMatchObject([{ source: 'observer' }]);
     expect(comparison.agreed).toBe(0);

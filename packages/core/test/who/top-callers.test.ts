@@ -1,6 +1,6 @@
 /** The tables of who is rejected: what they count, for how long, and what they keep of a flood. */
 
-import { type DecisionEvent, rateLimit } from '@spillway/core';
+import { type Decision, rateLimit } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import {
   type CallerCount,
@@ -36,12 +36,11 @@ function watched(
   };
 }
 
-const denied: DecisionEvent = {
+const denied: Decision = {
   limiter: 'api',
   allowed: false,
   outcome: 'denied',
   reason: 'rate',
-  mode: 'enforce',
   cost: 1,
   used: 2,
   remaining: 0,
@@ -116,7 +115,7 @@ describe('the tables of a process', () => {
 
   it('count rejections without a key, as of a load shedder, but list no caller', () => {
     const callers = topCallers({ clock: new ManualClock() });
-    callers.onDecision(denied, undefined);
+    callers.countDecision(denied, 'enforce', undefined);
     expect(callers.report()[0]?.rejected.minute).toEqual({
       total: 1,
       callers: [],
@@ -140,9 +139,9 @@ describe('in an attack with a million keys', () => {
   // The heaviest caller comes when all counters are in use, in the middle of each slice.
   for (let i = 0; i < 1_000_000; i += 1) {
     if (i % 50_000 === 0) clock.advance(SLICE_MS);
-    callers.onDecision(denied, `attacker ${i}`);
+    callers.countDecision(denied, 'enforce', `attacker ${i}`);
     if (i % 50_000 > 25_000 && i % 20 === 0) {
-      callers.onDecision(denied, 'heavy');
+      callers.countDecision(denied, 'enforce', 'heavy');
       heavy.rejections += 1;
     }
   }
@@ -166,7 +165,7 @@ describe('in an attack with a million keys', () => {
   });
 
   it('a key of a kilobyte is cut', () => {
-    callers.onDecision({ ...denied, limiter: 'long' }, 'x'.repeat(1_000));
+    callers.countDecision({ ...denied, limiter: 'long' }, 'enforce', 'x'.repeat(1_000));
     expect(callers.report()[1]?.rejected.minute.callers[0]?.caller).toHaveLength(256);
   });
 });
@@ -175,8 +174,8 @@ describe('reports of several processes', () => {
   it('are added up by limiter, with bounds for callers that a full table may lack', () => {
     const reports = [0, 1].flatMap((process) => {
       const callers = topCallers({ clock: new ManualClock() });
-      for (let i = 0; i < 10; i += 1) callers.onDecision(denied, 'ada');
-      for (let i = 0; i < 300; i += 1) callers.onDecision(denied, `${process} ${i}`);
+      for (let i = 0; i < 10; i += 1) callers.countDecision(denied, 'enforce', 'ada');
+      for (let i = 0; i < 300; i += 1) callers.countDecision(denied, 'enforce', `${process} ${i}`);
       callers.onDecision({ ...denied, limiter: `only ${process}` }, 'ada');
       return callers.report();
     });
@@ -262,7 +261,8 @@ describe('a process that publishes', () => {
     const sink: ReportSink = { publish: async (limiters) => void calls.push(limiters) };
     const clock = new ManualClock();
     const callers = topCallers({ clock, publishTo: sink, ...options });
-    const decide = (limiter: string) => callers.onDecision({ ...denied, limiter }, 'ada');
+    const decide = (limiter: string) =>
+      callers.countDecision({ ...denied, limiter }, 'enforce', 'ada');
     /** A second later, the next decision makes the call that is due. */
     const second = async (limiter = 'api') => {
       clock.advance('1s');

@@ -15,7 +15,6 @@ const denied = {
   allowed: false,
   outcome: 'denied',
   reason: 'rate',
-  mode: 'enforce',
   cost: 1,
   used: 2,
   remaining: 0,
@@ -30,7 +29,8 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
   async function publish(rejections: Readonly<Record<string, number>>, limiter = 'api') {
     const callers = topCallers({ clock: new ManualClock(), publishTo: redisReports(redis()) });
     for (const [key, count] of Object.entries(rejections)) {
-      for (let i = 0; i < count; i += 1) callers.onDecision({ ...denied, limiter }, key);
+      for (let i = 0; i < count; i += 1)
+        callers.countDecision({ ...denied, limiter }, 'enforce', key);
     }
     await callers.close();
   }

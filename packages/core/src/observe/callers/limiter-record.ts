@@ -1,7 +1,6 @@
 /** What a process records about one limiter. */
 
-import type { Mode } from '../../contract/decision.js';
-import type { DecisionEvent } from '../../contract/observer.js';
+import type { Decision, Mode } from '../../contract/decision.js';
 import { CallerWindows } from './caller-windows.js';
 import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
 
@@ -21,7 +20,7 @@ export class LimiterRecord {
     this.limiter = limiter;
   }
 
-  add({ outcome, allowed, mode }: DecisionEvent, key: string | undefined): void {
+  add({ outcome, allowed }: Decision, mode: Mode, key: string | undefined): void {
     this.counts[outcome] += 1;
     this.mode = mode;
     this.isChanged = true;

@@ -7,7 +7,8 @@ import type { Duration } from '../../base/duration.js';
 import { randomOf } from '../../base/hint.js';
 import { afterIdly, disregard, endsTimersWithRequests } from '../../base/host.js';
 import type { NamesOf } from '../../base/option-names.js';
-import type { DecisionEvent, Observer } from '../../contract/observer.js';
+import type { Decision, Mode } from '../../contract/decision.js';
+import type { Observer } from '../../contract/observer.js';
 import { tellFault } from '../faults.js';
 import { checkSecret } from '../secret.js';
 import type { CallerCount, CallerList } from './caller-list.js';
@@ -68,7 +69,7 @@ const NAMES: NamesOf<TopCallersOptions> = {
 
 /** What {@link topCallers} returns. */
 export interface TopCallers extends Observer {
-  onDecision(event: DecisionEvent, key: string | undefined): void;
+  countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
   /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */
   report(): readonly LimiterReport[];
   /** Writes and publishes what is left, and stops. Call it at shutdown, after the last request. */
@@ -144,12 +145,12 @@ class Recorder implements TopCallers {
     this.isDriven = clock !== undefined || endsTimersWithRequests();
   }
 
-  onDecision(event: DecisionEvent, key: string | undefined): void {
+  countDecision(decision: Decision, mode: Mode, key: string | undefined): void {
     // Reading the time would cost as much as the rest.
     if (this.isDriven || this.slice === undefined) this.keepUp();
-    const { limiter } = event;
+    const { limiter } = decision;
     if (limiter !== this.last.limiter) this.last = this.recordOf(limiter);
-    this.last.add(event, key);
+    this.last.add(decision, mode, key);
   }
 
   report(): readonly LimiterReport[] {
