@@ -24,7 +24,7 @@ type WhoOptions = CommonOptions & RevealOptions;
 
 const NONE_PUBLISHED =
   'No process has published whom it rejects. Give its guards the observer topCallers, with publishTo: ' +
-  'redisReports(client). See https://github.com/spillway/spillway/blob/main/docs/metrics.md#who-is-rejected';
+  'redisReports(client). See https://github.com/spillway/spillway/blob/main/docs/who.md';
 
 /** Prints the top callers of one limiter, or of all that rejected somebody. */
 export function who(limiter: string | undefined, options: WhoOptions): Promise<void> {

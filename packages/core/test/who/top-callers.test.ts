@@ -125,7 +125,8 @@ describe('the tables of a process', () => {
 
   it('count the limiters beyond a thousand together', () => {
     const callers = topCallers({ clock: new ManualClock() });
-    for (let i = 0; i < 1_500; i += 1) callers.onDecision({ ...denied, limiter: `of ${i}` }, 'ada');
+    for (let i = 0; i < 1_500; i += 1)
+      callers.countDecision({ ...denied, limiter: `of ${i}` }, 'enforce', 'ada');
     const reports = callers.report();
     expect(reports).toHaveLength(1_001);
     expect(reports.at(-1)).toMatchObject({ limiter: '(others)', counts: { denied: 500 } });
@@ -176,7 +177,7 @@ describe('reports of several processes', () => {
       const callers = topCallers({ clock: new ManualClock() });
       for (let i = 0; i < 10; i += 1) callers.countDecision(denied, 'enforce', 'ada');
       for (let i = 0; i < 300; i += 1) callers.countDecision(denied, 'enforce', `${process} ${i}`);
-      callers.onDecision({ ...denied, limiter: `only ${process}` }, 'ada');
+      callers.countDecision({ ...denied, limiter: `only ${process}` }, 'enforce', 'ada');
       return callers.report();
     });
     const merged = mergeReports(reports);

@@ -19,7 +19,7 @@ export interface CallerList {
 }
 
 /** How many callers a merged list keeps. */
-export const LISTED = 20;
+const LISTED = 20;
 
 export const NO_CALLERS: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 

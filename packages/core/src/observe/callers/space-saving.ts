@@ -1,12 +1,12 @@
 /**
- * Finds the most frequent callers of a stream in bounded memory: the Space-Saving algorithm (A. Metwally, D. Agrawal and
- * A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005).
+ * Finds the most frequent callers of a stream in bounded memory: the Space-Saving algorithm (A. Metwally, D. Agrawal
+ * and A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005).
  */
 
 import type { CallerList } from './caller-list.js';
 
 /** How many callers are counted at once. Every caller with more than 1 % of the total is among them. */
-export const COUNTERS = 100;
+const COUNTERS = 100;
 
 /** Longer keys are cut, so that a client cannot fill memory with them. In UTF-16 units. */
 const MAX_KEY = 256;

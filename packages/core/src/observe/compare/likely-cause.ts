@@ -46,7 +46,7 @@ export class Causes {
     return byFacts(ours, theirs) ?? this.byVote(ours) ?? byTrend(theirs, before, now);
   }
 
-  /** If both have counted the same, what we used and they have left is their limit, whoever calls. */
+  /** If both have counted the same, what we used and they have left is their limit, for every caller. */
   private vote(key: string, limit: number): void {
     if (Number.isNaN(limit) || key === this.voter) return;
     this.voter = key;
