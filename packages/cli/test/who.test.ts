@@ -69,7 +69,7 @@ To block the first: spillway block api --address 203.0.113.7 --for 1h --because 
       expect(out).toContain(
         'api (shadow, 1 process)\nwould be rejected, but it is in shadow mode: 3 in the last minute',
       );
-      expect(out).toContain('spillway block api ada --for 1h');
+      expect(out).not.toContain('spillway block');
     });
 
     it('prints JSON', async () => {
@@ -103,7 +103,7 @@ To block the first: spillway block api --address 203.0.113.7 --for 1h --because 
       expect(revealed.out).toContain('spillway block api ada@example.org --for 1h');
       expect((await spillway(['who', '--reveal'])).code).toBe(2);
       const wrong = await spillway(['who', '--reveal'], { SPILLWAY_LOG_SECRET: 'another secret' });
-      expect(wrong.out).toBe(sealed.out);
+      expect(wrong.out).not.toContain('ada');
     });
 
     it('prints no control code and no shell command of a client', async () => {

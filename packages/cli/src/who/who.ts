@@ -45,9 +45,17 @@ export function who(limiter: string | undefined, options: WhoOptions): Promise<v
     if (limiters.length === 0) return print(NONE_PUBLISHED);
     const active = limiters.filter(isActive);
     if (active.length === 0) return print('Nobody was rejected in the last 15 minutes.');
-    print(active.sort(byRejections).map(textOf).join('\n\n'));
+    print(
+      active
+        .sort(byRejections)
+        .map((one) => textOf(one, options))
+        .join('\n\n'),
+    );
   });
 }
+
+const SEALED_LINE =
+  'Callers that begin with # are sealed: --reveal shows them to those who have the secret.';
 
 type Shown = LimiterReport & { readonly processes: number };
 
@@ -78,16 +86,26 @@ function unknownLine(limiter: string, processes: readonly ProcessReport[]): stri
   return `No process has published anything about ${plain(JSON.stringify(limiter))}, only about: ${shown}.`;
 }
 
-function textOf({ limiter, mode, processes, rejected, wouldReject }: Shown): string {
+function textOf(shown: Shown, options: WhoOptions): string {
+  const { limiter, mode, processes, rejected, wouldReject } = shown;
   const of = `${processes} ${processes === 1 ? 'process' : 'processes'}`;
   const parts = [`${paint('bold', plain(limiter))} (${mode}, ${of})`];
-  if (rejected.quarter.total > 0) parts.push(topsText('rejected', rejected, limiter));
+  if (rejected.quarter.total > 0) {
+    parts.push(topsText('rejected', rejected), adviceOn(rejected, limiter));
+  }
   if (wouldReject.quarter.total > 0)
-    parts.push(topsText('would be rejected, but it is in shadow mode', wouldReject, limiter));
-  return parts.join('\n');
+    parts.push(topsText('would be rejected, but it is in shadow mode', wouldReject));
+  if (!options.reveal && [rejected, wouldReject].some(isSealed)) parts.push(SEALED_LINE);
+  return parts.filter((part) => part !== '').join('\n');
 }
 
-function topsText(what: string, tops: CallerTops, limiter: string): string {
+/** Whether no caller can be named in other commands. */
+function isSealed(tops: CallerTops): boolean {
+  const callers = callersOf(tops);
+  return callers.length > 0 && callers.every((caller) => keyArguments(caller) === undefined);
+}
+
+function topsText(what: string, tops: CallerTops): string {
   const { minute, quarter } = tops;
   const callers = callersOf(tops);
   const rows = callers.map((caller) => [
@@ -100,16 +118,16 @@ function topsText(what: string, tops: CallerTops, limiter: string): string {
   const totals = `${numberText(minute.total)} in the last minute, ${numberText(quarter.total)} in 15 minutes`;
   const lines = [`${what}: ${totals}`];
   if (rows.length > 0) lines.push(table(['CALLER', '1 MIN', 'SHARE', '15 MIN', 'SHARE'], rows));
-  const [first] = callers;
-  if (first !== undefined) lines.push(adviceOn(first, limiter));
   return lines.join('\n');
 }
 
-function adviceOn(caller: string, limiter: string): string {
-  const key = keyArguments(caller);
-  if (key === undefined)
-    return 'The callers are sealed: --reveal shows them to those who have the secret.';
-  return `To block the first: spillway block ${plain(limiter)} ${key} --for 1h --because "..."`;
+/** How to block the first caller. Empty if there is none. */
+function adviceOn(tops: CallerTops, limiter: string): string {
+  const [first] = callersOf(tops);
+  const key = first === undefined ? undefined : keyArguments(first);
+  return key === undefined
+    ? ''
+    : `To block the first: spillway block ${plain(limiter)} ${key} --for 1h --because "..."`;
 }
 
 function jsonOf(shown: Shown): object {
