@@ -18,7 +18,7 @@ export class Ending<Raw> {
   private readonly isTimed: boolean;
   /** How long permits and refunds wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
-  private readonly observers: Observers;
+  readonly observers: Observers;
 
   constructor(
     limiters: readonly Limiter<Raw>[],
@@ -72,11 +72,6 @@ export class Ending<Raw> {
   /** No turns, if only observers wait for the end. */
   private watched(allowed: boolean): DecidedTurn<Raw>[] | undefined {
     return allowed && this.observers.hearsEnds ? [] : undefined;
-  }
-
-  /** Tells observers that the response to a request that passed has closed. */
-  tell([turn]: readonly DecidedTurn<Raw>[]): void {
-    if (turn && this.observers.hearsEnds) this.observers.ended(turn.request);
   }
 
   /**

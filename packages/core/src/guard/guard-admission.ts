@@ -119,7 +119,8 @@ export class GuardAdmission<Raw> implements Admission {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
-    if (!rejected) this.shared.ending.tell(this.turns);
+    const [turn] = this.turns;
+    if (turn && !rejected) this.shared.ending.observers.ended(turn.request);
     return this.shared.ending.end(open, end, rejected, this.startUs);
   }
 }
