@@ -205,7 +205,7 @@ describe('compareWith', () => {
     () => 'yes' as never,
     async () => ({ allowed: true }) as never,
   ])('reports a callback that fails, and the request goes on: %s', (read) => {
-    const comparison = compareWith(read as () => Verdict);
+    const comparison = compareWith(read as never);
     const { admit, faults } = setUp(
       rateLimit({ name: 'api', limit: 1, window: '1m', mode: 'shadow' }),
       {
