@@ -73,16 +73,16 @@ export async function connected<Value>(
     const connecting = client.connect().catch((error: Error) => {
       throw unreachable(place, sentinelMaster, firstError() ?? error);
     });
-    await time.keep(connecting);
+    await time.race(connecting);
     const work = use({ client, control, store, prefix });
-    return await (options.patient ? work : time.keep(work));
+    return await (options.patient ? work : time.race(work));
   } catch (error) {
     if (!options.cluster && isMoved(error)) {
       throw new UsageError('this Redis is a node of a Cluster: add --cluster', { cause: error });
     }
     throw error;
   } finally {
-    time.end();
+    time.clearTimer();
     client.disconnect();
   }
 }
@@ -194,8 +194,8 @@ function unreachable(
 }
 
 function redisAt(place: RedisPlace, sentinelMaster: string | undefined): string {
-  if (sentinelMaster === undefined) return `Redis at ${nameOf(place)}`;
-  return `the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}`;
+  if (sentinelMaster === undefined) return `Redis at ${addressOf(place)}`;
+  return `the Redis that the sentinels at ${addressOf(place)} call ${sentinelMaster}`;
 }
 
 function tooLate(place: RedisPlace, options: ConnectionOptions): Error {
@@ -207,7 +207,7 @@ function tooLate(place: RedisPlace, options: ConnectionOptions): Error {
   );
 }
 
-function nameOf({ at }: RedisPlace): string {
+function addressOf({ at }: RedisPlace): string {
   const hostIn = (host: string): string => (host.includes(':') ? `[${host}]` : host);
   return at.map(({ host, port }) => `${hostIn(host)}:${port}`).join(', ');
 }

@@ -2,19 +2,19 @@
 
 interface Deadline {
   /** Resolves as `work` does, or rejects if time runs out before. */
-  keep<Value>(work: Promise<Value>): Promise<Value>;
+  race<Value>(work: Promise<Value>): Promise<Value>;
   /** Call it when all is done: until then, the timer keeps the process alive. */
-  end(): void;
+  clearTimer(): void;
 }
 
 /** Starts the timer. After `ms`, what is not done rejects with `late`. */
 export function deadline(ms: number, late: Error): Deadline {
-  let end = (): void => {};
+  let clearTimer = (): void => {};
   const over = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(late), ms);
-    end = () => clearTimeout(timer);
+    clearTimer = () => clearTimeout(timer);
   });
   // Time may run out while nothing waits.
   over.catch(() => {});
-  return { keep: (work) => Promise.race([work, over]), end };
+  return { race: (work) => Promise.race([work, over]), clearTimer };
 }

@@ -21,7 +21,8 @@ export interface InForce {
 
 export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): InForce {
   const counting = <What extends Override['what']>(what: What): Counting<What> =>
-    (find(overrides, limiter.name, what) ?? find(overrides, EVERY, what)) as Counting<What>;
+    (findOverride(overrides, limiter.name, what) ??
+      findOverride(overrides, EVERY, what)) as Counting<What>;
   const limits = counting('limits');
   const hasNoMode = isShaper(limiter);
   const keys = overrides.filter((one) => 'key' in one && one.limiter === limiter.name);
@@ -55,7 +56,7 @@ export function followedBy(limiter: string, followers: readonly Follower[]): Fol
   return { following: own.filter(({ isCurrent }) => isCurrent).length, of: own.length };
 }
 
-function find(overrides: readonly Override[], limiter: string, what: Override['what']) {
+function findOverride(overrides: readonly Override[], limiter: string, what: Override['what']) {
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 

@@ -8,7 +8,7 @@ import { dropClaim, showClaim } from './once.js';
 
 type Options = NoteOptions & KeyOptions;
 
-const of = (command: Command): Command =>
+const limiterAndKey = (command: Command): Command =>
   addressed(
     command
       .argument('<limiter>', 'its name in the code, or * for every limiter')
@@ -17,13 +17,13 @@ const of = (command: Command): Command =>
 
 export function addKeys(program: Command): void {
   const block = noted(program.command('block').description('refuse one key'));
-  of(block).action((limiter: string, key: string | undefined, options: Options) =>
+  limiterAndKey(block).action((limiter: string, key: string | undefined, options: Options) =>
     ruleOnKey('block', limiter, key, options),
   );
   examples(block, 'block logins --address 203.0.113.7 --for 1d --because "tries passwords"');
 
   const allow = noted(program.command('allow').description('let one key pass uncounted'));
-  of(allow).action((limiter: string, key: string | undefined, options: Options) =>
+  limiterAndKey(allow).action((limiter: string, key: string | undefined, options: Options) =>
     ruleOnKey('allow', limiter, key, options),
   );
   examples(allow, 'allow per-key acme --for 2h --because "INC-7"');
@@ -32,7 +32,7 @@ export function addKeys(program: Command): void {
     program.command('unblock').description('end that a key is blocked, or allowed'),
     false,
   );
-  of(unblock).action((limiter: string, key: string | undefined, options: Options) =>
+  limiterAndKey(unblock).action((limiter: string, key: string | undefined, options: Options) =>
     clearKey(limiter, key, options, ['ruling']),
   );
   examples(unblock, 'unblock logins --address 203.0.113.7 --because "it was us"');
@@ -46,7 +46,7 @@ export function addKeys(program: Command): void {
         .option('--by <author>', 'who (default: you, as this machine knows you)'),
     ),
   );
-  of(resets).action(reset);
+  limiterAndKey(resets).action(reset);
   examples(resets, 'reset per-key acme', "reset '*' --address 203.0.113.7");
 }
 

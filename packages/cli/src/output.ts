@@ -50,7 +50,7 @@ export function overridesTable(overrides: readonly Override[], nowMs: number): s
   if (overrides.length === 0) return 'Nothing is set: every limiter is as declared.';
   const rows = overrides.map((one) => [
     plain(one.limiter),
-    nameOf(one),
+    settingName(one),
     textOf(one.value),
     `${plain(one.by)}${one.restoredAtMs === undefined ? '' : ' (restored)'}`,
     untilOf(one.untilMs, nowMs),
@@ -63,7 +63,7 @@ export function changesTable(changes: readonly Change[]): string {
   const rows = changes.map((change) => [
     timeOf(change.atMs),
     plain(change.limiter),
-    nameOf(change),
+    settingName(change),
     turnOf(change),
     plain(change.by),
     plain(change.because),
@@ -75,11 +75,17 @@ export function changesTable(changes: readonly Change[]): string {
 export function changeLine(change: Change): string {
   const { atMs, limiter, by, because, untilMs } = change;
   const until = untilMs === null || change.after === 'reset' ? '' : ` until ${timeOf(untilMs)}`;
-  const what = `${plain(limiter)}: ${nameOf(change)} ${turnOf(change)}${until}`;
+  const what = `${plain(limiter)}: ${settingName(change)} ${turnOf(change)}${until}`;
   return `${timeOf(atMs)}  ${what}, by ${plain(by)}: ${plain(because)}`;
 }
 
-function nameOf({ what, key }: { readonly what: Setting['what']; readonly key?: string }): string {
+function settingName({
+  what,
+  key,
+}: {
+  readonly what: Setting['what'];
+  readonly key?: string;
+}): string {
   if (key === undefined) return what;
   return what === 'key-limits' ? `limits of key ${plain(key)}` : `${what} ${plain(key)}`;
 }

@@ -8,7 +8,7 @@ import { addHash } from './hash.js';
 import { addKeys, addOnce } from './key-commands.js';
 import { isColoured } from './paint.js';
 import { addSettings } from './settings-commands.js';
-import { status, watch } from './views.js';
+import { status, watchChanges } from './views.js';
 import { addWho } from './who/who-commands.js';
 
 /** Throws a CommanderError where commander would end the process. Prints what is wrong, unless `isQuiet`. */
@@ -58,7 +58,7 @@ function addViews(program: Command): void {
   examples(show, 'status', 'status per-key --changes 50');
   const follow = common(program.command('watch'))
     .description('print changes as they come')
-    .action(watch);
+    .action(watchChanges);
   examples(follow, 'watch', 'watch --json >> changes.jsonl');
   const look = common(program.command('doctor'))
     .description('look at a Redis (rights, version, eviction, memory, clock) and say what to do')

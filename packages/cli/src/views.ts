@@ -83,7 +83,7 @@ function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]
 }
 
 /** Prints each new change until the user stops it. */
-export function watch(options: CommonOptions): Promise<void> {
+export function watchChanges(options: CommonOptions): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort());

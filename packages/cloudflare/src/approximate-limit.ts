@@ -130,7 +130,7 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     const key = 'key' in question ? question.key : '';
     if (key === UNKNOWN_ADDRESS) request.missesAddress?.(binding);
     if (this.rests()) return this.passed('error');
-    const asked = await within(DEADLINE_MS, this.ask(key));
+    const asked = await within(DEADLINE_MS, this.askBinding(key));
     if ('value' in asked) {
       this.failures = 0;
       return asked.value ? this.passed('allowed') : this.refused(binding);
@@ -141,7 +141,7 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     return this.passed('error');
   }
 
-  private async ask(key: string): Promise<boolean> {
+  private async askBinding(key: string): Promise<boolean> {
     const answer = await this.binding.limit({ key: `${this.name}:${this.digestOf(key)}` });
     const success: unknown = answer?.success;
     if (typeof success !== 'boolean') throw mustBe('success of the binding', 'a boolean', success);

@@ -32,12 +32,12 @@ export class RateLimitObject {
 
   /** Answers a call of {@link durableObjectStore}. Called by the platform. */
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
-    return replyOf(await this.service.answer(await request.text()));
+    return replyOf(await this.service.handleCall(await request.text()));
   }
 
   /** Clears what is over. Called by the platform. */
   alarm(): Promise<void> {
-    return this.sweep.run(systemClock.nowUs());
+    return this.sweep.onAlarm(systemClock.nowUs());
   }
 }
 
@@ -60,7 +60,7 @@ export class RateLimitObjectAt {
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
     const text = await request.text();
     this.nowUs = Number(request.headers.get(NOW_FIELD));
-    return replyOf(await this.service.answer(text));
+    return replyOf(await this.service.handleCall(text));
   }
 }
 

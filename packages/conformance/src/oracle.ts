@@ -109,12 +109,12 @@ export class Oracle {
       // Sent again, it changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
-      this.counts.keep(step, undefined);
+      this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
     } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
-    if (after !== undefined) this.counts.keep(step, after);
+    if (after !== undefined) this.counts.storeState(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
 }

@@ -28,7 +28,7 @@ interface Planned {
  * @throws Error that shows the rules, the steps so far, and the field that differs
  */
 export async function replay(probe: Probe, trace: Trace): Promise<void> {
-  await new Replay(probe, trace).run();
+  await new Replay(probe, trace).replayTrace();
 }
 
 class Replay {
@@ -50,7 +50,7 @@ class Replay {
     this.subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
   }
 
-  async run(): Promise<void> {
+  async replayTrace(): Promise<void> {
     const { rules, startUs, groups } = this.trace;
     await this.moveTo(startUs);
     for (const { move, steps } of groups) {
@@ -137,9 +137,10 @@ class Replay {
     this.lines.push(
       `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${shadow}`,
     );
-    if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
+    if (got.answer.nowUs !== nowUs) this.failReplay('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
-      if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
+      if (!Object.is(expected[field], got[field]))
+        this.failReplay(field, expected[field], got[field]);
     }
     if (expected.charged && !isNamed(step.rule)) {
       this.grants.push({
@@ -155,7 +156,7 @@ class Replay {
     this.resetUs = Math.round(expected.resetMs * 1000);
   }
 
-  private fail(field: string, expected: unknown, got: unknown): never {
+  private failReplay(field: string, expected: unknown, got: unknown): never {
     const rules = this.subjects.map(
       ({ limiter, rule }) => `  ${limiter}: ${describe(rule as Rule)}`,
     );

@@ -12,7 +12,7 @@ import {
 } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { ExpressRequest } from './request.js';
+import { ExpressRequest } from './express-request.js';
 import { addressingFinder } from './trust.js';
 
 /** Options of the adapter. */
@@ -61,7 +61,7 @@ export function spillway(
   const { onRejected } = options;
   const addressingOf = addressingFinder(options, gate.notices);
 
-  const apply = (
+  const applyPassage = (
     passage: Passage,
     exchange: NodeExchange,
     req: Request,
@@ -69,7 +69,7 @@ export function spillway(
     next: NextFunction,
   ): void => {
     if (passage === 'pass') next();
-    else if (passage === 'refused' && onRejected) {
+    else if (passage === 'rejected' && onRejected) {
       try {
         exchange.answerWith(ownAnswer(onRejected, req, res, next), gate.report)?.catch(next);
       } catch (error) {
@@ -82,8 +82,8 @@ export function spillway(
     const exchange = new NodeExchange(req, res, onRejected !== undefined);
     const request = new ExpressRequest(req, addressingOf(req));
     const passage = gate.enter(request, exchange, req);
-    if (isLater(passage)) passage.then((value) => apply(value, exchange, req, res, next));
-    else apply(passage, exchange, req, res, next);
+    if (isLater(passage)) passage.then((value) => applyPassage(value, exchange, req, res, next));
+    else applyPassage(passage, exchange, req, res, next);
   };
   return showGuard(handle as SpillwayHandler, gate);
 }

@@ -4,8 +4,8 @@ import * as core from '@spillway/core';
 import type { FastifyRequest } from 'fastify';
 
 export * from '@spillway/core';
-export type { Limiters, RouteLimits, SpillwayOptions } from './options.js';
 export { spillway } from './plugin.js';
+export type { Limiters, RouteLimits, SpillwayOptions } from './plugin-options.js';
 
 /**
  * {@link core.rateLimit}, whose callbacks get Fastify's request as `raw`.

@@ -10,7 +10,7 @@ import type {
   RouteOptions,
 } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { SpillwayOptions } from './options.js';
+import type { SpillwayOptions } from './plugin-options.js';
 import { type Done, Registration } from './registration.js';
 
 /**
@@ -62,9 +62,9 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
         (server.spillway as Registration).gateOf(config?.spillway);
       }
     });
-    const decide = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
+    const admit = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
       registration.enter(request, reply, next);
-    app.addHook(hook as 'onRequest', decide); // the types have one entry for each hook
+    app.addHook(hook as 'onRequest', admit); // the types have one entry for each hook
     app.addHook('onClose', () => registration.close());
   },
   { name: '@spillway/fastify', fastify: '5.x' },

@@ -12,9 +12,9 @@ import {
   tellFault,
 } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { FastifyExchange } from './exchange.js';
-import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './options.js';
-import { addressingFinder, FastifyLimitRequest } from './request.js';
+import { FastifyExchange } from './fastify-exchange.js';
+import { addressingFinder, FastifyLimitRequest } from './fastify-request.js';
+import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './plugin-options.js';
 
 /** Goes on with a request, or to the app's error handler. */
 export type Done = (error?: Error) => void;
@@ -84,8 +84,8 @@ export class Registration implements GuardHandle {
     const exchange = new FastifyExchange(reply, this.options.onRejected);
     const asking = new FastifyLimitRequest(request, this.addressingOf(request));
     const passage = gate.enter(asking, exchange, request);
-    if (isLater(passage)) passage.then((value) => settle(value, exchange, gate, done));
-    else settle(passage, exchange, gate, done);
+    if (isLater(passage)) passage.then((value) => applyPassage(value, exchange, gate, done));
+    else applyPassage(passage, exchange, gate, done);
   }
 
   /**
@@ -158,7 +158,7 @@ function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiter
   return all;
 }
 
-function settle(
+function applyPassage(
   passage: Passage,
   exchange: FastifyExchange,
   { report }: FastifyGate,
@@ -166,7 +166,7 @@ function settle(
 ): void {
   if (passage === 'pass') {
     done();
-  } else if (passage === 'refused') {
+  } else if (passage === 'rejected') {
     try {
       exchange.answer(report)?.catch(done);
     } catch (error) {

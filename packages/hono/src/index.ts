@@ -6,7 +6,7 @@ import * as core from '@spillway/core';
 import type { Context } from 'hono';
 
 export * from '@spillway/core';
-export type { OnRejected } from './exchange.js';
+export type { OnRejected } from './hono-exchange.js';
 export {
   type SpillwayHandler,
   type SpillwayOptions,

@@ -16,10 +16,10 @@ import {
   ResponsePermits,
 } from '@spillway/core/fetch';
 import type { Context, MiddlewareHandler, Next } from 'hono';
-import type { HonoExchange, OnRejected } from './exchange.js';
+import type { HonoExchange, OnRejected } from './hono-exchange.js';
+import { HonoRequest } from './hono-request.js';
 import { HonoFetchExchange } from './over-fetch.js';
 import { HonoNodeExchange } from './over-node.js';
-import { HonoRequest } from './request.js';
 
 /** `clientIp` is `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
@@ -72,17 +72,17 @@ export function spillway(
   const finder = new AddressFinder<readonly [Context]>(options, gate.notices);
   const permits = new ResponsePermits(options.onFault, options.logger);
 
-  const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
+  const applyPassage = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();
     return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRejected, gate.report);
   };
 
   const handle = (c: Context, next: Next): Handled => {
-    const exchange = HonoNodeExchange.of(c) ?? new HonoFetchExchange(c, permits);
+    const exchange = HonoNodeExchange.forContext(c) ?? new HonoFetchExchange(c, permits);
     const passage = gate.enter(new HonoRequest(c, finder), exchange, c);
     return isLater(passage)
-      ? passage.then((value) => apply(value, exchange, next))
-      : apply(passage, exchange, next);
+      ? passage.then((value) => applyPassage(value, exchange, next))
+      : applyPassage(passage, exchange, next);
   };
   return showGuard(handle as MiddlewareHandler, gate);
 }

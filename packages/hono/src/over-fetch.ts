@@ -17,9 +17,9 @@ import {
   ownAnswer,
   replaceResponse,
   showDecisions,
-} from './exchange.js';
-import { withCachedBody } from './recorder.js';
-import { waitUntilOf } from './request.js';
+} from './hono-exchange.js';
+import { withCachedBody } from './hono-recorder.js';
+import { waitUntilOf } from './hono-request.js';
 
 export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   private refusal: Admission | undefined;

@@ -21,8 +21,8 @@ import {
   ownAnswer,
   replaceResponse,
   showDecisions,
-} from './exchange.js';
-import { withCachedBody } from './recorder.js';
+} from './hono-exchange.js';
+import { withCachedBody } from './hono-recorder.js';
 
 export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   private readonly c: Context;
@@ -37,7 +37,7 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   }
 
   /** The exchange, if a request has a response of node:http: `c.env` is what @hono/node-server says. */
-  static of(c: Context): HonoNodeExchange | undefined {
+  static forContext(c: Context): HonoNodeExchange | undefined {
     const { incoming, outgoing } = (c.env ?? {}) as {
       readonly incoming?: NodeRequest;
       readonly outgoing?: NodeResponse;

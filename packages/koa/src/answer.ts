@@ -18,12 +18,12 @@ export async function watchResponse(
     result = await next();
   } catch (error) {
     // Else it is seen when the error handler has answered.
-    if (!ctx.writable) await tell(ctx, watcher, statusOf(error), undefined);
+    if (!ctx.writable) await showResponse(ctx, watcher, statusOf(error), undefined);
     throw error;
   }
   if (ctx.respond === false || ctx.headerSent) return result;
   const body = bytesOf(ctx);
-  if (body) await tell(ctx, watcher, ctx.status, body);
+  if (body) await showResponse(ctx, watcher, ctx.status, body);
   else if (!ctx.writable) await drain(ctx, watcher);
   return result;
 }
@@ -55,7 +55,7 @@ async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   await watcher.end();
 }
 
-async function tell(
+async function showResponse(
   ctx: Context,
   watcher: ResponseWatcher,
   status: number,

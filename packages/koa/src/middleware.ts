@@ -14,8 +14,8 @@ import {
 import type { Context, Next } from 'koa';
 import { watchResponse } from './answer.js';
 import { keepFieldsOnError } from './errors.js';
-import { KoaExchange } from './exchange.js';
-import { KoaRequest } from './request.js';
+import { KoaExchange } from './koa-exchange.js';
+import { KoaRequest } from './koa-request.js';
 
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
@@ -56,7 +56,12 @@ export function spillway(
   const addressing = compileAddressing(options, gate.notices);
   const { onRejected } = options;
 
-  const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
+  const applyPassage = (
+    passage: Passage,
+    exchange: KoaExchange,
+    ctx: Context,
+    next: Next,
+  ): unknown => {
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
     if (passage === 'pass') {
@@ -77,8 +82,8 @@ export function spillway(
     const request = new KoaRequest(ctx, ctx.req, addressing);
     const passage = gate.enter(request, exchange, ctx);
     return isLater(passage)
-      ? passage.then((value) => apply(value, exchange, ctx, next))
-      : apply(passage, exchange, ctx, next);
+      ? passage.then((value) => applyPassage(value, exchange, ctx, next))
+      : applyPassage(passage, exchange, ctx, next);
   };
   return showGuard(handle, gate);
 }

@@ -65,13 +65,13 @@ interface SocketClient {
 /** Never throws: what an app puts into its contexts is its own affair. */
 export function callOf(context: ExecutionContext): Call {
   try {
-    return find(context);
+    return findCall(context);
   } catch {
     return { own: false };
   }
 }
 
-function find(context: ExecutionContext): Call {
+function findCall(context: ExecutionContext): Call {
   switch (context.getType<string>()) {
     case 'http':
       return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), own: true };

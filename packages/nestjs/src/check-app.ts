@@ -34,7 +34,7 @@ export function checkHandlers(modules: ModulesContainer, gates: HandlerGates): v
         const handler = owner.prototype[method];
         if (!handler) continue;
         const isLimited = declarationsOn(owner).length + declarationsOn(handler).length > 0;
-        if (isLimited) gates.of(handler, owner);
+        if (isLimited) gates.gateFor(handler, owner);
       }
     }
   }

@@ -25,7 +25,7 @@ import {
   type FeatureShaper,
   type SpillwayFeature,
 } from './feature-options.js';
-import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './options.js';
+import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './module-options.js';
 
 /** The token of a shaper: for `app.get()`, and for `overrideProvider()` of a test. */
 export function getShaperToken(name: string): string {

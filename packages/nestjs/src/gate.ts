@@ -14,7 +14,6 @@ import {
 } from '@spillway/core/adapter';
 import type { Call } from './call.js';
 import { SpillwayException } from './exception.js';
-import { HttpExchange, MessageExchange } from './exchange.js';
 import { rejectedMessage } from './gateway.js';
 import { HandlerGates } from './handler-gates.js';
 import {
@@ -22,8 +21,9 @@ import {
   SPILLWAY_OPTIONS,
   SPILLWAY_STORE,
   type SpillwayOptions,
-} from './options.js';
-import { NestRequest } from './request.js';
+} from './module-options.js';
+import { HttpExchange, MessageExchange } from './nest-exchange.js';
+import { NestRequest } from './nest-request.js';
 
 /** What there is beside a number of proxies: here the framework's own setting says nothing. */
 const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
@@ -68,7 +68,7 @@ export class NestGate {
     call: Call,
     exchange: HttpExchange | MessageExchange,
   ): boolean | Promise<boolean> {
-    const passage = this.decide(context, call, exchange);
+    const passage = this.decideCall(context, call, exchange);
     return isLater(passage)
       ? passage.then((value) => this.goesOn(value, context, exchange))
       : this.goesOn(passage, context, exchange);
@@ -81,7 +81,7 @@ export class NestGate {
     this.report(
       new SpillwayError(
         'SPW_REGISTERED_TWICE',
-        `the guard is bound twice to ${nameOf(context)}, which was counted once: leave out ` +
+        `the guard is bound twice to ${handlerName(context)}, which was counted once: leave out ` +
           '@UseGuards(SpillwayGuard), or set globalGuard to false',
       ),
     );
@@ -92,19 +92,19 @@ export class NestGate {
     this.report(
       new SpillwayError(
         'SPW_INTERCEPTOR_MISSING',
-        `nobody sees the end of ${nameOf(context)}, so its permit was given back at its beginning: ` +
+        `nobody sees the end of ${handlerName(context)}, so its permit was given back at its beginning: ` +
           'bind it with @UseInterceptors(SpillwayInterceptor)',
       ),
     );
   }
 
-  private decide(
+  private decideCall(
     context: ExecutionContext,
     call: Call,
     exchange: HttpExchange | MessageExchange,
   ): Passage | Promise<Passage> {
     try {
-      const gate = this.handlers.of(context.getHandler(), context.getClass());
+      const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
       // A message has nothing that lives as long as it does: what its client kept would never be dropped.
@@ -148,7 +148,7 @@ export function checkModuleOptions(options: SpillwayOptions): void {
   }
 }
 
-function nameOf(context: ExecutionContext): string {
+function handlerName(context: ExecutionContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`;
 }
 

@@ -3,11 +3,11 @@
 import { type CanActivate, type ExecutionContext, Inject } from '@nestjs/common';
 import { isLater } from '@spillway/core/adapter';
 import { callOf } from './call.js';
-import { type HttpExchange, MessageExchange } from './exchange.js';
 import { NestGate } from './gate.js';
 import { SpillwayInterceptor } from './interceptor.js';
 import { setStage, stageOf } from './judged.js';
 import { hasInterceptor } from './metadata.js';
+import { type HttpExchange, MessageExchange } from './nest-exchange.js';
 
 /**
  * Lets pass what every limiter of a handler lets pass. The module binds it for all handlers; with `globalGuard: false`
@@ -48,16 +48,17 @@ export class SpillwayGuard implements CanActivate {
     const exchange = gate.exchangeOf(call);
     const goesOn = gate.enter(context, call, exchange);
     return isLater(goesOn)
-      ? goesOn.then((value) => this.settle(value, context, exchange))
-      : this.settle(goesOn, context, exchange);
+      ? goesOn.then((value) => this.settleCall(value, context, exchange))
+      : this.settleCall(goesOn, context, exchange);
   }
 
-  private settle(
+  private settleCall(
     goesOn: boolean,
     context: ExecutionContext,
     exchange: HttpExchange | MessageExchange,
   ): boolean | Promise<boolean> {
-    if (exchange instanceof MessageExchange && exchange.close()) this.gate.tellUnwatched(context);
+    if (exchange instanceof MessageExchange && exchange.releasePermits())
+      this.gate.tellUnwatched(context);
     return goesOn || ended();
   }
 }

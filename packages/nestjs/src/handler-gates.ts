@@ -4,7 +4,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
 import { Gate, sameRule } from '@spillway/core/adapter';
 import { type Declaration, declarationsOn, isRoute, skipsOn } from './metadata.js';
-import { MODULE_OPTIONS } from './options.js';
+import { MODULE_OPTIONS } from './module-options.js';
 
 type HandlerGate = Gate<ExecutionContext>;
 type NestLimiter = Limiter<ExecutionContext>;
@@ -31,7 +31,7 @@ export class HandlerGates {
   }
 
   /** The gate of a handler, undefined if nothing limits it. */
-  of(handler: object & Named, owner: object & Named): HandlerGate | undefined {
+  gateFor(handler: object & Named, owner: object & Named): HandlerGate | undefined {
     let gates = this.known.get(handler);
     if (!gates) {
       gates = new WeakMap();
@@ -49,7 +49,7 @@ export class HandlerGates {
     return this.made.reduce((sum, gate) => sum + gate.inProgress, 0);
   }
 
-  async close(): Promise<void> {
+  async closeGates(): Promise<void> {
     await Promise.all(this.made.map((gate) => gate.close()));
   }
 

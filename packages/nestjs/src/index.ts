@@ -27,7 +27,7 @@ export {
   type SpillwayAsyncOptions,
   type SpillwayModuleSettings,
   type SpillwayOptions,
-} from './options.js';
+} from './module-options.js';
 
 /**
  * {@link core.rateLimit}, whose callbacks get Nest's ExecutionContext as `raw`.

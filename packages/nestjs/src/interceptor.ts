@@ -9,9 +9,9 @@ import {
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import { callOf } from './call.js';
-import { MessageExchange } from './exchange.js';
 import { NestGate } from './gate.js';
 import { setStage, stageOf } from './judged.js';
+import { MessageExchange } from './nest-exchange.js';
 
 /**
  * Gives a permit back when the handler of a message (WebSockets, RPC), or of a GraphQL subscription, has ended.
@@ -40,7 +40,7 @@ export class SpillwayInterceptor implements NestInterceptor {
     setStage(context, 'judged');
     return new Observable((subscriber) => {
       const exchange = new MessageExchange();
-      subscriber.add(() => exchange.close());
+      subscriber.add(() => exchange.releasePermits());
       const enter = async (): Promise<void> => {
         const goesOn = await gate.enter(context, callOf(context), exchange);
         if (goesOn) next.handle().subscribe(subscriber);

@@ -23,7 +23,7 @@ import {
   type SpillwayAsyncOptions,
   type SpillwayModuleSettings,
   type SpillwayOptions,
-} from './options.js';
+} from './module-options.js';
 
 /**
  * Puts the guard before every handler of an app. To be imported once, in its root module.
@@ -138,7 +138,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
 
   /** Gives back what is still held, once the server takes no more requests. */
   onApplicationShutdown(): Promise<void> {
-    return this.gate.handlers.close();
+    return this.gate.handlers.closeGates();
   }
 }
 

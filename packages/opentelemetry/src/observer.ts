@@ -63,7 +63,7 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
       unit,
       advice: { explicitBucketBoundaries: [...bucketsS] },
     });
-    for (const metric of METRICS) add(metric, this, meter);
+    for (const metric of METRICS) addInstrument(metric, this, meter);
   }
 
   onStoreCall({ durationMs, outcome }: StoreCallEvent): void {
@@ -76,7 +76,7 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
   }
 }
 
-function add(metric: Metric, tally: Tally, meter: Meter): void {
+function addInstrument(metric: Metric, tally: Tally, meter: Meter): void {
   const { name, help: description, unit } = metric;
   const instrument =
     metric.kind === 'counter'

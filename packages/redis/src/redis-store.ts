@@ -145,7 +145,7 @@ export class Redis implements RedisStore {
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
     const transport = new Transport(client, silence);
     this.registry = new Registry(new LimiterScripts(transport, prefix), options.logger);
-    const again = (group: Group) => this.batches.ask(group);
+    const again = (group: Group) => this.batches.enqueue(group);
     this.values = new RedisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
     this.batches = new Batches(calls, maxSteps, coalesce);
@@ -200,10 +200,10 @@ export class Redis implements RedisStore {
     const redisKeys = steps.map(this.name);
     return this.isCluster
       ? this.askCluster(steps, redisKeys, deadlineUs, isApart)
-      : this.ask(steps, redisKeys, 0, deadlineUs, isApart);
+      : this.askSlot(steps, redisKeys, 0, deadlineUs, isApart);
   }
 
-  private ask(
+  private askSlot(
     steps: readonly Step[],
     redisKeys: string[],
     slot: number,
@@ -211,7 +211,7 @@ export class Redis implements RedisStore {
     isApart: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.ask({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
+      this.batches.enqueue({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
     });
   }
 
@@ -224,11 +224,11 @@ export class Redis implements RedisStore {
     const slots = redisKeys.map(slotOf);
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
-      return this.ask(steps, redisKeys, slot, deadlineUs, isApart);
+      return this.askSlot(steps, redisKeys, slot, deadlineUs, isApart);
     return askSlots(steps, slots, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;
-      return this.ask(part, own, partSlot, until, !always && isApart);
+      return this.askSlot(part, own, partSlot, until, !always && isApart);
     });
   }
 }

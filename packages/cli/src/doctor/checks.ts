@@ -85,7 +85,7 @@ function version(info: ReadonlyMap<string, string>): Finding {
   const check = 'version';
   const server = versionFrom(info);
   if (!server) return { check, verdict: 'unknown', found: 'INFO does not tell the version' };
-  const found = nameOf(server);
+  const found = versionName(server);
   if (!isSupported(server)) {
     return {
       check,
@@ -103,7 +103,7 @@ function version(info: ReadonlyMap<string, string>): Finding {
   };
 }
 
-function nameOf({ product, text }: ServerVersion): string {
+function versionName({ product, text }: ServerVersion): string {
   return `${product} ${text}`;
 }
 

@@ -10,12 +10,12 @@ export class Rows {
     this.storage = storage;
   }
 
-  read(name: string): string | undefined {
+  readText(name: string): string | undefined {
     return (this.storage.kv.get(name) as StateText | undefined)?.text;
   }
 
   /** All of them, or none if one cannot be written. */
-  write(changes: StateChanges): void {
+  writeChanges(changes: StateChanges): void {
     const { kv } = this.storage;
     this.storage.transactionSync(() => {
       for (const [name, state] of changes) {

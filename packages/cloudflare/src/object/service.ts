@@ -39,19 +39,19 @@ export class Service {
       // object only when the platform has stored what was written before.
       async transact(names, decide) {
         const nowUs = clock.nowUs();
-        const texts = names.map((name) => rows.read(name));
+        const texts = names.map((name) => rows.readText(name));
         const changes = decide(texts, nowUs);
         if (changes.size === 0) return;
-        rows.write(changes);
+        rows.writeChanges(changes);
         const ends = [...changes.values()].map((state) => state?.expiresUs ?? Infinity);
-        await sweep?.note(Math.min(...ends), nowUs);
+        await sweep?.scheduleAlarm(Math.min(...ends), nowUs);
       },
     };
     this.store = stateStore(this.backend);
   }
 
   /** Answers the text of a call with the text of a reply. Rejects where the object itself failed. */
-  async answer(text: string): Promise<string> {
+  async handleCall(text: string): Promise<string> {
     try {
       const call = readCall(text);
       if (call.form !== FORM) throw unknownCall('the form of the call');
@@ -65,7 +65,7 @@ export class Service {
   private async perform(call: Call): Promise<Reply> {
     const { values } = this.store;
     if ('steps' in call) {
-      return { answers: await this.decide(call) };
+      return { answers: await this.decideGroup(call) };
     }
     if ('set' in call) {
       await values?.set(call.set, bytesOfText(call.text), call.ttlUs);
@@ -75,8 +75,10 @@ export class Service {
     return { value: bytes && textOfBytes(bytes) };
   }
 
-  private decide(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
-    const steps = call.steps.map((step) => ({ ...step, rule: this.rules.of(step.rule) }) as Step);
+  private decideGroup(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
+    const steps = call.steps.map(
+      (step) => ({ ...step, rule: this.rules.ruleOf(step.rule) }) as Step,
+    );
     const resets = steps.filter(
       ({ op, claim, limiter }) => op === 'reset' && !claim && call.known?.includes(limiter),
     );

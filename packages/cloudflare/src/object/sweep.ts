@@ -25,7 +25,7 @@ export class Sweep {
   }
 
   /** A text was written that is over at `endsUs`. The alarm is set only if it would come later than it should. */
-  async note(endsUs: number, nowUs: number): Promise<void> {
+  async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;
     this.alarmMs = dueMs;
@@ -33,10 +33,10 @@ export class Sweep {
   }
 
   /** The alarm has come. */
-  async run(nowUs: number): Promise<void> {
+  async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
     const firstUs = this.rows.deleteOver(nowUs);
     if (firstUs === undefined) await this.rows.deleteAll();
-    else await this.note(firstUs, nowUs);
+    else await this.scheduleAlarm(firstUs, nowUs);
   }
 }

@@ -132,13 +132,13 @@ export class ObjectStore implements DurableObjectStore {
     const group = uniqueGroup(steps);
     const parts = partsOf(group.steps, ({ key }) => this.nameOf(key));
     const answers = await askParts(parts, (own, name, always) =>
-      this.decide(own, name, always ? Infinity : deadlineUs),
+      this.applyInObject(own, name, always ? Infinity : deadlineUs),
     );
     return spread(group, answers);
   }
 
   /** In one object. */
-  private async decide(
+  private async applyInObject(
     steps: readonly Step[],
     name: string,
     deadlineUs: number,
@@ -151,7 +151,7 @@ export class ObjectStore implements DurableObjectStore {
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
     const known = resets.length > 0 ? resets.map(({ limiter }) => limiter) : undefined;
     const call = { steps: plain, latestUs, known };
-    const { answers } = await this.calls.send(name, call, steps.every(mayRepeat));
+    const { answers } = await this.calls.sendCall(name, call, steps.every(mayRepeat));
     if (answers?.length !== steps.length) throw noReply();
     return answers;
   }
@@ -159,12 +159,16 @@ export class ObjectStore implements DurableObjectStore {
   private async setValue(name: ValueName, bytes: Uint8Array, ttlUs: number): Promise<void> {
     checkValue(bytes, ttlUs);
     const key = this.nameOf(name.key);
-    await this.calls.send(key, { set: { ...name, key }, text: textOfBytes(bytes), ttlUs }, true);
+    await this.calls.sendCall(
+      key,
+      { set: { ...name, key }, text: textOfBytes(bytes), ttlUs },
+      true,
+    );
   }
 
   private async getValue(name: ValueName): Promise<Uint8Array | undefined> {
     const key = this.nameOf(name.key);
-    const { value } = await this.calls.send(key, { get: { ...name, key } }, true);
+    const { value } = await this.calls.sendCall(key, { get: { ...name, key } }, true);
     return value === undefined ? undefined : bytesOfText(value);
   }
 }

@@ -27,20 +27,20 @@ export class ObjectCalls {
    * @param isRepeatable whether it does no harm to do it twice: then a call that the platform lost is sent once more
    * @throws SpillwayError
    */
-  async send(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
+  async sendCall(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
     const body = writeCall(call);
     try {
-      return await this.ask(name, body);
+      return await this.fetchReply(name, body);
     } catch (cause) {
       if (!isRepeatable || !isRetryable(cause)) throw failedCall(cause);
     }
-    return this.ask(name, body).catch((cause) => {
+    return this.fetchReply(name, body).catch((cause) => {
       throw failedCall(cause);
     });
   }
 
   /** Through a stub of its own: one whose object has failed does not work any more. */
-  private async ask(name: string, body: string): Promise<Reply> {
+  private async fetchReply(name: string, body: string): Promise<Reply> {
     const { namespace, fields } = this;
     const stub = namespace.get(namespace.idFromName(name), this.place);
     const headers = fields && { headers: fields() };

@@ -30,7 +30,7 @@ export class Rules {
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
-  of(numbers: RuleNumbers): Rule {
+  ruleOf(numbers: RuleNumbers): Rule {
     const { machine } = numbers;
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
     return { ...numbers, logic: this.logics[machine] } as unknown as Rule;

@@ -53,7 +53,7 @@ export function adapterConformance(target: AdapterTarget, options: AdapterOption
       try {
         await prove(new Visit(wire, settings));
       } finally {
-        wire.close();
+        wire.abortRequests();
       }
     },
   }));

@@ -37,10 +37,10 @@ export class Visit {
    * Sends a request. Sends it again if it gets 503 from the worker shedder, or since the store was late with an
    * idempotency key: both happen on a busy machine.
    */
-  async open(path: string, ask: Ask): Promise<Opened> {
+  async openReply(path: string, ask: Ask): Promise<Opened> {
     const end = performance.now() + SHED_PATIENCE_MS;
     for (;;) {
-      const opened = await this.wire.open(path, ask);
+      const opened = await this.wire.openReply(path, ask);
       const isShed = opened.reply.status === 503 && isShedForNow(await opened.rest(), opened);
       if (!isShed || performance.now() > end) return opened;
       await pause(100);
@@ -139,7 +139,7 @@ export class Caller {
   }
 
   open(path: string, { headers, ...ask }: Ask = {}): Promise<Opened> {
-    return this.visit.open(path, { ...ask, headers: { ...this.headers, ...headers } });
+    return this.visit.openReply(path, { ...ask, headers: { ...this.headers, ...headers } });
   }
 
   /** Sends a request, and claims that it passes and what is left then. */

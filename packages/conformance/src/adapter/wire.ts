@@ -47,7 +47,7 @@ export class Wire {
   }
 
   /** Begins a request. Resolves when it has been sent; its reply may never be read. */
-  async begin(path: string, ask: Ask = {}): Promise<ClientRequest> {
+  async sendRequest(path: string, ask: Ask = {}): Promise<ClientRequest> {
     const { method = 'GET', headers = {}, body } = ask;
     // Imported when first needed, so that the rest of this package loads on hosts without node:http.
     const { request: open } =
@@ -63,8 +63,8 @@ export class Wire {
   }
 
   /** Sends a request, and waits for the head and the first bytes of the reply. */
-  async open(path: string, ask: Ask = {}): Promise<Opened> {
-    const request = await this.begin(path, ask);
+  async openReply(path: string, ask: Ask = {}): Promise<Opened> {
+    const request = await this.sendRequest(path, ask);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve);
       request.once('error', reject);
@@ -89,8 +89,8 @@ export class Wire {
   }
 
   /** Sends a request, and waits for the whole reply. */
-  async ask(path: string, ask: Ask = {}): Promise<Reply> {
-    const { reply, rest } = await this.open(path, ask);
+  async request(path: string, ask: Ask = {}): Promise<Reply> {
+    const { reply, rest } = await this.openReply(path, ask);
     return { ...reply, body: await rest() };
   }
 
@@ -111,7 +111,7 @@ export class Wire {
   }
 
   /** Breaks off everything that is not finished. */
-  close(): void {
+  abortRequests(): void {
     for (const one of this.opened) one.destroy();
   }
 }

@@ -80,13 +80,13 @@ async function refusesLongWaits(probe: Probe): Promise<void> {
 async function givesBackTheLast(probe: Probe): Promise<void> {
   const subject = probe.fresh(PACED);
   const [, second, third] = await expectDelays(probe, 'three', subject, [0, 250, 500]);
-  const put = async (grant: Seen | undefined, units = 1): Promise<boolean> => {
+  const putBack = async (grant: Seen | undefined, units = 1): Promise<boolean> => {
     const receipt = receiptOf((grant as Seen).answer, 1);
     return (await probe.ask('put', subject, units, { receipt })).allowed;
   };
-  expectEqual('the second is given back', false, await put(second));
+  expectEqual('the second is given back', false, await putBack(second));
   await expectDelays(probe, 'after a put from the middle', subject, [750]);
-  expectEqual('the third of four is given back', false, await put(third));
+  expectEqual('the third of four is given back', false, await putBack(third));
 
   const other = probe.fresh(PAIRS);
   const first = await probe.ask('take', other, 2);

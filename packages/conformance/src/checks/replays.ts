@@ -94,7 +94,7 @@ function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Sett
       forAll(input, settings, async ({ costs, changes, passUs }) => {
         const oracle = new Oracle();
         const first = probe.fresh(rateRule(algorithm, 10, 1_000_000));
-        const take = async (subject: Subject, cost: number): Promise<void> => {
+        const takeUnits = async (subject: Subject, cost: number): Promise<void> => {
           await probe.pass(passUs);
           const taken = step('take', subject, cost);
           const [got] = await probe.apply([taken]);
@@ -104,9 +104,9 @@ function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Sett
             expectEqual(what, expected[field], got?.[field] ?? Number.NaN);
           }
         };
-        for (const cost of costs) await take(first, cost);
+        for (const cost of costs) await takeUnits(first, cost);
         for (const { limit, cost } of changes) {
-          await take({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
+          await takeUnits({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
         }
       }),
   );

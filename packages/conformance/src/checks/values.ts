@@ -25,7 +25,7 @@ export function valueChecks(harness: Harness): Check[] {
   ];
 }
 
-function nameOf(probe: Probe, key = 'ada', id = 'id'): ValueName {
+function valueNameOf(probe: Probe, key = 'ada', id = 'id'): ValueName {
   return { limiter: probe.freshName(), key, id };
 }
 
@@ -66,15 +66,15 @@ async function keepsBytes(probe: Probe, values: Values): Promise<void> {
     ['the most', new Uint8Array(MOST_BYTES).fill(97)],
   ];
   for (const [what, bytes] of all) {
-    const name = nameOf(probe);
+    const name = valueNameOf(probe);
     await values.set(name, bytes, MINUTE_US);
     await expectKept(what, values, name, bytes);
   }
-  await expectKept('what was never set', values, nameOf(probe), undefined);
+  await expectKept('what was never set', values, valueNameOf(probe), undefined);
 }
 
 async function keepsForItsTime(probe: Probe, values: Values): Promise<void> {
-  const [name, shortest] = [nameOf(probe), nameOf(probe)];
+  const [name, shortest] = [valueNameOf(probe), valueNameOf(probe)];
   await values.set(name, bytesOf('kept'), MINUTE_US);
   await probe.pass(MINUTE_US - 1);
   await expectKept('1 us before the end', values, name, bytesOf('kept'));
@@ -105,7 +105,7 @@ async function keepsApart(probe: Probe, values: Values): Promise<void> {
 }
 
 async function keepsTheLast(probe: Probe, values: Values): Promise<void> {
-  const name = nameOf(probe);
+  const name = valueNameOf(probe);
   await values.set(name, bytesOf('first'), 10 * MINUTE_US);
   await values.set(name, bytesOf('2nd'), MINUTE_US);
   await expectKept('set twice', values, name, bytesOf('2nd'));
@@ -114,7 +114,7 @@ async function keepsTheLast(probe: Probe, values: Values): Promise<void> {
 }
 
 async function refusesMistakes(probe: Probe, values: Values): Promise<void> {
-  const name = nameOf(probe);
+  const name = valueNameOf(probe);
   const wrong: readonly (readonly [string, Uint8Array, number])[] = [
     ['too many bytes', new Uint8Array(MOST_BYTES + 1), MINUTE_US],
     ['a text', 'kept' as unknown as Uint8Array, MINUTE_US],

@@ -58,7 +58,7 @@ export class Counts {
   }
 
   /** Stores a state; undefined forgets the count. */
-  keep(subject: Subject, state: unknown): void {
+  storeState(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
     const others = this.all(subject).filter((count) => !isCount(count, subject));
     const keys = this.limiters.get(limiter) ?? new Map<string, Count[]>();

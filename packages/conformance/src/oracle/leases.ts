@@ -41,7 +41,7 @@ function lastOf(held: readonly Held[]): bigint | undefined {
   );
 }
 
-function hold(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lease): LeasesState {
+function holdLease(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lease): LeasesState {
   const dead = lastOf(state.held.filter(({ expires }) => expires <= now));
   const others = live(cut(rule, state, now), now).filter(({ id }) => id !== lease.id);
   const held = [...others, { ...lease, expires: now + BigInt(rule.leaseUs) }];
@@ -71,13 +71,13 @@ export const leasesMachine: Machine<LeasesRule, LeasesState> = {
   },
 
   charge(rule, view, now, _cost, { lease }) {
-    return lease && hold(rule, view, now, lease);
+    return lease && holdLease(rule, view, now, lease);
   },
 
   record(rule, view, now, cost, named) {
     const { lease } = named;
     if (!lease || !leasesMachine.passes(rule, view, now, cost, named)) return undefined;
-    return hold(rule, view, now, lease);
+    return holdLease(rule, view, now, lease);
   },
 
   put(_rule, view, now, _cost, _receipt, { lease }) {

@@ -29,7 +29,7 @@ export function ratePolicy(
  * The decision of the limiter named `limiter` about one step. `reason` is the reason of a rejection, unless the cost
  * can never pass.
  */
-export function decide(
+export function decideStep(
   limiter: string,
   step: Step,
   answer: Answer,

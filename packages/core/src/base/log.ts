@@ -12,7 +12,7 @@ export function warn(logger: Logger, text: string): void {
 }
 
 /** A map that keeps the 1,000 most recently set reasons. */
-export class Remembered<Value> {
+export class RecentSubjects<Value> {
   private readonly values = new Map<string, Value>();
 
   get(reason: string): Value | undefined {

@@ -84,8 +84,8 @@ export interface Receipt {
   readonly num: number;
   /** The granted cost. A `put` gives back at most this many units. */
   readonly units: number;
-  /** The receipt of the fallback counters for the same grant: see {@link AnswerBase.standIn}. Stores ignore it. */
-  readonly standIn?: Receipt;
+  /** The receipt of the fallback counters for the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
+  readonly fallbackReceipt?: Receipt;
 }
 
 interface AnswerBase {
@@ -103,7 +103,7 @@ interface AnswerBase {
   /**
    * The receipt of the fallback counters for this grant. They count in this process, for the time when the store fails.
    */
-  readonly standIn?: Receipt;
+  readonly fallbackReceipt?: Receipt;
 }
 
 /**

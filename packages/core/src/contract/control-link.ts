@@ -30,7 +30,7 @@ export interface ControlUser {
 /** The checked settings of a control. Reading them never throws; an invalid setting counts as not set. */
 export interface ControlLink extends Control, LiveLink {
   /** The decision for a key that an operator has blocked or allowed, for a limiter in `mode`. */
-  ruled(limiter: string, mode: Mode, key: string): Decision | undefined;
+  decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 
 /** Applies live limits to the declared numbers of limiters. */

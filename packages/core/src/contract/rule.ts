@@ -153,7 +153,7 @@ export interface Machine {
   /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like that of an unused key. */
-  restUs(rule: Rule): number;
+  expiresAfterUs(rule: Rule): number;
   /** The numbers of a decision, from the store's answer to a step of `cost` units. */
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
@@ -214,7 +214,7 @@ export interface DenialMemory {
   /** For how many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a cached rejection of `kept` units also applies to `cost` units. */
-  tells(cost: number, kept: number): boolean;
+  covers(cost: number, kept: number): boolean;
   /** Writes the state in the answer as at most five numbers, starting at index `at`. */
   write(answer: Answer, numbers: Float64Array, at: number): void;
   /** The rejection as the store would return it at `nowUs` of the store's clock. */

@@ -27,7 +27,7 @@ import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
 import { type KeyedPart, Limit } from './limit.js';
-import type { KeyedLimiterOptions, LimitOptions } from './options.js';
+import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 type Answers = readonly Answer[];
 type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
@@ -73,7 +73,7 @@ export class DirectClient {
 
   /** Whether decisions are passed to observers. */
   get isObserved(): boolean {
-    return this.observers.hearsDecisions;
+    return this.observers.wantsDecisions;
   }
 
   /** Warns about probable mistakes in how the limits were declared. Call it after they are created. */
@@ -135,9 +135,9 @@ export class DirectClient {
       // If the group does not pass, nothing was charged. A plain copy of a decision can't be refunded.
       return then(allowed ? decisions : decisions.map((decision) => ({ ...decision })), allowed);
     };
-    const open = pipeline.open(parts, op === 'take');
+    const open = pipeline.decideWithoutStore(parts, op === 'take');
     if (!open) return this.known(conclude());
-    return pipeline.decideNow(open) ? conclude() : pipeline.ask(open, conclude);
+    return pipeline.decideNow(open) ? conclude() : pipeline.askStore(open, conclude);
   }
 
   /** Returns a value as the store would: at once if it is synchronous, else as a promise. */

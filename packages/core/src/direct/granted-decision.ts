@@ -52,7 +52,7 @@ export class GrantedDecision implements Decision {
    * The step that refunds what the decision charged in `store` under the name `limiter`, or at most `cost` units of it;
    * undefined if it charged nothing there, or was refunded before.
    */
-  static giveBack(
+  static refundStep(
     decision: Decision,
     store: Store,
     limiter: string,

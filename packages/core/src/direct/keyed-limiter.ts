@@ -22,7 +22,7 @@ import {
   LIMITER_OPTIONS,
   type LimiterOptions,
   SETTINGS,
-} from './options.js';
+} from './limiter-options.js';
 
 /**
  * Creates a limiter that you call with keys, without HTTP.

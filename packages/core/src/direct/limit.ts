@@ -1,6 +1,6 @@
 /** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
 
-import { decide, measure, policyOf } from '../algorithms/decide.js';
+import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -16,7 +16,7 @@ import type { Decider, Part } from '../engine/pipeline.js';
 import type { RuleVariants } from '../limits/rule-variants.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
-import type { CostOptions, LimitOptions } from './options.js';
+import type { CostOptions, LimitOptions } from './limiter-options.js';
 
 const COST: NamesOf<CostOptions> = { cost: 1, plan: 1 };
 
@@ -116,22 +116,22 @@ export class Limit implements Decider {
 
   /** The decision on a step. It can be refunded if it is a take that passes. */
   decide(step: Step, answer: Answer): Decision {
-    const { allowed, failure, standIn } = answer;
+    const { allowed, failure, fallbackReceipt } = answer;
     const policy = this.policyOf(step.rule);
     const { store } = this.client;
     if (allowed && !failure && step.op === 'take') {
       const numbers = measure(step.rule, answer, step.cost);
       return new GrantedDecision('allowed', numbers, policy, step, answer, store);
     }
-    const decision = decide(this.name, step, answer, policy);
-    if (!allowed || !standIn || step.op !== 'take') return decision;
+    const decision = decideStep(this.name, step, answer, policy);
+    if (!allowed || !fallbackReceipt || step.op !== 'take') return decision;
     return new GrantedDecision(decision.outcome, decision, policy, step, answer, store);
   }
 
   /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.giveBack(decision, this.client.store, this.countedAs, cost);
+    return GrantedDecision.refundStep(decision, this.client.store, this.countedAs, cost);
   }
 
   /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */

@@ -6,7 +6,7 @@ import type { Header, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
-import type { CostOptions, KeyedLimiterOptions, Timely } from './options.js';
+import type { CostOptions, KeyedLimiterOptions, Timely } from './limiter-options.js';
 
 /** A key for each limit to check, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };

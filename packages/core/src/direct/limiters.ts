@@ -14,6 +14,7 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { checkModeAndShare, checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient } from './direct-client.js';
 import type { KeyedPart } from './limit.js';
+import { LIMIT_OPTIONS, type LimitOptions } from './limiter-options.js';
 import {
   type AlternativeDecision,
   LIMITERS_OPTIONS,
@@ -23,7 +24,6 @@ import {
   type LimitersOptions,
 } from './limiters-options.js';
 import { NamedLimits } from './named-limits.js';
-import { LIMIT_OPTIONS, type LimitOptions } from './options.js';
 
 /**
  * Creates several limits that decide together, without HTTP: all or nothing, over limits with different numbers and

@@ -66,13 +66,13 @@ export class Pipeline<P extends Part> {
    *
    * @param takes whether the group takes something: then one rejection makes a call for the others unnecessary
    */
-  open(parts: readonly P[], takes = true): Open<P> | undefined {
+  decideWithoutStore(parts: readonly P[], takes = true): Open<P> | undefined {
     let open: P | P[] | undefined;
-    let isRefused = false;
+    let isRejected = false;
     for (let i = 0; i < parts.length; i += 1) {
       const part = parts[i] as P;
       if (part.mode !== 'off' && !part.decision) this.decideHere(part);
-      if (part.decision) isRefused ||= takes && !part.decision.allowed;
+      if (part.decision) isRejected ||= takes && !part.decision.allowed;
       else if (part.step) {
         if (!open) open = part;
         else if (Array.isArray(open)) open.push(part);
@@ -80,10 +80,10 @@ export class Pipeline<P extends Part> {
       }
     }
     // A group that is rejected here needs no call.
-    return isRefused ? undefined : open;
+    return isRejected ? undefined : open;
   }
 
-  /** Decides by a synchronous call for a single part; false if {@link ask} is needed. */
+  /** Decides by a synchronous call for a single part; false if {@link askStore} is needed. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
     const answer = this.client.link.askNow(open.step as Step);
@@ -96,7 +96,7 @@ export class Pipeline<P extends Part> {
    *
    * @param host the host of the request
    */
-  ask<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
+  askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
     const judge = (answers: readonly Answer[]): Eventually<Value> => {
@@ -110,7 +110,7 @@ export class Pipeline<P extends Part> {
   conclude(part: P, request?: LimitRequest): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
-    if (observers.hearsDecisions) {
+    if (observers.wantsDecisions) {
       observers.decision(part.decision, part.mode, part.step?.key, request);
     }
     return part.decision;
@@ -121,9 +121,9 @@ export class Pipeline<P extends Part> {
     const { step, settings } = part;
     if (!step) return;
     const limiter = part.limiter as Decider;
-    const ruled = this.control?.ruled(limiter.name, part.mode, step.key);
-    if (ruled) {
-      part.decision = ruled;
+    const overridden = this.control?.decisionByOverride(limiter.name, part.mode, step.key);
+    if (overridden) {
+      part.decision = overridden;
       return;
     }
     const share = settings?.share ?? limiter.share ?? 1;

@@ -69,7 +69,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
 
   /** Reports that a limiter read the address of a request although `clientIp` is not set. */
   tellMissing(): void {
-    this.tell(missingAddressError());
+    this.reportFault(missingAddressError());
   }
 
   private peer(args: Args): string | undefined {
@@ -78,12 +78,12 @@ export class AddressFinder<Args extends readonly unknown[]> {
       if (own === undefined || typeof own === 'string') return own;
       throw new Junk('clientIp', own);
     } catch (error) {
-      this.tell(error);
+      this.reportFault(error);
       return undefined; // all clients with an unknown address share one count
     }
   }
 
-  private tell(error: unknown): void {
+  private reportFault(error: unknown): void {
     const { onFault, logger } = this.options;
     tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
   }

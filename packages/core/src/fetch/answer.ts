@@ -64,7 +64,7 @@ class AnswerBody implements WebSource {
   async pull(controller: WebController): Promise<void> {
     let value: unknown;
     try {
-      value = await this.read();
+      value = await this.readChunk();
     } catch (error) {
       this.watcher.fail();
       controller.error(error);
@@ -75,7 +75,7 @@ class AnswerBody implements WebSource {
         controller.enqueue(value);
         return;
       }
-      await this.end();
+      await this.endWatching();
       controller.close();
     } catch (error) {
       controller.error(error);
@@ -93,8 +93,8 @@ class AnswerBody implements WebSource {
     this.isLeft = true;
     try {
       while (this.isWanted) {
-        if ((await this.read()) !== undefined) continue;
-        await this.end();
+        if ((await this.readChunk()) !== undefined) continue;
+        await this.endWatching();
         return;
       }
       this.watcher.fail();
@@ -105,14 +105,14 @@ class AnswerBody implements WebSource {
   }
 
   /** The next chunk; undefined at the end. */
-  private async read(): Promise<unknown> {
+  private async readChunk(): Promise<unknown> {
     const { done, value } = await this.reader.read();
     if (done) return undefined;
     this.isWanted = this.watcher.chunk(value as Uint8Array);
     return value;
   }
 
-  private end(): Promise<void> | undefined {
+  private endWatching(): Promise<void> | undefined {
     this.signal?.removeEventListener('abort', this.abort);
     return this.watcher.end();
   }

@@ -49,13 +49,17 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   };
   for (const name of WHOLE) {
     if (typeof source[name] !== 'function') continue;
-    const read: Read = async () => {
+    const readWatched: Read = async () => {
       const bytes = new Uint8Array(await readWhole());
       await showBytes(watcher, bytes);
       watcher.end();
       return name === 'arrayBuffer' ? bytes.buffer : readAs(name, bytes, source);
     };
-    Object.defineProperty(request, name, { value: read, configurable: true, writable: true });
+    Object.defineProperty(request, name, {
+      value: readWatched,
+      configurable: true,
+      writable: true,
+    });
   }
   let stream: object | undefined;
   const streamOf = (): object => {

@@ -104,14 +104,14 @@ export class Permit {
       return response;
     }
     try {
-      return this.watch(response, body);
+      return this.watchBody(response, body);
     } catch {
       this.release({ status, aborted: true }); // the body was read or is locked, so the response can't be sent either
       return response;
     }
   }
 
-  private watch<Res extends WebResponse>(response: Res, body: object): Res {
+  private watchBody<Res extends WebResponse>(response: Res, body: object): Res {
     const { status } = response;
     const { Response, ReadableStream } = webClasses();
     const watched = new ObservedBody(body, (aborted) => this.release({ status, aborted }));

@@ -92,7 +92,8 @@ export class Memory implements OneStepStore {
     if (op === 'reset' && others) {
       for (const other of this.known.otherResets(step)) this.applyOne(other, nowUs, charge, false);
     }
-    if (rule.machine !== 'bucket') return this.perform(step, this.own.of(rule), nowUs, charge);
+    if (rule.machine !== 'bucket')
+      return this.perform(step, this.own.shelfFor(rule), nowUs, charge);
     const { buckets } = this;
     const slot = buckets.slotOf(step.limiter, rule, step.key, nowUs);
     return slot >= 0 && op === 'take' && charge && buckets.isPlain(rule, step.cost)
@@ -113,10 +114,10 @@ export class Memory implements OneStepStore {
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
     // Before the count is looked up, because this may evict it.
     const isFull = shelf.grows && this.overflows(nowUs);
-    if (isFull || !shelf.stepKept) {
+    if (isFull || !shelf.stepStored) {
       return this.performOn(step, shelf, shelf.find(step, nowUs), nowUs, charge, isFull);
     }
-    const answer = shelf.stepKept(step, nowUs, charge);
+    const answer = shelf.stepStored(step, nowUs, charge);
     return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
@@ -144,7 +145,7 @@ export class Memory implements OneStepStore {
     const isAlone = count !== undefined && step.rule.logic.merges;
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
-      ? this.performShared(step, shelf, count, shared.of(step.rule), nowUs, charge, full)
+      ? this.performShared(step, shelf, count, shared.shelfFor(step.rule), nowUs, charge, full)
       : shelf.step({ ask: step, nowUs, charge, mayGrow: !full, count });
   }
 
@@ -181,8 +182,8 @@ export class Memory implements OneStepStore {
           count,
           other,
         });
-    const restsUs = (isShared ? shared : shelf).restsAt(step.rule, answer);
-    return this.overflow.noted(step, answer, isShared, restsUs);
+    const expiresUs = (isShared ? shared : shelf).expiresAtUs(step.rule, answer);
+    return this.overflow.noted(step, answer, isShared, expiresUs);
   }
 
   /** Evicts some expired entries, and returns whether there is still no room for another entry. */

@@ -1,7 +1,7 @@
 /** Finds the canonical address of a client according to the options of an adapter. */
 
 import { canonicalAddress, checkIpv6Prefix } from './address.js';
-import { ForwardedWatch, type Teller } from './forwarded-watch.js';
+import { ForwardedWatch, type NoticeLog } from './forwarded-watch.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trust.js';
 
 /** How to find the client's address behind proxies: options of every adapter. */
@@ -33,7 +33,7 @@ export interface Addressing {
  */
 export function compileAddressing(
   { trustProxy, ipv6Prefix }: AddressOptions,
-  notices?: Teller,
+  notices?: NoticeLog,
   setting?: string,
 ): Addressing {
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);

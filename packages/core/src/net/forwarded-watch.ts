@@ -26,18 +26,18 @@ const SAMPLED = 100;
 const MOST_HOPS = 5;
 
 /** Writes the warning. */
-export interface Teller {
+export interface NoticeLog {
   tell(code: 'SPW_FORWARDED_UNTRUSTED', message: string): void;
 }
 
 export class ForwardedWatch {
   private seen = 0;
   private hasWarned = false;
-  private readonly teller: Teller;
+  private readonly teller: NoticeLog;
   private readonly setting: string;
 
   /** @param setting the framework's equivalent of `trustProxy` */
-  constructor(teller: Teller, setting?: string) {
+  constructor(teller: NoticeLog, setting?: string) {
     this.teller = teller;
     this.setting = setting === undefined ? '' : `, or ${setting}`;
   }

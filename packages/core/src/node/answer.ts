@@ -38,7 +38,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   let hasEnded = false;
   /** Set while the response is being stored, before it ends. */
   let keeping: Promise<void> | undefined;
-  const begin = (status: number = res.statusCode, own?: unknown): void => {
+  const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
     hasBegun = true;
     watcher.head(status, (name) => fieldOf(res, own, name));
@@ -72,7 +72,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     void keeping?.then(() => tryOrDestroy(res, method, args));
   res.writeHead = (...args) => {
     if (!hasEnded)
-      begin(args[0] as number, typeof args[1] === 'string' ? args[2] : (args[1] ?? args[2]));
+      beginHead(args[0] as number, typeof args[1] === 'string' ? args[2] : (args[1] ?? args[2]));
     return attempt(writeHead, args);
   };
   res.write = (...args) => {
@@ -81,7 +81,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       return false;
     }
     if (hasEnded) return Reflect.apply(write, res, args);
-    begin();
+    beginHead();
     const more = attempt(write, args);
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     return more;
@@ -92,7 +92,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       return res;
     }
     if (hasEnded || !(isChunk(args[0]) || isLeftOut(args[0]))) return attempt(end, args);
-    begin();
+    beginHead();
     hasEnded = true;
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     const kept = watcher.end();

@@ -93,7 +93,7 @@ export function readBody(
   if (Number(req.headers['content-length']) > maxBytes) return Promise.resolve('too-large');
   return new Promise((resolve) => {
     let length = 0;
-    const settle = (end: BodyEnd): void => {
+    const settleBody = (end: BodyEnd): void => {
       cancel();
       for (const [event, listener] of Object.entries(listeners))
         req.removeListener(event, listener);
@@ -105,14 +105,14 @@ export function readBody(
       data: (chunk: unknown) => {
         const bytes = bytesOf(chunk, req.readableEncoding);
         length += bytes.length;
-        if (length > maxBytes) settle('too-large');
+        if (length > maxBytes) settleBody('too-large');
         else watcher.chunk(bytes);
       },
-      end: () => settle('whole'),
-      close: () => settle('unknown'),
-      error: () => settle('unknown'),
+      end: () => settleBody('whole'),
+      close: () => settleBody('unknown'),
+      error: () => settleBody('unknown'),
     };
-    const cancel = after(timeoutMs, () => settle('late'));
+    const cancel = after(timeoutMs, () => settleBody('late'));
     for (const [event, listener] of Object.entries(listeners)) req.on(event, listener as Listener);
   });
 }

@@ -40,10 +40,10 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;
-  if (isGone(req, res)) tell([closed], res, !res.writableFinished);
-  else if (res.writableEnded && !closes(res)) tell([closed], res, false);
+  if (isGone(req, res)) notifyWatchers([closed], res, !res.writableFinished);
+  else if (res.writableEnded && !closes(res)) notifyWatchers([closed], res, false);
   else if (watchers) watchers.push(closed);
-  else watch(req, res, [closed]);
+  else watchResponseEnd(req, res, [closed]);
 }
 
 const WATCHERS = Symbol('spillway.watchers');
@@ -51,28 +51,28 @@ const WATCHERS = Symbol('spillway.watchers');
 /** One pair of listeners serves all callbacks of a response. Clients may choose how many there are, as with GraphQL. */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
-function watch(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
+function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
   res[WATCHERS] = watchers;
   let isOver = false;
-  const end = (aborted: boolean): void => {
+  const onEnd = (aborted: boolean): void => {
     if (isOver) return;
     isOver = true;
     res[WATCHERS] = undefined;
-    tell(watchers, res, aborted);
+    notifyWatchers(watchers, res, aborted);
   };
-  const close = (): void => end(!res.writableFinished);
+  const onClose = (): void => onEnd(!res.writableFinished);
   // The first event counts. On a connection `close` follows `finish` immediately. On HTTP/2 both come when the stream
   // has closed, even if it was reset.
-  res.on('finish', () => end(res.stream?.aborted === true));
-  res.on('close', close);
+  res.on('finish', () => onEnd(res.stream?.aborted === true));
+  res.on('close', onClose);
   // A pipelined response that waits for its turn gets no event when the connection closes.
   if (res.socket === null) {
-    const forget = onSocketClosed(req.socket, close);
+    const forget = onSocketClosed(req.socket, onClose);
     res.on('close', forget);
   }
 }
 
-function tell(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
+function notifyWatchers(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
   // Before the head is sent, the status is only Node's default.
   const outcome = res.headersSent ? { status: res.statusCode, aborted } : { aborted };
   for (const closed of watchers) closed(outcome);

@@ -4,14 +4,14 @@ import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
-import type { GuardOptions } from '../guard/options.js';
+import type { GuardOptions } from '../guard/guard-options.js';
 import { type AddressOptions, compileAddressing } from '../net/client.js';
 import { Gate, type Passage } from '../passage/gate.js';
 import type { OwnNames } from '../passage/gate-options.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
 import type { NodeResponse } from './closed.js';
-import { NodeExchange } from './exchange.js';
-import { type NodeIncoming, NodeLimitRequest } from './request.js';
+import { NodeExchange } from './node-exchange.js';
+import { type NodeIncoming, NodeLimitRequest } from './node-request.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,
@@ -71,13 +71,13 @@ export function nodeGuard<
   const addressing = compileAddressing(options, gate.notices);
   const { onRejected } = options;
 
-  const settle = (
+  const applyPassage = (
     passage: Passage,
     exchange: NodeExchange,
     req: Req,
     res: Res,
   ): boolean | Promise<boolean> => {
-    if (passage !== 'refused' || !onRejected) return passage === 'pass';
+    if (passage !== 'rejected' || !onRejected) return passage === 'pass';
     const later = exchange.answerWith((admission) => onRejected(admission, req, res), gate.report);
     return later ? later.then(() => false) : false;
   };
@@ -89,8 +89,8 @@ export function nodeGuard<
     const request = new NodeLimitRequest(req, req, addressing);
     const passage = gate.enter(request, exchange, req);
     return isLater(passage)
-      ? passage.then((value) => settle(value, exchange, req, res))
-      : settle(passage, exchange, req, res);
+      ? passage.then((value) => applyPassage(value, exchange, req, res))
+      : applyPassage(passage, exchange, req, res);
   };
   return showGuard(handle, gate);
 }

@@ -60,7 +60,7 @@ export class Roster {
   /** @param files the names of all files of the directory */
   see(files: readonly string[], nowMs: number): Others {
     this.round += 1;
-    for (const file of files.slice(0, MOST_WORKERS)) this.note(file, nowMs);
+    for (const file of files.slice(0, MOST_WORKERS)) this.noteFile(file, nowMs);
     const old: string[] = [];
     let busy = 0;
     let workers = 0;
@@ -77,7 +77,7 @@ export class Roster {
     return { busy, workers, old };
   }
 
-  private note(file: string, nowMs: number): void {
+  private noteFile(file: string, nowMs: number): void {
     const [, pid, random, count, busy] = FILE.exec(file) ?? [];
     const id = `${pid}-${random}`;
     if (pid === undefined || id === this.own) return;

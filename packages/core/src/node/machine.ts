@@ -154,25 +154,25 @@ class Folder {
   }
 
   async exchange(busy: number): Promise<Others> {
-    if (!this.isOpen) await this.open();
+    if (!this.isOpen) await this.openFolder();
     this.isOpen = false; // stays false after a failure, so the next call recreates a removed folder
     this.count += 1;
     const before = this.file;
     this.file = fileNameOf(this.worker, this.count, busy);
-    await (before === undefined ? this.write(this.file) : this.rename(before, this.file));
+    await (before === undefined ? this.createFile(this.file) : this.rename(before, this.file));
     const others = this.roster.see(await this.host.files.readdir(this.path), monotonicMs());
-    for (const file of others.old) await this.remove(file);
+    for (const file of others.old) await this.removeFile(file);
     this.isOpen = true;
     return others;
   }
 
   async leave(): Promise<void> {
-    if (this.file !== undefined) await this.remove(this.file);
+    if (this.file !== undefined) await this.removeFile(this.file);
     this.file = undefined;
   }
 
   /** @throws SpillwayError if other users may write to the folder */
-  private async open(): Promise<void> {
+  private async openFolder(): Promise<void> {
     const { path } = this;
     const { files, uid } = this.host;
     await files.mkdir(path, { recursive: true, mode: 0o700 });
@@ -186,15 +186,17 @@ class Folder {
     );
   }
 
-  private write(file: string): Promise<void> {
+  private createFile(file: string): Promise<void> {
     return this.host.files.writeFile(this.pathOf(file), '', { mode: 0o600 });
   }
 
   private rename(from: string, to: string): Promise<void> {
-    return this.host.files.rename(this.pathOf(from), this.pathOf(to)).catch(() => this.write(to)); // it was removed
+    return this.host.files
+      .rename(this.pathOf(from), this.pathOf(to))
+      .catch(() => this.createFile(to)); // it was removed
   }
 
-  private remove(file: string): Promise<void> {
+  private removeFile(file: string): Promise<void> {
     return this.host.files.unlink(this.pathOf(file)).catch(() => undefined);
   }
 

@@ -27,7 +27,7 @@ export class Ticker {
   }
 
   /** Returns a function that removes the listener. */
-  watch(listener: () => void): () => void {
+  onTick(listener: () => void): () => void {
     this.running();
     // A wrapper, because the same function may be added twice.
     const own = () => listener();
@@ -35,7 +35,7 @@ export class Ticker {
     return () => void this.listeners.delete(own);
   }
 
-  close(): void {
+  stopTicking(): void {
     this.closed = true;
     this.stop?.();
     this.listeners.clear();

@@ -54,11 +54,11 @@ class UtilizationSignal implements EventLoopSignal {
   }
 
   watch(listener: () => void): () => void {
-    return this.ticker.watch(listener);
+    return this.ticker.onTick(listener);
   }
 
   close(): void {
-    this.ticker.close();
+    this.ticker.stopTicking();
     this.wait.close();
   }
 

@@ -84,13 +84,13 @@ class WaitSignal implements TimedSignal {
   }
 
   watch(listener: () => void): () => void {
-    return this.ticker.watch(listener);
+    return this.ticker.onTick(listener);
   }
 
   close(): void {
     this.stopCounting?.();
     this.stopCounting = undefined;
-    this.ticker.close();
+    this.ticker.stopTicking();
   }
 }
 

@@ -15,8 +15,8 @@ import type { LimitRequest } from '../contract/request.js';
 
 export class Observers {
   /** Whether any observer has `onDecision` or `countDecision`. */
-  readonly hearsDecisions: boolean;
-  readonly hearsStoreCalls: boolean;
+  readonly wantsDecisions: boolean;
+  readonly wantsStoreCalls: boolean;
   /** Whether the ends of responses must be watched. */
   readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
@@ -30,8 +30,8 @@ export class Observers {
     this.logFault = logFault;
     this.counters = observers.filter(({ countDecision }) => countDecision);
     this.wantsEvents = observers.some(({ onDecision }) => onDecision);
-    this.hearsDecisions = this.wantsEvents || this.counters.length > 0;
-    this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.wantsDecisions = this.wantsEvents || this.counters.length > 0;
+    this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
     this.hearsEnds = observers.some(({ onEnd }) => onEnd);
   }
 
@@ -100,14 +100,14 @@ export class Observers {
     for (const observer of this.observers) {
       try {
         const returned = call(observer);
-        if (returned !== undefined) this.watch(limiter, returned);
+        if (returned !== undefined) this.watchPromise(limiter, returned);
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }
     }
   }
 
-  private watch(limiter: string, returned: unknown): void {
+  private watchPromise(limiter: string, returned: unknown): void {
     if (!isThenable(returned)) return;
     returned.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }

@@ -90,7 +90,7 @@ class StateStore implements Store {
     // Steps that only give back or finish are useful at any time.
     const within = steps.every(isEnd) ? {} : options;
     const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
-      const decided = texts.decide(stored, nowUs);
+      const decided = texts.decideGroup(stored, nowUs);
       return { result: decided.answers, changes: decided.changes };
     });
     return spread(group, answers);
@@ -101,12 +101,12 @@ class StateStore implements Store {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
       step,
-      name: this.nameOf(step),
-      others: others.map((other) => ({ step: other, name: this.nameOf(other), others: [] })),
+      name: this.countNameOf(step),
+      others: others.map((other) => ({ step: other, name: this.countNameOf(other), others: [] })),
     };
   }
 
-  private nameOf(step: Step): string {
+  private countNameOf(step: Step): string {
     return encodeName(step.limiter, step.key, countOf(step), this.naming);
   }
 }
@@ -144,7 +144,7 @@ class TextGroup {
    *
    * @throws SpillwayError `SPW_STORE_ERROR` if a text is not in our format
    */
-  decide(texts: readonly (string | undefined)[], nowUs: number): Decided {
+  decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
     // Each count is read once and changed in place. It can be used to judge a take and then to charge it, because a

@@ -62,7 +62,7 @@ export class DenialCache {
       this.drop(place);
       return undefined;
     }
-    const tells = rule.logic.denials?.tells(step.cost, table.costOf(place));
+    const tells = rule.logic.denials?.covers(step.cost, table.costOf(place));
     return tells ? table.answerAt(place, nowUs) : undefined;
   }
 
@@ -83,20 +83,20 @@ export class DenialCache {
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
     const holdsMs = denials.holdsMs(rule, measure(rule, answer, cost), cost);
     if (!(holdsMs > 0)) return;
-    this.keep(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
+    this.cacheDenial(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
   }
 
   /**
    * Evicts the entry of a key that is refunded, or with a reset all entries of its limiter and key. Call it both when
    * the step is sent and when it is answered, because denials can arrive in between.
    */
-  forget(step: Step): void {
+  forgetDenials(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();
     if (step.op !== 'reset') {
       this.forgetCount(step);
       return;
     }
-    const name = this.nameOf(step.key);
+    const name = this.shortKeyOf(step.key);
     for (const places of this.limiters.get(step.limiter)?.values() ?? []) {
       const place = places.get(name);
       if (place !== undefined) this.drop(place);
@@ -115,14 +115,17 @@ export class DenialCache {
     return this.clock.nowUs();
   }
 
-  private keep(step: Step, answer: Answer, untilUs: number): void {
+  private cacheDenial(step: Step, answer: Answer, untilUs: number): void {
     this.forgetCount(step);
     if (this.kept >= KEPT) this.makeRoom();
     const { limiter, rule, cost } = step;
     const places = this.placesOf(limiter, countOf(step));
-    const name = detached(this.nameOf(step.key));
+    const name = detached(this.shortKeyOf(step.key));
     const learnedUs = this.clock.nowUs();
-    places.set(name, this.table.add({ limiter, name, rule, cost, answer, learnedUs, untilUs }));
+    places.set(
+      name,
+      this.table.addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }),
+    );
     this.kept += 1;
   }
 
@@ -144,7 +147,7 @@ export class DenialCache {
   private placeOf(step: Step): number | undefined {
     // The usual case: no key is denied, and no lookup is needed.
     if (this.kept === 0) return undefined;
-    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.shortKeyOf(step.key));
   }
 
   private forgetCount(step: Step): void {
@@ -157,9 +160,9 @@ export class DenialCache {
     const codes = this.limiters.get(table.limiterOf(place));
     const { code } = table.ruleOf(place);
     const places = codes?.get(code);
-    places?.delete(table.nameOf(place));
+    places?.delete(table.nameAt(place));
     if (places?.size === 0) codes?.delete(code);
-    table.remove(place);
+    table.removeDenial(place);
     this.kept -= 1;
   }
 
@@ -191,7 +194,7 @@ export class DenialCache {
     }
   }
 
-  private nameOf(key: string): string {
+  private shortKeyOf(key: string): string {
     if (key.length <= LONGEST_KEY) return key;
     this.seed ??= randomSeed();
     return shortened(key, this.seed);
@@ -233,7 +236,7 @@ class DenialTable {
   private readonly free: number[] = [];
 
   /** Returns the place of the entry, valid until it is removed. */
-  add({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
+  addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
     const place = this.free.pop() ?? this.rules.length;
     const at = place * WIDTH;
     if (at === this.numbers.length) this.grow();
@@ -247,7 +250,7 @@ class DenialTable {
     return place;
   }
 
-  remove(place: number): void {
+  removeDenial(place: number): void {
     this.rules[place] = undefined;
     this.names[place] = '';
     this.free.push(place);
@@ -273,7 +276,7 @@ class DenialTable {
     return this.limiters[place] as string;
   }
 
-  nameOf(place: number): string {
+  nameAt(place: number): string {
     return this.names[place] as string;
   }
 

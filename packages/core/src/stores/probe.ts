@@ -23,7 +23,7 @@ interface ProbeOptions {
   /** How long attempts must succeed until the store is back; 0: one success is enough. */
   readonly healthyUs: () => number;
   /** Called before an attempt; call the returned function at its answer to learn whether it came fast enough. */
-  readonly begin: () => () => boolean;
+  readonly startTiming: () => () => boolean;
   /** Called once, when the store is back. */
   readonly back: () => void;
   /** Called for each failed attempt. */
@@ -71,7 +71,7 @@ export class Probe {
     this.wantedUs = nowUs;
     // Overdue: the timer runs at a slower rate, or is gone.
     if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
-      const answered = this.send();
+      const answered = this.sendProbe();
       return !wasIdle && isKept(host, answered) ? undefined : answered;
     }
     if (this.pauseUs > everyUs) {
@@ -86,7 +86,7 @@ export class Probe {
     this.question = probeStep(key);
   }
 
-  end(): void {
+  stopProbing(): void {
     this.turn += 1;
     this.cancel?.();
   }
@@ -97,12 +97,12 @@ export class Probe {
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;
   }
 
-  private send(): Promise<void> {
+  private sendProbe(): Promise<void> {
     const { sender, clock, healthyUs, back, failed } = this.options;
     this.cancel?.();
     this.turn += 1;
     const { turn, question } = this;
-    const isWell = this.options.begin();
+    const isWell = this.options.startTiming();
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
@@ -137,7 +137,7 @@ export class Probe {
       const { clock, everyUs } = this.options;
       // By a manual clock the time may not have come yet; timers can also fire slightly early.
       if (clock.nowUs() - this.doneUs < everyUs / 2) this.schedule();
-      else if (!this.isAsking(clock.nowUs())) void this.send();
+      else if (!this.isAsking(clock.nowUs())) void this.sendProbe();
     });
   }
 }

@@ -35,7 +35,7 @@ export interface Codec<R extends Rule = Rule> {
   /** Appends the numbers of a step, in the order in which its Lua reads them. `op` is one of {@link OPS}. */
   encode(rule: R, step: Step, op: number, args: string[]): void;
   /** Reads the rest of an answer. `state` is its first number, without the verdict. */
-  read(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
+  decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
 }
 
 /** Reads the words of a reply that follow the first number of an answer. */

@@ -25,7 +25,7 @@ export class Batches {
     this.coalesce = coalesce;
   }
 
-  ask(group: Group): void {
+  enqueue(group: Group): void {
     if (!this.coalesce) {
       this.sender.pass([group]);
       return;
@@ -46,11 +46,11 @@ export class Batches {
       return;
     }
     const all = bySlot(groups);
-    const send = () => {
+    const sendAll = () => {
       for (const some of all) this.sendBatches(some);
     };
-    if (all.length === 1) send();
-    else sender.together(send);
+    if (all.length === 1) sendAll();
+    else sender.together(sendAll);
   };
 
   /** Makes calls of at most `maxSteps` steps. A larger group gets its own call. */

@@ -42,7 +42,7 @@ export class GroupCalls {
     const { transport, again } = this;
     if (transport.isReady) {
       const call = inTime(groups);
-      if (call.length > 0) this.send(call, false);
+      if (call.length > 0) this.sendGroups(call, false);
       return;
     }
     for (const group of groups) {
@@ -55,7 +55,7 @@ export class GroupCalls {
     this.transport.together(send);
   }
 
-  private send(groups: readonly Group[], isRetry: boolean): void {
+  private sendGroups(groups: readonly Group[], isRetry: boolean): void {
     const { transport, testClock } = this;
     try {
       // The groups of one call have the same slot.
@@ -69,7 +69,7 @@ export class GroupCalls {
       const call = new GroupCall(this, this.script, groups, args, deadlineUs, isRetry);
       if (!testClock) call.clock = clock;
       this.inFlight += 1;
-      transport.send(call, node);
+      transport.sendNow(call, node);
     } catch (error) {
       failAll(groups, unsent(error));
     }
@@ -82,7 +82,7 @@ export class GroupCalls {
 
   /** Resends groups that were late by the server's clock, whose new offset is now known. */
   retry(groups: readonly Group[]): void {
-    this.send(groups, true);
+    this.sendGroups(groups, true);
   }
 }
 
@@ -115,7 +115,7 @@ class GroupCall implements ScriptCall {
     this.isRetry = isRetry;
   }
 
-  take(reply: unknown): void {
+  takeReply(reply: unknown): void {
     this.calls.ended();
     try {
       this.deliver(reply);
@@ -124,7 +124,7 @@ class GroupCall implements ScriptCall {
     }
   }
 
-  fail(error: unknown): void {
+  failCall(error: unknown): void {
     this.calls.ended();
     failAll(this.groups, unsent(error));
   }

@@ -28,7 +28,7 @@ export class ReadyQueue {
     this.client = client;
   }
 
-  static of(client: RedisClient): ReadyQueue {
+  static forClient(client: RedisClient): ReadyQueue {
     const queue = queues.get(client) ?? new ReadyQueue(client);
     queues.set(client, queue);
     return queue;
@@ -78,7 +78,7 @@ export class ReadyQueue {
     for (const call of before) {
       if (call.deadlineUs <= nowUs) call.reject(tooLate());
       else if (state === 'ready') call.resolve();
-      else if (state === 'connecting') this.keep(call, nowUs);
+      else if (state === 'connecting') this.addWaiting(call, nowUs);
       else call.reject(unavailable(state));
     }
     if (this.waiting.length === 0) return;
@@ -90,7 +90,7 @@ export class ReadyQueue {
     };
   }
 
-  private keep(call: Waiting, nowUs: number): void {
+  private addWaiting(call: Waiting, nowUs: number): void {
     this.waiting.push(call);
     this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + CHECK_US);
   }

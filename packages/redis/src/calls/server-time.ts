@@ -52,7 +52,7 @@ export class ServerTimes {
     for (const time of this.nodes.values()) time.renew();
   }
 
-  of(node: string): ServerTime {
+  timeFor(node: string): ServerTime {
     let time = this.nodes.get(node);
     if (!time) {
       if (this.nodes.size >= MOST_NODES) this.nodes.clear();

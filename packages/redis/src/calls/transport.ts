@@ -29,8 +29,8 @@ export interface ScriptCall {
   readonly keys: string[];
   readonly args: string[];
   /** Must not throw. */
-  take(reply: unknown): void;
-  fail(error: unknown): void;
+  takeReply(reply: unknown): void;
+  failCall(error: unknown): void;
 }
 
 export class Transport {
@@ -45,7 +45,7 @@ export class Transport {
   constructor(client: RedisClient, silence?: Silence) {
     this.client = client;
     this.silence = silence;
-    this.queue = ReadyQueue.of(client);
+    this.queue = ReadyQueue.forClient(client);
   }
 
   /** Whether a call can be sent at once. */
@@ -70,7 +70,7 @@ export class Transport {
 
   /** The clock of a node, in which deadlines are sent. */
   clockOf(node: string): ServerTime {
-    return this.serverTimes.of(node);
+    return this.serverTimes.timeFor(node);
   }
 
   /** Runs `send` once. It sends several calls, which the client can write together. */
@@ -96,7 +96,7 @@ export class Transport {
    *
    * @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR`
    */
-  async run(
+  async runScript(
     script: Script,
     keys: string[],
     args: string[],
@@ -106,36 +106,36 @@ export class Transport {
     if (systemClock.nowUs() >= deadlineUs) throw tooLate();
     const slot = this.client.isCluster ? slotOf(keys[0] ?? '') : 0;
     const reply = new Promise((take, fail) => {
-      this.send({ script, keys, args, take, fail }, this.nodeOf(slot));
+      this.sendNow({ script, keys, args, takeReply: take, failCall: fail }, this.nodeOf(slot));
     });
     return inTime(reply, deadlineUs);
   }
 
   /**
-   * Sends immediately to the node that owns the keys, whatever the client's state. Settles the call like {@link run},
+   * Sends immediately to the node that owns the keys, whatever the client's state. Settles the call like {@link runScript},
    * but without a deadline.
    */
-  send(call: ScriptCall, node: string): void {
+  sendNow(call: ScriptCall, node: string): void {
     if (this.wasAway) this.reconnected();
     let sent: Promise<unknown>;
     try {
       // Wraps the result of a client that returns no promise, such as a stub. A promise is returned as is.
       sent = Promise.resolve(this.client.evalsha(call.script.sha, call.keys, call.args));
     } catch (error) {
-      call.fail(unsent(error));
+      call.failCall(unsent(error));
       return;
     }
     const advice = this.silence?.sent(node);
-    if (advice) call.fail(advice);
+    if (advice) call.failCall(advice);
     // After the advice the reply is ignored; it only shows that the node is alive.
-    this.follow(sent, node, advice ? { ...call, take: ignore, fail: ignore } : call);
+    this.follow(sent, node, advice ? { ...call, takeReply: ignore, failCall: ignore } : call);
   }
 
   private follow(sent: Promise<unknown>, node: string, call: ScriptCall): void {
     sent.then(
       (reply) => {
         this.silence?.answered(node);
-        call.take(reply);
+        call.takeReply(reply);
       },
       (error) => this.afterError(error, call, node),
     );
@@ -157,12 +157,12 @@ export class Transport {
       if (!isUnknownScript(error)) throw error;
       reply = await this.loadScript(call, node);
     } catch (failure) {
-      call.fail(failedCall(failure, this.client.isCluster));
+      call.failCall(failedCall(failure, this.client.isCluster));
       return;
     } finally {
       this.silence?.answered(node);
     }
-    call.take(reply);
+    call.takeReply(reply);
   }
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE` */

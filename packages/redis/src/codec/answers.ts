@@ -30,7 +30,7 @@ export function readReply(
   groups: readonly { readonly steps: readonly Step[] }[],
 ): Reply {
   if (!Array.isArray(reply)) throw noReply();
-  return new ReplyReader(reply).read(groups);
+  return new ReplyReader(reply).readReply(groups);
 }
 
 const INTEGER = /^-?\d{1,16}$/;
@@ -46,7 +46,7 @@ class ReplyReader implements ReplyWords {
     this.nowUs = this.number();
   }
 
-  read(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
+  readReply(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
     const results: Result[] = [];
     for (const { steps } of groups) results.push(this.next(steps));
     if (this.at !== this.reply.length) throw noReply();
@@ -60,16 +60,16 @@ class ReplyReader implements ReplyWords {
       return first === '!late' ? LATE : failedGroup(first.slice(1));
     }
     const answers: Answer[] = [];
-    for (const step of steps) answers.push(this.answer(step));
+    for (const step of steps) answers.push(this.readAnswer(step));
     return answers;
   }
 
-  private answer(step: Step): Answer {
+  private readAnswer(step: Step): Answer {
     const word = this.count();
     const verdict = word % 2;
     const state = (word - verdict) / 2;
     const allowed = onlyLooks(step) ? step.op !== 'put' : verdict === 1;
-    return codecOf(step.rule).read(step.rule, allowed, state, this);
+    return codecOf(step.rule).decodeAnswer(step.rule, allowed, state, this);
   }
 
   /** A non-negative integer. */

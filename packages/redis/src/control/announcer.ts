@@ -68,7 +68,7 @@ export class Announcer {
     // Set before the call, because on some hosts the call ends with the request that made it.
     this.dueUs = nowUs + RETRY_US;
     this.later(RETRY_US);
-    void this.send();
+    void this.sendAnnouncement();
   }
 
   /** Reports a failure of announcements. */
@@ -79,12 +79,12 @@ export class Announcer {
     this.tell(error);
   }
 
-  close(): void {
+  stopAnnouncing(): void {
     this.closed = true;
     this.stopTimer?.();
   }
 
-  private async send(): Promise<void> {
+  private async sendAnnouncement(): Promise<void> {
     const { changes } = this;
     try {
       const announced = this.scripts.announce(encodeAnnouncement(this.limiters()));

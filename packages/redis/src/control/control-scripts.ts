@@ -26,18 +26,18 @@ export class ControlScripts extends LimiterScripts {
   private readonly kept = this.keyOf('kept');
 
   /** @param follower the id of this process among the followers */
-  read(knownRevision: string, follower: string): Promise<unknown> {
+  readSettings(knownRevision: string, follower: string): Promise<unknown> {
     const { settings, revision, dataSet, kept, processes } = this;
     const keys = [settings, revision, dataSet, kept, processes];
     return this.run(this.reading, keys, [knownRevision, follower]);
   }
 
-  write(args: string[]): Promise<unknown> {
+  writeSettings(args: string[]): Promise<unknown> {
     const { settings, revision, changes, dataSet, kept } = this;
     return this.run(this.writing, [settings, revision, changes, dataSet, kept], args);
   }
 
-  keep(args: string[]): Promise<unknown> {
+  storeLostSettings(args: string[]): Promise<unknown> {
     return this.run(this.keeping, [this.kept, this.revision, this.dataSet], args);
   }
 

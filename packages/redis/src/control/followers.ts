@@ -54,24 +54,24 @@ export class Following {
   /** Records the revision that this process follows from now on. */
   follows(revision: string): void {
     this.revision = revision;
-    void this.note();
+    void this.registerFollower();
   }
 
   /** Registers this process, if it has limiters. */
-  async note(): Promise<void> {
+  async registerFollower(): Promise<void> {
     const names = this.names();
     if (names.length === 0 || this.closed) return;
     this.isNoted = true;
-    await this.send(HELD_MS, names);
+    await this.sendFollower(HELD_MS, names);
   }
 
   /** Unregisters this process. */
-  close(): void {
+  stopFollowing(): void {
     this.closed = true;
-    if (this.isNoted && this.scripts.isReady) void this.send(0, []);
+    if (this.isNoted && this.scripts.isReady) void this.sendFollower(0, []);
   }
 
-  private async send(forMs: number, names: readonly string[]): Promise<void> {
+  private async sendFollower(forMs: number, names: readonly string[]): Promise<void> {
     const args = [this.id, `${forMs}`, this.revision, JSON.stringify(names), `${MAX_FOLLOWERS}`];
     try {
       this.hasRoom = Number(await this.scripts.follow(args)) === 1;

@@ -43,12 +43,12 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
   const args = [`${MAX_LIMITERS}`, `${MAX_CODES}`];
   for (const { name, rules, isFollowed } of limiters) {
     const items: string[] = [];
-    const add = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
+    const addItem = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
     const [declared] = rules;
-    if (declared) add(JSON.stringify(declared.logic.declared(declared)), restMsOf(declared));
-    for (const rule of rules) add(countOf({ rule }), restMsOf(rule));
+    if (declared) addItem(JSON.stringify(declared.logic.declared(declared)), restMsOf(declared));
+    for (const rule of rules) addItem(countOf({ rule }), restMsOf(rule));
     // This gives limiters without a rule an item too.
-    if (isFollowed) add(FOLLOWED, 0);
+    if (isFollowed) addItem(FOLLOWED, 0);
     args.push(name, `${items.length / 2}`, ...items);
   }
   return args;
@@ -105,5 +105,5 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
 
 /** After this time without a request, a count of the rule decides like that of an unused key. */
 function restMsOf(rule: Rule): number {
-  return Math.ceil(rule.logic.restUs(rule) / 1000);
+  return Math.ceil(rule.logic.expiresAfterUs(rule) / 1000);
 }

@@ -34,13 +34,13 @@ import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
 import { decodeFollowers, type Follower, Following } from './followers.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
+import { decodeEntry, encodeChange, encodeWrite } from './records.js';
 import {
   CONTROL_OPTIONS,
   type RedisControl,
   type RedisControlOptions,
   type Restored,
-} from './options.js';
-import { decodeEntry, encodeChange, encodeWrite } from './records.js';
+} from './redis-control-options.js';
 import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
@@ -90,8 +90,8 @@ class InRedis implements RedisControl {
     this.stored = hashKeys === undefined ? (key) => key : memoizeLast(keyHasher(hashKeys));
     const host: PollerHost = {
       isReady: () => this.scripts.isReady,
-      read: (known) => this.scripts.read(known, this.following.id),
-      keep: (args) => this.scripts.keep(args),
+      readSettings: (known) => this.scripts.readSettings(known, this.following.id),
+      storeLostSettings: (args) => this.scripts.storeLostSettings(args),
       onFollow: (revision) => this.following.follows(revision),
       onLook: (isNoted) => {
         if (this.following.isMissing(isNoted)) this.announcer.again();
@@ -111,7 +111,7 @@ class InRedis implements RedisControl {
       this.scripts,
       announced,
       (error) => tellFault(onFault, { limiter: '', source: 'control', error }),
-      () => this.following.note(),
+      () => this.following.registerFollower(),
     );
   }
 
@@ -189,18 +189,20 @@ class InRedis implements RedisControl {
   }
 
   async clearAll(note: ChangeNote): Promise<void> {
-    await this.write(encodeWrite(checkClear('*', note).note, 'clear', this.following.id));
+    await this.writeChange(encodeWrite(checkClear('*', note).note, 'clear', this.following.id));
   }
 
   async restore(note: ChangeNote, { force = false } = {}): Promise<Restored> {
     const checked = checkClear('*', note).note;
     const action = force ? 'force' : 'restore';
-    const { changed, restored } = await this.write(encodeWrite(checked, action, this.following.id));
+    const { changed, restored } = await this.writeChange(
+      encodeWrite(checked, action, this.following.id),
+    );
     return { restored, refused: REASONS[changed] ?? null };
   }
 
   async list(): Promise<readonly Override[]> {
-    await this.poller.read();
+    await this.poller.loadSettings();
     return this.poller.overrides.list();
   }
 
@@ -222,9 +224,9 @@ class InRedis implements RedisControl {
   }
 
   close(): void {
-    this.poller.close();
-    this.announcer.close();
-    this.following.close();
+    this.poller.stopPolling();
+    this.announcer.stopAnnouncing();
+    this.following.stopFollowing();
   }
 
   /** Makes a change about a key. The key itself is validated first, because its hash is always valid. */
@@ -234,15 +236,15 @@ class InRedis implements RedisControl {
   }
 
   private async make(change: CheckedChange): Promise<void> {
-    await this.write(encodeChange(change, this.following.id));
+    await this.writeChange(encodeChange(change, this.following.id));
   }
 
   /** @returns how many settings changed, or (negative) why none did; and how many were restored */
-  private async write(args: string[]): Promise<{ changed: number; restored: number }> {
-    const [changed, restored] = (await this.scripts.write(args)) as readonly unknown[];
+  private async writeChange(args: string[]): Promise<{ changed: number; restored: number }> {
+    const [changed, restored] = (await this.scripts.writeSettings(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();
     // The change is already made. If this read fails, the next poll finds it.
-    await this.poller.read().catch(() => undefined);
+    await this.poller.loadSettings().catch(() => undefined);
     return { changed: Number(changed), restored: Number(restored) };
   }
 }

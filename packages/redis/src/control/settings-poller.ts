@@ -13,9 +13,9 @@ export interface PollerHost {
   /** Whether a call can be sent at once. */
   isReady(): boolean;
   /** The reply of control-read.lua. */
-  read(knownRevision: string): Promise<unknown>;
+  readSettings(knownRevision: string): Promise<unknown>;
   /** The reply of control-keep.lua. */
-  keep(args: string[]): Promise<unknown>;
+  storeLostSettings(args: string[]): Promise<unknown>;
   /** Called with each revision that this process starts to follow. Must not throw. */
   onFollow(revision: string): void;
   /** Called after each poll; says whether Redis still has this process's follower entry. Must not throw. */
@@ -99,7 +99,7 @@ export class SettingsPoller {
 
   /** Concurrent calls share one poll. */
   private poll(): Promise<boolean> {
-    this.polling ??= this.read()
+    this.polling ??= this.loadSettings()
       .then(
         () => true,
         () => false,
@@ -111,12 +111,12 @@ export class SettingsPoller {
   }
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
-  async read(): Promise<void> {
+  async loadSettings(): Promise<void> {
     this.reads += 1;
     const turn = this.reads;
     const known = this.revision;
     try {
-      const reply = (await this.host.read(known)) as readonly unknown[];
+      const reply = (await this.host.readSettings(known)) as readonly unknown[];
       this.isAway = false;
       this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
       // A later read was answered first, and its reply is newer.
@@ -131,7 +131,7 @@ export class SettingsPoller {
       }
       this.host.onLook(Number(reply[3]) === 1);
     } catch (error) {
-      if (!this.isAway) this.tell(error);
+      if (!this.isAway) this.reportFault(error);
       this.isAway = true;
       throw error;
     }
@@ -186,15 +186,15 @@ export class SettingsPoller {
     const args = [`${KEPT_MS}`, this.revision, this.dataSet];
     const fields = [...this.stored].flat();
     try {
-      const isWanted = Number(await this.host.keep(args)) === 1;
-      if (isWanted && fields.length > 0) await this.host.keep([...args, ...fields]);
+      const isWanted = Number(await this.host.storeLostSettings(args)) === 1;
+      if (isWanted && fields.length > 0) await this.host.storeLostSettings([...args, ...fields]);
       this.nextOfferUs = -Infinity;
     } catch (error) {
-      this.tell(error);
+      this.reportFault(error);
     }
   }
 
-  close(): void {
+  stopPolling(): void {
     this.closed = true;
     this.stopTimer?.();
   }
@@ -231,17 +231,17 @@ export class SettingsPoller {
     }
     // Invalid settings count as not set. Several are reported as one error, because a later release may have written
     // thousands.
-    if (errors.length > 0) this.tell(errors.length === 1 ? errors[0] : severalOf(errors));
+    if (errors.length > 0) this.reportFault(errors.length === 1 ? errors[0] : severalOf(errors));
   }
 
-  private tell(error: unknown): void {
+  private reportFault(error: unknown): void {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
   /** Logs a line that is not rate-limited, so a recent line, such as that of an outage, cannot hide it. */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
-    if (this.onFault) this.tell(error);
+    if (this.onFault) this.reportFault(error);
     else consoleLogger().warn(`Spillway: ${message}. See ${error.help}`);
   }
 

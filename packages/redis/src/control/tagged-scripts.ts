@@ -38,7 +38,7 @@ export class TaggedScripts {
     args: string[],
     deadlineUs: number = deadlineFromNow(),
   ): Promise<unknown> {
-    return this.transport.run(script, keys, args, { deadlineUs });
+    return this.transport.runScript(script, keys, args, { deadlineUs });
   }
 }
 

@@ -180,7 +180,7 @@ async function keepsForTheGone(visit: Visit): Promise<void> {
   const caller = visit.caller();
   const ask = charge(newKey());
   const headers = { ...caller.headers, ...ask.headers };
-  const request = await visit.wire.begin('/charges?ms=700', { ...ask, headers });
+  const request = await visit.wire.sendRequest('/charges?ms=700', { ...ask, headers });
   await eventually(async () => isProblem(await caller.ask('/charges?ms=700', ask), 409));
   request.destroy();
   const again = await untilRepeated(caller, '/charges?ms=700', ask);

@@ -88,7 +88,7 @@ async function shedsWhenBusy(visit: Visit): Promise<void> {
   const untilShed = async (path: string, method: string, status: number): Promise<void> => {
     while (!shed && performance.now() < end) {
       const { headers } = visit.caller();
-      const reply = await visit.wire.ask(path, { method, headers });
+      const reply = await visit.wire.request(path, { method, headers });
       if (reply.status === 503 && reply.body.includes('workers') && method === 'GET') shed = reply;
       // Requests of the check before may still be ending.
       else if (!reply.body.includes('"fleet"')) hasStatus(reply, status);

@@ -112,7 +112,7 @@ async function freesWaiting(visit: Visit): Promise<void> {
 
 /** Sends a request and breaks it off before a reply can come. */
 async function abandon(visit: Visit, caller: Caller, path: string, method: string): Promise<void> {
-  const request = await visit.wire.begin(path, { method, headers: caller.headers });
+  const request = await visit.wire.sendRequest(path, { method, headers: caller.headers });
   await new Promise<void>((resolve) => request.once('finish', () => resolve()));
   request.destroy();
 }

@@ -18,7 +18,7 @@ const bucketMachine: Machine = {
     const numbers = { algorithm: 'token-bucket', limit, windowMs: windowUs / 1000 };
     return burst === limit ? numbers : { ...numbers, burst };
   },
-  restUs: ({ tolUs }: BucketRule) => tolUs + 1,
+  expiresAfterUs: ({ tolUs }: BucketRule) => tolUs + 1,
   measure: measureBucket,
   receipt: receiptOfBucket,
   rest: restOfBucket,
@@ -26,7 +26,7 @@ const bucketMachine: Machine = {
   shelf: () => new BucketShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
       numbers[at] = tatUs;
       numbers[at + 1] = tatNum;

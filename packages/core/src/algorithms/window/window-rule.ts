@@ -21,14 +21,14 @@ const windowMachine: Machine = {
     limit,
     windowMs: windowUs / 1000,
   }),
-  restUs: ({ windowUs }: WindowRule) => 2 * windowUs,
+  expiresAfterUs: ({ windowUs }: WindowRule) => 2 * windowUs,
   measure: measureWindow,
   receipt: ({ startUs }: WindowAnswer, units) => ({ atUs: startUs, num: 0, units }),
   merges: true,
   shelf: () => new WindowShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ startUs, current, previous }: WindowAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = current;

@@ -1,6 +1,6 @@
 /** Why two limiters differ about a request: from what the other one says, and from what both said before. */
 
-import { Remembered } from '../../base/log.js';
+import { RecentSubjects } from '../../base/log.js';
 import type { Verdict } from './verdict.js';
 
 /**
@@ -30,7 +30,7 @@ const MAJORITY = 10;
 
 export class Causes {
   /** By key. */
-  private readonly last = new Remembered<Pair>();
+  private readonly last = new RecentSubjects<Pair>();
   /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
   private candidate = Number.NaN;
   private votes = 0;

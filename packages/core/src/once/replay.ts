@@ -7,14 +7,14 @@ import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
 import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Decision, Reason } from '../contract/decision.js';
-import type { KeepContext, KeptExchange, Settled } from '../contract/keeping.js';
+import type { KeepContext, Settled, StoredExchange } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { Header } from '../contract/request.js';
 import type { Claim, Step } from '../contract/store.js';
 import { noteIn } from './claim-note.js';
 import type { Settings } from './idempotency-options.js';
-import { type AnswerRecord, decodeRecord } from './kept-answer.js';
 import { type Comparing, compareRequests } from './request-fingerprint.js';
+import { type AnswerRecord, decodeRecord } from './stored-response.js';
 
 const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
 
@@ -25,7 +25,7 @@ const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
  */
 export async function repeat<Raw>(
   turn: LimiterTurn<Raw>,
-  exchange: KeptExchange,
+  exchange: StoredExchange,
   context: KeepContext,
   settings: Settings<Raw>,
   own: string | undefined,
@@ -88,7 +88,7 @@ const SOON_MS = 10;
 const MOST_WAITING = 32;
 
 /** Retries that wait for the running request with their key. */
-export class WaitingRepeats {
+export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
   /** Until when each claim may wait, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
@@ -101,9 +101,9 @@ export class WaitingRepeats {
   }
 
   /** Notes a run of this process, which settles `over` when it ends. */
-  note(step: Step, over: Promise<void>): void {
+  noteRun(step: Step, over: Promise<void>): void {
     if (this.waitUs === 0) return;
-    const name = nameOf(step);
+    const name = claimNameOf(step);
     this.running.set(name, over);
     void over.then(() => {
       if (this.running.get(name) === over) this.running.delete(name);
@@ -114,14 +114,14 @@ export class WaitingRepeats {
    * Returns whether to try the claim again; false if the first request still runs when the time is up, or too many
    * requests wait.
    */
-  async wait(step: Step, exchange: KeptExchange, context: KeepContext): Promise<boolean> {
+  async wait(step: Step, exchange: StoredExchange, context: KeepContext): Promise<boolean> {
     const claim = step.claim as Claim;
     const { clock } = context;
     const untilUs = this.untilUs.get(claim) ?? clock.nowUs() + this.waitUs;
     this.untilUs.set(claim, untilUs);
     if (untilUs <= clock.nowUs() || exchange.isGone()) return false;
     const waits = this.waitsOf(context);
-    const name = nameOf(step);
+    const name = claimNameOf(step);
     const crowd = waits.get(name) ?? { size: 0, wait: undefined };
     if (crowd.size >= MOST_WAITING) return false;
     crowd.size += 1;
@@ -136,7 +136,7 @@ export class WaitingRepeats {
     crowd: Crowd,
     step: Step,
     untilUs: number,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
   ): Promise<boolean> {
     if (crowd.wait) return crowd.wait.join(untilUs, exchange);
@@ -145,7 +145,7 @@ export class WaitingRepeats {
     // On Workers a request cannot wait for the timers and I/O of another one.
     if (!endsTimersWithRequests()) crowd.wait = wait;
     void wait.poll(
-      () => this.running.get(nameOf(step)),
+      () => this.running.get(claimNameOf(step)),
       () => {
         crowd.wait = undefined;
       },
@@ -169,7 +169,7 @@ interface Crowd {
 
 interface Waiter {
   readonly untilUs: number;
-  readonly exchange: KeptExchange;
+  readonly exchange: StoredExchange;
   readonly settle: (isOver: boolean) => void;
 }
 
@@ -184,7 +184,7 @@ class Wait {
     this.context = context;
   }
 
-  join(untilUs: number, exchange: KeptExchange): Promise<boolean> {
+  join(untilUs: number, exchange: StoredExchange): Promise<boolean> {
     return new Promise((settle) => {
       this.waiters.add({ untilUs, exchange, settle });
     });
@@ -201,7 +201,7 @@ class Wait {
     do {
       const hasEnded = await paused(Math.min(pauseMs, this.leftMs()), running());
       pauseMs = hasEnded ? SOON_MS : Math.min(2 * pauseMs, LAST_MS);
-      this.settle(await this.look());
+      this.settleWaiters(await this.checkClaim());
     } while (this.waiters.size > 0);
     ended();
   }
@@ -212,7 +212,7 @@ class Wait {
     return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);
   }
 
-  private async look(): Promise<boolean> {
+  private async checkClaim(): Promise<boolean> {
     try {
       const answer = await this.context.ask(this.step);
       return !answer.failure && (answer as ClaimsAnswer).state !== 'running';
@@ -221,7 +221,7 @@ class Wait {
     }
   }
 
-  private settle(isOver: boolean): void {
+  private settleWaiters(isOver: boolean): void {
     const nowUs = this.context.clock.nowUs();
     for (const waiter of this.waiters) {
       if (!isOver && nowUs < waiter.untilUs && !waiter.exchange.isGone()) continue;
@@ -243,6 +243,6 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
 }
 
 /** The lengths make the name unambiguous. */
-function nameOf({ limiter, key, claim }: Step): string {
+function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

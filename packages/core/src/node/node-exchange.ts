@@ -12,7 +12,7 @@ import { targetOf } from './target.js';
 /** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
   /** The rejection; set before the gate returns `refused`. */
-  refusal: Admission | undefined;
+  rejection: Admission | undefined;
   protected readonly res: NodeResponse;
   protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
@@ -22,7 +22,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
     this.req = req;
     this.res = res;
     this.isOwn = isOwn;
-    this.refusal = undefined;
+    this.rejection = undefined;
   }
 
   isGone(): boolean {
@@ -42,7 +42,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 
   reject(admission: Admission): void {
-    this.refusal = admission;
+    this.rejection = admission;
     if (this.isOwn) this.setStatus(admission.status);
     else this.sendProblem(admission);
   }
@@ -70,7 +70,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
     report: (fault: unknown) => void,
   ): Promise<void> | undefined {
     const own = new OwnAnswer(this, report);
-    return own.run(() => answer(this.refusal as Admission, own));
+    return own.run(() => answer(this.rejection as Admission, own));
   }
 
   isAnswered(): boolean {
@@ -83,7 +83,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
 
   sendRejection(): void {
     this.dropBodyFields();
-    this.sendProblem(this.refusal as Admission);
+    this.sendProblem(this.rejection as Admission);
     ignoreLateAnswer(this.res);
   }
 

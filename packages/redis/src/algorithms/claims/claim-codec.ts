@@ -25,7 +25,7 @@ export const claims: Codec<ClaimsRule> = {
     args.push(`${leaseUs}`, `${keepUs}`);
   },
 
-  read(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
+  decodeAnswer(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
     const { nowUs } = reply;
     if (place === 0) return { allowed, nowUs, state: 'free', owner: '', endsUs: 0, note: '' };
     const endsUs = nowUs + reply.count();

@@ -60,13 +60,13 @@ export async function ownAnswer(
     },
     report,
   );
-  const take = (given: unknown): void => {
+  const takeResponse = (given: unknown): void => {
     if (isResponse(given)) answer = given;
     else if (c.finalized) answer = c.res;
   };
   await own.run(() => {
     const given = onRejected(admission, c);
-    return isLater(given) ? given.then(take) : take(given);
+    return isLater(given) ? given.then(takeResponse) : takeResponse(given);
   });
   return answer;
 }

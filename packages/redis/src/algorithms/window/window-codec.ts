@@ -23,7 +23,7 @@ export const window: Codec<WindowRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
   },
 
-  read({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
     const previous = kind === 'sliding' ? reply.count() : 0;

@@ -18,7 +18,7 @@ export const log: Codec<LogRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${unitsOf(step)}`);
   },
 
-  read(_: LogRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer(_: LogRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const freesUs = reply.number();
     return { allowed, nowUs: reply.nowUs, used: state, freesUs, lastUs: reply.number() };
   },

@@ -112,7 +112,7 @@ export class MessageExchange implements Exchange {
   }
 
   /** Gives back what is held; false if that was nothing. */
-  close(): boolean {
+  releasePermits(): boolean {
     this.isClosed = true;
     this.closed?.({});
     return this.closed !== undefined;

@@ -21,7 +21,7 @@ export const bucket: Codec<BucketRule> = {
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${step.receipt?.num ?? 0}`);
   },
 
-  read({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const num = den > 1 ? reply.count() : 0;
     const tatUs = state === 0 ? 0 : nowUs + state - 1;

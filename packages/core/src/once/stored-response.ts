@@ -35,7 +35,7 @@ export function isKeepable(name: unknown): name is string {
 }
 
 /** The headers of a response to store; `own`: names that the app adds. */
-export function keptFields(
+export function storedHeaders(
   field: (name: string) => string | undefined,
   own: readonly string[],
 ): readonly Header[] {
@@ -48,14 +48,14 @@ export function keptFields(
 }
 
 /** Collects a response while it is sent: its status and headers, and its body up to a size. */
-export class CollectedAnswer {
+export class ResponseCollector {
   private answer: { readonly status: number; readonly fields: readonly Header[] } | undefined;
   private chunks: Uint8Array[] = [];
   private length = 0;
   private most = 0;
 
   /** @param most the largest body to store, in bytes */
-  begin(status: number, fields: readonly Header[], most: number): void {
+  beginAnswer(status: number, fields: readonly Header[], most: number): void {
     this.answer = { status, fields };
     this.chunks = [];
     this.length = 0;
@@ -63,7 +63,7 @@ export class CollectedAnswer {
   }
 
   /** Returns whether to pass further bytes. */
-  add(bytes: Uint8Array): boolean {
+  addChunk(bytes: Uint8Array): boolean {
     this.length += bytes.length;
     if (this.length > this.most) this.chunks = [];
     else if (bytes.length > 0) this.chunks.push(new Uint8Array(bytes)); // a copy: the writer may reuse its buffer
@@ -71,7 +71,7 @@ export class CollectedAnswer {
   }
 
   /** The response, with its body if that was not too long; undefined if none has begun. */
-  record(): AnswerRecord | undefined {
+  toRecord(): AnswerRecord | undefined {
     const { answer } = this;
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }

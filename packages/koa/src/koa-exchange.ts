@@ -4,7 +4,7 @@ import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
-import { targetOf } from './request.js';
+import { targetOf } from './koa-request.js';
 
 export class KoaExchange extends NodeExchange {
   /** Who keeps the answer of this request, if anybody does. */

@@ -2,7 +2,7 @@
 
 import type { Answer, Step } from '@spillway/core';
 import { type QueueRule, refillTime } from '@spillway/core/store';
-import { trueRefillTime } from '../bucket/codec.js';
+import { trueRefillTime } from '../bucket/bucket-codec.js';
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './queue.lua';
 
@@ -26,7 +26,7 @@ export const queue: Codec<QueueRule> = {
     if (op === OPS.record) args.push(isOver ? '1' : '0');
   },
 
-  read({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     const { nowUs } = reply;
     const pauseUs = reply.count();
     const tatNum = den > 1 ? reply.count() : 0;

@@ -184,7 +184,7 @@ export class LivePace {
     return this.paceWith(this.client.control?.settingsOf(this.name)?.limits);
   }
 
-  of(key: string): Pace {
+  paceFor(key: string): Pace {
     const { now } = this;
     const own = this.client.control?.limitsOf?.(this.name, key);
     return own ? this.paceWith(own) : now;

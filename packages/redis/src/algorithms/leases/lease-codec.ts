@@ -15,7 +15,7 @@ export const leases: Codec<LeasesRule> = {
     args.push(step.lease?.critical ? '1' : '0', `${limit}`, `${open}`, `${leaseUs}`);
   },
 
-  read(_: LeasesRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer(_: LeasesRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
     return { allowed, nowUs: reply.nowUs, used: state, critical: reply.count() };
   },
 };

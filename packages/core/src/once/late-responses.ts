@@ -45,20 +45,20 @@ export function writeAnswer(
 }
 
 /** The waiting responses of one limiter. */
-export class LateAnswers {
+export class LateResponses {
   freeBytes: number = MOST_BYTES;
   private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
   /** Undefined if retrying is pointless, because the value is invalid for every store. */
-  of(answer: AnswerToWrite, error: unknown): LateValue | undefined {
+  lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);
   }
 
   /** Returns whether it was written. Never rejects. */
-  write(answer: AnswerToWrite, sinceUs: number): Promise<boolean> {
+  writeAnswer(answer: AnswerToWrite, sinceUs: number): Promise<boolean> {
     const { clock } = answer.context;
     const attempt = async (): Promise<boolean> => {
       if (clock.nowUs() < this.failedUs + WRITE_MS * 1000) return false;
@@ -80,9 +80,9 @@ class LateAnswer implements LateValue {
   private markedUs: number | undefined;
   private heldBytes = 0;
   private answer: AnswerToWrite | undefined;
-  private readonly all: LateAnswers;
+  private readonly all: LateResponses;
 
-  constructor(answer: AnswerToWrite, all: LateAnswers) {
+  constructor(answer: AnswerToWrite, all: LateResponses) {
     this.answer = answer;
     this.all = all;
   }
@@ -109,7 +109,7 @@ class LateAnswer implements LateValue {
     if (!answer) return true;
     const sinceUs = this.sinceUs(answer);
     if (sinceUs >= answer.keepUs) this.drop();
-    else if (await this.all.write(answer, sinceUs)) this.forget();
+    else if (await this.all.writeAnswer(answer, sinceUs)) this.forget();
     return this.answer === undefined;
   }
 

@@ -3,7 +3,7 @@
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { FastifyReply } from 'fastify';
-import type { SpillwayOptions } from './options.js';
+import type { SpillwayOptions } from './plugin-options.js';
 
 export class FastifyExchange extends NodeExchange {
   private readonly reply: FastifyReply;
@@ -32,7 +32,7 @@ export class FastifyExchange extends NodeExchange {
     return this.answerWith((admission) => {
       const own = onRejected(admission, reply.request, reply);
       // A reply is a promise of its own end.
-      return own !== reply && isLater(own) ? own.then(this.send) : this.send(own);
+      return own !== reply && isLater(own) ? own.then(this.sendReply) : this.sendReply(own);
     }, report);
   }
 
@@ -88,7 +88,7 @@ export class FastifyExchange extends NodeExchange {
     };
   }
 
-  private readonly send = (own: unknown): void => {
+  private readonly sendReply = (own: unknown): void => {
     const { reply } = this;
     if (own !== undefined && own !== reply && !reply.sent) reply.send(own);
   };
