@@ -29,27 +29,27 @@ export class ControlScripts extends LimiterScripts {
   readSettings(knownRevision: string, follower: string): Promise<unknown> {
     const { settings, revision, dataSet, kept, processes } = this;
     const keys = [settings, revision, dataSet, kept, processes];
-    return this.run(this.reading, keys, [knownRevision, follower]);
+    return this.runScript(this.reading, keys, [knownRevision, follower]);
   }
 
   writeSettings(args: string[]): Promise<unknown> {
     const { settings, revision, changes, dataSet, kept } = this;
-    return this.run(this.writing, [settings, revision, changes, dataSet, kept], args);
+    return this.runScript(this.writing, [settings, revision, changes, dataSet, kept], args);
   }
 
   storeLostSettings(args: string[]): Promise<unknown> {
-    return this.run(this.keeping, [this.kept, this.revision, this.dataSet], args);
+    return this.runScript(this.keeping, [this.kept, this.revision, this.dataSet], args);
   }
 
   history(): Promise<unknown> {
-    return this.run(this.telling, [this.changes], []);
+    return this.runScript(this.telling, [this.changes], []);
   }
 
   follow(args: string[]): Promise<unknown> {
-    return this.run(this.following, [this.processes], args);
+    return this.runScript(this.following, [this.processes], args);
   }
 
   followers(): Promise<unknown> {
-    return this.run(this.counting, [this.processes, this.revision], []);
+    return this.runScript(this.counting, [this.processes, this.revision], []);
   }
 }

@@ -12,11 +12,11 @@ export class LimiterScripts extends TaggedScripts {
   private readonly names = this.keyOf('limiters');
 
   announce(args: string[]): Promise<unknown> {
-    return this.run(this.announcing, [this.names], args);
+    return this.runScript(this.announcing, [this.names], args);
   }
 
   /** The stored entries of the limiters with these names; of all if there are no names. */
   limiters(names: string[] = [], deadlineUs?: number): Promise<unknown> {
-    return this.run(this.naming, [this.names], names, deadlineUs);
+    return this.runScript(this.naming, [this.names], names, deadlineUs);
   }
 }

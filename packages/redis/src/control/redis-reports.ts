@@ -84,7 +84,7 @@ class InRedis extends TaggedScripts implements RedisReports {
   async publish(limiters: readonly LimiterReport[]): Promise<void> {
     const texts = limiters.flatMap((report) => [report.limiter, encodeReport(report)]);
     const args = [this.id, `${KEPT_MS}`, `${MAX_PROCESSES}`, ...texts];
-    await this.run(this.writing, [this.reportOf(this.id), this.keyOf('reports')], args);
+    await this.runScript(this.writing, [this.reportOf(this.id), this.keyOf('reports')], args);
   }
 
   async read(limiter?: string): Promise<readonly ProcessReport[]> {
@@ -113,7 +113,7 @@ class InRedis extends TaggedScripts implements RedisReports {
     keys: string[],
     fields: string[],
   ): Promise<[now: unknown, ...hashes: (readonly unknown[])[]]> {
-    const reply = await this.run(this.reading, keys, fields);
+    const reply = await this.runScript(this.reading, keys, fields);
     return reply as [unknown, ...(readonly unknown[])[]];
   }
 

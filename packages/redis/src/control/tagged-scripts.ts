@@ -32,7 +32,7 @@ export class TaggedScripts {
     return `${this.prefix}${TAG}${name}`;
   }
 
-  protected run(
+  protected runScript(
     script: Script,
     keys: string[],
     args: string[],
