@@ -27,6 +27,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     'docs/managed-redis.md',
     'docs/durable-objects.md',
     'docs/metrics.md',
+    'docs/who.md',
     'docs/testing.md',
     'docs/troubleshooting.md',
     'docs/3am.md',

@@ -84,6 +84,7 @@ const USUAL = [
   'packages/redis/test/control/lost.test.ts',
   'packages/redis/test/control/lost-often.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
+  'packages/redis/test/control/reports.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',
   'packages/redis/test/edge.test.ts',

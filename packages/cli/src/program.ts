@@ -10,6 +10,7 @@ import { isColoured } from './paint.js';
 import { addReplay } from './replay/command.js';
 import { addSettings } from './settings-commands.js';
 import { status, watchChanges } from './views.js';
+import { addWho } from './who/who-commands.js';
 
 /** The program throws a CommanderError where commander would exit. It prints usage errors, unless `isQuiet`. */
 export function makeProgram(isQuiet: boolean): Command {
@@ -30,7 +31,7 @@ export function makeProgram(isQuiet: boolean): Command {
 Each process announces its limiters in Redis at startup and every 5 minutes. A name stays known for 10 minutes, or longer
 if its counts take longer to expire. For other names, add --anyway.
 Live settings expire after an hour, unless you give --for or --until. spillway <command> --help has examples.
-Every command except watch ends within 5 s, even if Redis hangs.
+Every command except watch and top ends within 5 s, even if Redis hangs.
 Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong.`,
     );
   examples(
@@ -41,6 +42,7 @@ Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong.`,
     'block logins --address 203.0.113.7 --for 1d --because "tries passwords"',
   );
   addViews(program);
+  addWho(program);
   addSettings(program);
   addKeys(program);
   addOnce(program);

@@ -14,4 +14,10 @@ export type {
   RedisControlOptions,
   Restored,
 } from './control/redis-control-options.js';
+export {
+  type ProcessReport,
+  type RedisReports,
+  type RedisReportsOptions,
+  redisReports,
+} from './control/redis-reports.js';
 export { type RedisStore, type RedisStoreOptions, redisStore } from './redis-store.js';

@@ -56,6 +56,18 @@ export interface Observer {
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
+  /**
+   * Like {@link onDecision}, for observers that only count: they get the decision itself, which they must not keep or
+   * change, instead of a copy. The copy costs as much as counting does.
+   */
+  readonly countDecision?:
+    | ((decision: Decision, mode: Mode, key: string | undefined) => void)
+    | undefined;
+  /**
+   * The response to a request that a guard let pass has closed. With such an observer, a guard watches the end of every
+   * response.
+   */
+  readonly onEnd?: ((request: LimitRequest) => void) | undefined;
   /** Something of yours, or the store, failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** A call of the store has ended. */

@@ -6,6 +6,7 @@ import type { Limiter, RequestOutcome } from '../contract/limiter.js';
 import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
 import { readOption, stepsFrom } from '../limits/callbacks.js';
+import type { Observers } from '../observe/observers.js';
 import type { Releases } from './releases.js';
 import { type DecidedTurn, mayEnd, needsEnd, takesHold } from './turn.js';
 
@@ -17,6 +18,7 @@ export class Ending<Raw> {
   private readonly isTimed: boolean;
   /** How long permits and refunds wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
+  readonly observers: Observers;
 
   constructor(
     limiters: readonly Limiter<Raw>[],
@@ -24,7 +26,9 @@ export class Ending<Raw> {
     clock: Clock,
     context: StepContext,
     patienceMs: number,
+    observers: Observers,
   ) {
+    this.observers = observers;
     this.patienceMs = patienceMs;
     this.releases = releases;
     this.clock = clock;
@@ -46,14 +50,14 @@ export class Ending<Raw> {
     for (let i = 0; i < turns.length; i += 1) {
       if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, allowed);
     }
-    return undefined;
+    return this.watched(allowed);
   }
 
   private turnsToEnd(
     turns: readonly DecidedTurn<Raw>[],
     allowed: boolean,
   ): readonly DecidedTurn<Raw>[] | undefined {
-    let open: DecidedTurn<Raw>[] | undefined;
+    let open = this.watched(allowed);
     for (const turn of turns) {
       const { step } = turn;
       const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
@@ -63,6 +67,11 @@ export class Ending<Raw> {
       }
     }
     return open;
+  }
+
+  /** No turns, if only observers wait for the end. */
+  private watched(allowed: boolean): DecidedTurn<Raw>[] | undefined {
+    return allowed && this.observers.hearsEnds ? [] : undefined;
   }
 
   /**

@@ -119,6 +119,8 @@ export class GuardAdmission<Raw> implements Admission {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
+    const [turn] = this.turns;
+    if (turn && !rejected) this.shared.ending.observers.ended(turn.request);
     return this.shared.ending.endTurns(open, end, rejected, this.startUs);
   }
 }

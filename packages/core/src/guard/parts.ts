@@ -90,7 +90,7 @@ export function partsOf<Raw>(
     eventLoop: new Turns(),
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
-    ending: new Ending(limiters, releases, client.clock, context, timeoutMs),
+    ending: new Ending(limiters, releases, client.clock, context, timeoutMs, observers),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     keeping,

@@ -1,8 +1,8 @@
 /** Registers this process as a follower of the settings in Redis, and reads all followers. */
 
-import { bytesToHex } from '@noble/hashes/utils';
 import type { ControlScripts } from './control-scripts.js';
 import { ANNOUNCED_EVERY_MS } from './known-limiter.js';
+import { newProcessId } from './process-id.js';
 
 /** A process with a control, as last registered. */
 export interface Follower {
@@ -25,7 +25,7 @@ const MAX_FOLLOWERS = 1_000;
 
 /** Requests neither wait for registration nor fail with it. */
 export class Following {
-  readonly id: string = newId();
+  readonly id: string = newProcessId();
   private readonly scripts: ControlScripts;
   private readonly names: () => readonly string[];
   private readonly trouble: (error: unknown) => void;
@@ -104,11 +104,4 @@ function decodeNames(text: string): readonly string[] | undefined {
   } catch {
     return undefined;
   }
-}
-
-declare const crypto: { getRandomValues(array: Uint8Array): Uint8Array };
-
-/** 64 random bits. */
-function newId(): string {
-  return bytesToHex(crypto.getRandomValues(new Uint8Array(8)));
 }
