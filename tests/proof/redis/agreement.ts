@@ -1,0 +1,104 @@
+/** Runs every script on a real Redis and on the model, and compares what they reply. */
+
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { storeConformance } from '@spillway/conformance';
+import { ManualClock } from '@spillway/core/testing';
+import type { RedisClient } from '@spillway/redis';
+import { redisStoreAt } from '@spillway/redis/testing';
+import type { Redis } from 'ioredis';
+import { ModelRedis } from './model-redis.js';
+
+/** A client whose calls both servers answer; the real one's reply is the reply. */
+class Both implements RedisClient {
+  readonly state = 'ready';
+  /** How many steps both have decided. */
+  steps = 0;
+  /** What they have disagreed about first. */
+  difference: string | undefined;
+  private readonly texts = new Map<string, string>();
+  private readonly model = new ModelRedis();
+  private readonly real: Redis;
+
+  constructor(real: Redis) {
+    this.real = real;
+  }
+
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
+    const text = this.texts.get(sha);
+    if (text === undefined) return Promise.reject(new Error('NOSCRIPT'));
+    return this.ask(text, keys, args);
+  }
+
+  eval(text: string, keys: string[], args: string[]): Promise<unknown> {
+    this.texts.set(createHash('sha1').update(text).digest('hex'), text);
+    return this.ask(text, keys, args);
+  }
+
+  onceChanged(): () => void {
+    return () => undefined;
+  }
+
+  async flush(): Promise<void> {
+    await this.real.flushdb();
+    this.model.db.keys.clear();
+  }
+
+  private async ask(text: string, keys: string[], args: string[]): Promise<unknown> {
+    this.steps += keys.length;
+    const nowUs = Date.now() * 1_000;
+    const script = text.replaceAll(/\b(redis\.)?call\('TIME'\)/g, () => `{ ${timeOf(nowUs)} }`);
+    const real = this.real.eval(script, keys.length, ...keys, ...args).catch(String);
+    // Both decide in the order of the calls: the real one's were written when it was asked.
+    const got = outcome(() => this.model.eval(script, keys, args.map(bytes), nowUs));
+    const expected = await real;
+    if (!isDeepStrictEqual(got, expected)) {
+      const told = [got, expected, keys, args].map((one) => JSON.stringify(one));
+      this.difference ??= `the model replied ${told[0]}, Redis ${told[1]}, to ${told[2]} ${told[3]}`;
+    }
+    return expected;
+  }
+}
+
+/** Both servers are told the time, because no two clocks are the same. */
+function timeOf(us: number): string {
+  return `'${Math.floor(us / 1_000_000)}', '${us % 1_000_000}'`;
+}
+
+const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+
+/** As the client gives it to the store. */
+function decoded(reply: unknown): unknown {
+  if (Array.isArray(reply)) return reply.map(decoded);
+  return typeof reply === 'string' ? Buffer.from(reply, 'latin1').toString('utf8') : reply;
+}
+
+function outcome(model: () => unknown): unknown {
+  try {
+    return decoded(model());
+  } catch (error) {
+    return `ReplyError: ${(error as Error).message}`;
+  }
+}
+
+/**
+ * Runs the conformance suite with one seed after another until `steps` steps have been decided twice.
+ *
+ * @throws Error that shows the first difference, or what the suite found
+ */
+export async function agree(real: Redis, steps: number, seed: number): Promise<number> {
+  const client = new Both(real);
+  for (let run = seed; client.steps < steps; run += 1) {
+    const open = async () => {
+      await client.flush();
+      const clock = new ManualClock();
+      return { store: redisStoreAt(client, clock), setTimeUs: (us: number) => clock.setUs(us) };
+    };
+    for (const check of storeConformance({ open }, { runs: 200, seed: run })) {
+      await check.run();
+      if (client.difference) throw new Error(`${check.name} (seed ${run}): ${client.difference}`);
+      if (client.steps >= steps) break;
+    }
+  }
+  return client.steps;
+}
