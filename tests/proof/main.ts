@@ -1,9 +1,13 @@
 /** The commands of tools/prove.js. */
 
 import { parseArgs } from 'node:util';
+import { type Failure, LAWS, simulate } from '@spillway/conformance/simulator';
 import { Redis } from 'ioredis';
 import { findRedis, startRedis } from '../../packages/testkit/src/redis-process.js';
+import { BUGS } from './bugs.js';
+import { plant, row } from './plant.js';
 import { agree } from './redis/agreement.js';
+import { subjectOf } from './subject.js';
 
 export async function main([command, ...args]: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -11,11 +15,57 @@ export async function main([command, ...args]: readonly string[]): Promise<void>
     options: {
       seed: { type: 'string', default: '1' },
       seconds: { type: 'string', default: '60' },
+      only: { type: 'string', default: '' },
       steps: { type: 'string', default: '1000000' },
     },
   });
   const seed = Number(values.seed);
   if (command === 'agreement') await agreement(Number(values.steps), seed);
+  else if (command === 'bugs') await bugs(seed, values.only);
+  else await prove(Number(values.seconds), seed);
+}
+
+/** Runs histories for so many seconds, and tells what they came to. */
+async function prove(seconds: number, seed: number): Promise<void> {
+  const subject = await subjectOf();
+  const until = performance.now() + seconds * 1_000;
+  let [histories, operations, broken] = [0, 0, 0];
+  for (let next = seed; performance.now() < until; next += 1) {
+    const result = await simulate(subject, { seed: next });
+    histories += 1;
+    operations += result.operations;
+    if (!result.failure) continue;
+    broken += 1;
+    tell(result.failure);
+  }
+  const told = [histories, operations].map((count) => count.toLocaleString('en'));
+  console.log(
+    `${broken === 0 ? 'held' : 'BROKEN'}: ${told[0]} histories, ${told[1]} operations, ${broken} broken laws (seed ${seed})`,
+  );
+  if (broken > 0) process.exitCode = 1;
+}
+
+function tell({ seed, plan, broken }: Failure): void {
+  console.log(`seed ${seed}:`);
+  for (const [law, sentence] of broken) console.log(`  ${law}: ${sentence}`);
+  console.log(`  ${JSON.stringify(plan)}`);
+}
+
+/** Plants every bug whose name contains `only`, and writes the table of what caught each. */
+async function bugs(seed: number, only: string): Promise<void> {
+  const chosen = BUGS.filter(({ name }) => name.includes(only));
+  let caught = 0;
+  const laws = new Set<string>();
+  for (const bug of chosen) {
+    const result = await plant(bug, seed, 1_000);
+    if (result.histories > 0) caught += 1;
+    for (const law of result.laws) laws.add(law);
+    console.log(row(result));
+  }
+  const idle = Object.keys(LAWS).filter((law) => !laws.has(law));
+  if (only === '' && idle.length > 0) console.log(`laws that caught none: ${idle.join(', ')}`);
+  console.log(`caught: ${caught} of ${chosen.length} planted bugs (seed ${seed})`);
+  if (caught < chosen.length) process.exitCode = 1;
 }
 
 /** @throws Error if there is no Redis, or it disagrees with the model */

@@ -1,0 +1,98 @@
+/** Bundles the program of the simulated processes from the packages' sources, and models its server. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Server, Subject } from '@spillway/conformance/simulator';
+import { build } from 'esbuild';
+import { ModelRedis } from './redis/model-redis.js';
+
+const PACKAGES: string = join(import.meta.dirname, '../../packages');
+
+/** A text of a source file that is replaced by another. */
+export interface Mutation {
+  /** Below `packages`, such as `core/src/stores/denial-cache.ts`. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** @throws Error if a mutation's text is not in its file exactly once */
+export async function bundle(mutations: readonly Mutation[] = []): Promise<string> {
+  const changed = new Map<string, string>();
+  for (const { file, from, to } of mutations) {
+    const path = join(PACKAGES, file);
+    const text = changed.get(path) ?? readFileSync(path, 'utf8');
+    if (text.split(from).length !== 2) throw new Error(`not once in ${file}: ${from}`);
+    changed.set(
+      path,
+      text.replace(from, () => to),
+    );
+  }
+  const { outputFiles } = await build({
+    entryPoints: [join(import.meta.dirname, 'program.ts')],
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['@spillway/source', 'module', 'import'],
+    loader: { '.lua': 'text' },
+    target: 'es2022',
+    plugins: [
+      {
+        name: 'mutations',
+        setup({ onLoad }) {
+          if (changed.size === 0) return;
+          onLoad({ filter: /\.(ts|lua)$/ }, ({ path }) => {
+            const contents = changed.get(path);
+            if (contents === undefined) return undefined;
+            return { contents, loader: path.endsWith('.lua') ? 'text' : 'ts' };
+          });
+        },
+      },
+    ],
+  });
+  return outputFiles[0]?.text as string;
+}
+
+/** The real code on the model of Redis, with these mutations in all processes. */
+export async function subjectOf(mutations: readonly Mutation[] = []): Promise<Subject> {
+  return { program: await bundle(mutations), server: () => new RedisServer() };
+}
+
+interface ScriptRequest {
+  readonly sha?: string;
+  readonly text?: string;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+}
+
+class RedisServer implements Server {
+  private readonly model = new ModelRedis();
+
+  get writes(): number {
+    return this.model.db.writes;
+  }
+
+  handle(request: unknown, nowUs: number): unknown {
+    const { sha, text, keys, args } = request as ScriptRequest;
+    return sha === undefined
+      ? this.model.eval(text as string, keys, args, nowUs)
+      : this.model.evalsha(sha, keys, args, nowUs);
+  }
+
+  snapshot(): unknown {
+    return this.model.snapshot();
+  }
+
+  restart(snapshot?: unknown): void {
+    this.model.restart(snapshot as ReturnType<ModelRedis['snapshot']> | undefined);
+  }
+
+  /** The names of limiters stay for as long as these are known; nothing else does. */
+  size(nowUs: number): number {
+    this.model.db.nowUs = nowUs;
+    this.model.db.size();
+    return [...this.model.db.keys.keys()].filter((key) => !key.includes('{%control}')).length;
+  }
+}
