@@ -169,14 +169,8 @@ export function callable(value: unknown, line: number): Call {
   throw new LuaError(`user_script:${line}: attempt to call a ${typeOf(value)} value`);
 }
 
-export function callMethod(
-  G: Record<string, unknown>,
-  line: number,
-  name: string,
-  self: unknown,
-  ...args: unknown[]
-): unknown {
-  const owner = typeof self === 'string' ? G['string'] : self;
+export function callMethod(line: number, name: string, self: unknown, ...args: unknown[]): unknown {
+  const owner = typeof self === 'string' ? LIBRARY['string'] : self;
   return callable(field(owner, name), line)(self, ...args);
 }
 

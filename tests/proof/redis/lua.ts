@@ -251,7 +251,7 @@ for (; ${by} > 0 ? ${at} <= ${last} : ${at} >= ${last}; ${at} += ${by}) { let ${
         if (base.type === 'MemberExpression' && base.indexer === ':') {
           const self = this.expression(base.base);
           const rest = node.arguments.length > 0 ? `, ${this.list(node.arguments)}` : '';
-          return `callMethod(G, ${line}, '${base.identifier.name}', ${self}${rest})`;
+          return `callMethod(${line}, '${base.identifier.name}', ${self}${rest})`;
         }
         if (base.type === 'Identifier' && base.name === 'error' && !this.find('error')) {
           return `raise(${this.list(node.arguments)}, ${line})`;

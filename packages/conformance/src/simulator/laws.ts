@@ -126,6 +126,7 @@ const admitsAtMostTheLimit: Law = (history) => {
       if (!answers[at]?.allowed || step.lease || step.claim) continue;
       const known = grants.get(nameOf(step)) ?? { rule: step.rule, all: [] };
       grants.set(nameOf(step), known);
+      if (step.rule.limit > known.rule.limit) known.rule = step.rule;
       known.all.push({ atUs: answers[at]?.nowUs as number, order, cost: step.cost });
     }
   }
@@ -191,7 +192,7 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
 const waitsAreHonest: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.length > 0 || restarts.length > 0) return undefined;
-  const told = new Map<string, { cost: number; dueUs: number }>();
+  const told = new Map<string, { cost: number; limit: number; dueUs: number }>();
   for (const { call } of decided(history)) {
     for (const [at, step] of call.steps.entries()) {
       const answer = call.answers[at] as Answer;
@@ -199,7 +200,9 @@ const waitsAreHonest: Law = (history) => {
       if (machine !== 'bucket' && machine !== 'window' && machine !== 'log') continue;
       const name = nameOf(step);
       const before = told.get(name);
-      if (before && step.op === 'take' && step.cost === before.cost) {
+      const { limit } = step.rule;
+      // What a limit promised, another does not keep.
+      if (before?.limit === limit && step.op === 'take' && step.cost === before.cost) {
         const isDue = answer.nowUs >= before.dueUs;
         if (answer.allowed !== isDue) {
           return `${name} ${answer.allowed ? 'admitted' : 'rejected'} ${step.cost} at ${answer.nowUs}, promised for ${before.dueUs}`;
@@ -211,7 +214,11 @@ const waitsAreHonest: Law = (history) => {
       if (step.op !== 'take' || answer.allowed || !isSingle) continue;
       const { retryAfterMs } = seen(step.rule, answer, step.cost);
       if (!Number.isFinite(retryAfterMs)) continue;
-      told.set(name, { cost: step.cost, dueUs: answer.nowUs + Math.round(retryAfterMs * 1_000) });
+      told.set(name, {
+        cost: step.cost,
+        limit,
+        dueUs: answer.nowUs + Math.round(retryAfterMs * 1_000),
+      });
     }
   }
   return undefined;
@@ -324,7 +331,7 @@ const failuresFailNobody: Law = (history) => {
   for (const outcome of history.outcomes) {
     const { act, process, startUs, endUs, error } = outcome;
     const { kind } = history.plan.acts[act] ?? {};
-    if (kind === 'job' || kind === 'once') continue;
+    if (kind === 'job' || kind === 'once' || kind === 'change') continue;
     if (error !== undefined) return `${kind} threw ${String(error)}`;
     if (process.isDead) continue;
     const tookUs = (endUs ?? Number.POSITIVE_INFINITY) - startUs - frozenUs(history, outcome);
@@ -508,7 +515,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
     return undefined;
   }
-  if (plan.acts.some(({ kind }) => kind === 'refund')) return undefined;
+  if (plan.acts.some(({ kind }) => kind === 'refund' || kind === 'change')) return undefined;
   for (const [
     at,
     { algorithm, mode, limit, windowMs, burst = limit, name },
@@ -642,6 +649,37 @@ const jobsKeepThePace: Law = ({ plan, starts }) => {
   return undefined;
 };
 
+/** Live changes: in all processes a limit is soon that which was set last. */
+const changesApply: Law = ({ plan, outcomes }) => {
+  if (plan.faults.length > 0) return undefined;
+  for (const [at, { name, limit }] of plan.rates.entries()) {
+    const changes = outcomes.flatMap(({ act, startUs, endUs, error }) => {
+      const done = plan.acts[act];
+      if (done?.kind !== 'change' || done.rate !== at || error !== undefined) return [];
+      return [{ startUs, endUs: endUs ?? Number.POSITIVE_INFINITY, limit: done.limit }];
+    });
+    changes.sort((a, b) => a.endUs - b.endUs);
+    const first = new Map<object, number>();
+    for (const { decisions = [], startUs, endUs = startUs, process } of outcomes) {
+      const own = decisions.find(({ limiter }) => limiter === name)?.policy?.limit;
+      if (own === undefined) continue;
+      // A process looks for changes from its first request on.
+      const firstUs = first.get(process) ?? startUs;
+      first.set(process, firstUs);
+      if (startUs < firstUs + APPLIES_US) continue;
+      const settled = changes.filter((change) => change.endUs + APPLIES_US < startUs).at(-1);
+      const since = settled?.endUs ?? Number.NEGATIVE_INFINITY;
+      const recent = changes.filter((change) => change.startUs < endUs && change.endUs > since);
+      const known = [settled?.limit ?? limit, ...recent.map((change) => change.limit)];
+      if (!known.includes(own)) return `${name} is ${own} where ${known.join(' or ')} was set`;
+    }
+  }
+  return undefined;
+};
+
+/** By default processes look for changes twice a second. */
+const APPLIES_US = 600_000;
+
 /** All laws by their names. */
 export const LAWS: Readonly<Record<string, Law>> = {
   decidesExactly,
@@ -666,14 +704,24 @@ export const LAWS: Readonly<Record<string, Law>> = {
   idsRunOnce,
   claimsExclude,
   jobsKeepThePace,
+  changesApply,
 };
 
 /** The names of the laws that a history breaks, each with a sentence. */
 export function judge(history: History): ReadonlyMap<string, string> {
   const broken = new Map<string, string>();
   for (const [name, law] of Object.entries(LAWS)) {
-    const sentence = law(history);
+    const sentence = sentenceOf(law, history);
     if (sentence !== undefined) broken.set(name, sentence);
   }
   return broken;
+}
+
+/** Answers can be so wrong that a law cannot read them. */
+function sentenceOf(law: Law, history: History): string | undefined {
+  try {
+    return law(history);
+  } catch (error) {
+    return `the history makes no sense: ${String(error)}`;
+  }
 }

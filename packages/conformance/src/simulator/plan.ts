@@ -33,6 +33,10 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
   | { readonly kind: 'once'; readonly id: string; readonly holdUs: number; readonly status: number }
   | { readonly kind: 'job'; readonly key: string }
+  /** Many keys that are asked at once, each for the first time. */
+  | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
+  /** A limit is changed live, in all processes. */
+  | { readonly kind: 'change'; readonly rate: number; readonly limit: number }
 );
 
 export type Fault = { readonly atUs: number } & (
@@ -91,7 +95,7 @@ export function planOf(seed: number, size: number): Plan {
   const focus = random.pick([
     'rates',
     'rates',
-    'rates',
+    'changes',
     'permits',
     'claims',
     'jobs',
@@ -117,7 +121,7 @@ export function planOf(seed: number, size: number): Plan {
 }
 
 interface Shape {
-  readonly focus: 'rates' | 'permits' | 'claims' | 'jobs' | 'all';
+  readonly focus: 'rates' | 'changes' | 'permits' | 'claims' | 'jobs' | 'all';
   readonly size: number;
   readonly lengthUs: number;
   readonly processes: number;
@@ -126,6 +130,7 @@ interface Shape {
 
 const KINDS: Readonly<Record<Shape['focus'], readonly Act['kind'][]>> = {
   rates: ['consume', 'consume', 'consume', 'consume', 'consume', 'refund', 'peek'],
+  changes: [...Array<'consume'>(40).fill('consume'), 'flood', 'change'],
   permits: ['request', 'request', 'request', 'consume'],
   claims: ['once', 'once', 'once', 'consume'],
   jobs: ['job', 'job', 'consume'],
@@ -135,7 +140,7 @@ const KINDS: Readonly<Record<Shape['focus'], readonly Act['kind'][]>> = {
 function actsOf(random: Random, shape: Shape): Act[] {
   const { focus, size, lengthUs, processes, rates } = shape;
   // Requests, with bodies and responses, take ten times as long to simulate.
-  const scale = { rates: 1, permits: 0.6, claims: 0.15, jobs: 0.3, all: 0.4 }[focus];
+  const scale = { rates: 1, changes: 1, permits: 0.6, claims: 0.15, jobs: 0.3, all: 0.4 }[focus];
   const count = Math.ceil(random.between(size / 2, size * 1.5) * scale);
   const acts: Act[] = [];
   let atUs = 0;
@@ -191,6 +196,10 @@ function actOf(
       };
     case 'job':
       return { ...base, kind, key };
+    case 'flood':
+      return { ...base, kind, rate: random.between(0, rates - 1), keys: random.between(5, 300) };
+    case 'change':
+      return { ...base, kind, rate: random.between(0, rates - 1), limit: random.between(1, 20) };
   }
 }
 

@@ -2,9 +2,11 @@
 
 import type {
   Answer,
+  Control,
   Decision,
   Guard,
   KeyedLimiter,
+  LimiterSettings,
   Limiters,
   LimitRequest,
   Step,
@@ -31,6 +33,17 @@ export interface Program {
   ) => Shaper;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
+  /** Opens a control on a connection to the server. Without it, no limit is changed live. */
+  openControl?(link: Link): LiveControl;
+}
+
+/** A control in which limits can be changed. */
+export interface LiveControl extends Control {
+  set(
+    limiter: string,
+    settings: LimiterSettings,
+    note: { readonly by: string; readonly because: string },
+  ): Promise<void>;
 }
 
 interface Shaper {
@@ -66,6 +79,7 @@ interface App {
   readonly once: FetchGuard<Request, [Handling]>;
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
+  readonly control: LiveControl | undefined;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
 }
@@ -159,7 +173,10 @@ class Running {
     const link = host.connect(process);
     const store = this.recorded(program.open(link), process);
     const { onStoreError, permits, leaseMs } = plan;
+    const changes = plan.acts.some(({ kind }) => kind === 'change');
+    const control = changes ? program.openControl?.(link) : undefined;
     const settings = { store, onStoreError, logger: false, validate: false } as const;
+    const live = control ? { ...settings, control } : settings;
     const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, mode }) => ({
       name,
       limit,
@@ -199,7 +216,7 @@ class Running {
       process,
       store,
       link,
-      limiters: core.createLimiters(byName, settings),
+      limiters: core.createLimiters(byName, live),
       probe: core.createLimiter({ name: 'probe', limit: 1_000, window: '1s' }, settings),
       guard,
       once,
@@ -214,6 +231,7 @@ class Running {
         },
         { store, localShare: 0.25, logger: false },
       ),
+      control,
       granted: [],
     };
   }
@@ -314,6 +332,18 @@ class Running {
       case 'once':
         await this.post(app, act, outcome);
         return;
+      case 'flood': {
+        const name = this.plan.rates[act.rate]?.name as string;
+        const keys = Array.from({ length: act.keys }, (_, at) => `${outcome.act}-${at}`);
+        await Promise.all(keys.map((key) => limiters.consume({ [name]: key })));
+        return;
+      }
+      case 'change': {
+        const name = this.plan.rates[act.rate]?.name as string;
+        const note = { by: 'ada', because: 'to see whether it applies' };
+        await app.control?.set(name, { limits: { limit: act.limit } }, note);
+        return;
+      }
       case 'job':
         await app.shaper?.schedule(act.key, () => {
           this.starts.push({ key: act.key, atUs: this.world.nowUs, serverUs: this.host.nowUs() });
