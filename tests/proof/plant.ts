@@ -23,7 +23,7 @@ export async function plant(
   bug: Bug,
   seed: number,
   most: number,
-  more: number = 30,
+  more: number = 10,
 ): Promise<Catch> {
   const subject = await subjectOf(bug.mutations);
   const startMs = performance.now();

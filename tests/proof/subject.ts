@@ -1,10 +1,13 @@
 /** Bundles the program of the simulated processes from the packages' sources, and models its server. */
 
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server, Subject } from '@spillway/conformance/simulator';
 import { build } from 'esbuild';
+import type { Redis } from 'ioredis';
 import { ModelRedis } from './redis/model-redis.js';
+import { longLived, timeWords, toldTime } from './redis/told-time.js';
 
 const PACKAGES: string = join(import.meta.dirname, '../../packages');
 
@@ -60,6 +63,11 @@ export async function subjectOf(mutations: readonly Mutation[] = []): Promise<Su
   return { program: await bundle(mutations), server: () => new RedisServer() };
 }
 
+/** The real code on a real Redis, which is told the simulated time. Each history begins with an empty one. */
+export async function onRedis(redis: Redis): Promise<Subject> {
+  return { program: await bundle(), server: () => new RealRedis(redis) };
+}
+
 interface ScriptRequest {
   readonly sha?: string;
   readonly text?: string;
@@ -94,5 +102,43 @@ class RedisServer implements Server {
     this.model.db.nowUs = nowUs;
     this.model.db.size();
     return [...this.model.db.keys.keys()].filter((key) => !key.includes('{%control}')).length;
+  }
+}
+
+/** Keys expire there only after the history: what should have expired decides as what is missing. */
+class RealRedis implements Server {
+  readonly writes = 0;
+  private readonly redis: Redis;
+  private readonly texts = new Map<string, string>();
+  private isEmpty: Promise<unknown> | undefined;
+
+  constructor(redis: Redis) {
+    this.redis = redis;
+  }
+
+  async handle(request: unknown, nowUs: number): Promise<unknown> {
+    this.isEmpty ??= this.redis.flushall();
+    await this.isEmpty;
+    const { sha, text = this.texts.get(sha as string), keys, args } = request as ScriptRequest;
+    if (text === undefined) throw new Error('NOSCRIPT No matching script. Please use EVAL.');
+    if (sha === undefined) this.texts.set(createHash('sha1').update(text).digest('hex'), text);
+    return this.redis.eval(
+      longLived(toldTime(text)),
+      keys.length,
+      ...keys,
+      ...args,
+      ...timeWords(nowUs),
+    );
+  }
+
+  snapshot(): undefined {}
+
+  async restart(): Promise<void> {
+    this.texts.clear();
+    await this.redis.flushall();
+  }
+
+  size(): number {
+    return 0;
   }
 }

@@ -9,6 +9,7 @@ import { redisStoreAt } from '@spillway/redis/testing';
 import type { Redis } from 'ioredis';
 import { Random } from '../../../packages/conformance/src/simulator/random.js';
 import { ModelRedis } from './model-redis.js';
+import { timeWords, toldTime } from './told-time.js';
 
 /** A client whose calls both servers answer; the real one's reply is the reply. */
 class Both implements RedisClient {
@@ -48,10 +49,11 @@ class Both implements RedisClient {
   private async ask(text: string, keys: string[], args: string[]): Promise<unknown> {
     this.steps += keys.length;
     const nowUs = Date.now() * 1_000;
-    const script = text.replaceAll(/\b(redis\.)?call\('TIME'\)/g, () => `{ ${timeOf(nowUs)} }`);
-    const real = this.real.eval(script, keys.length, ...keys, ...args).catch(String);
+    const script = toldTime(text);
+    const words = [...args, ...timeWords(nowUs)];
+    const real = this.real.eval(script, keys.length, ...keys, ...words).catch(String);
     // Both decide in the order of the calls: the real one's were written when it was asked.
-    const got = outcome(() => this.model.eval(script, keys, args.map(bytes), nowUs));
+    const got = outcome(() => this.model.eval(script, keys, words.map(bytes), nowUs));
     const expected = await real;
     if (!isDeepStrictEqual(unordered(got), unordered(expected))) {
       const told = [got, expected, keys, args].map((one) => JSON.stringify(one));
@@ -59,11 +61,6 @@ class Both implements RedisClient {
     }
     return expected;
   }
-}
-
-/** Both servers are told the time, because no two clocks are the same. */
-function timeOf(us: number): string {
-  return `'${Math.floor(us / 1_000_000)}', '${us % 1_000_000}'`;
 }
 
 const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');

@@ -2,21 +2,22 @@
 
 import { EPOCH_US, type Process, type World } from './world.js';
 
-/** A server, or a model of one. It answers a request in no time. */
+/** A server, or a model of one. For the processes it answers in no time. */
 export interface Server {
   /**
-   * Does what is asked, at an instant by the server's clock, in microseconds since the epoch.
+   * Does what is asked, at an instant by the server's clock, in microseconds since the epoch. May return a promise:
+   * then all stands still until it settles.
    *
    * @throws Error that the client is to get
    */
   handle(request: unknown, nowUs: number): unknown;
-  /** All that is stored, for {@link Server.restart}. It is not changed later. */
+  /** All that is stored, for {@link Server.restart}. It is not changed later. Undefined if that cannot be had. */
   snapshot(): unknown;
-  /** Starts again with what a snapshot has, or with nothing. */
-  restart(snapshot?: unknown): void;
-  /** How many keys have not expired. */
+  /** Starts again with what a snapshot has, or with nothing. May return a promise, as {@link Server.handle} may. */
+  restart(snapshot?: unknown): unknown;
+  /** How many keys have not expired; 0 if that cannot be known. */
   size(nowUs: number): number;
-  /** How many changes there have been. */
+  /** How many changes there have been; 0 if that cannot be known. */
   readonly writes: number;
 }
 
@@ -63,6 +64,8 @@ export class Host {
   /** How often the clock was set back. */
   backSteps = 0;
   weather: Weather = FAIR;
+  /** Whether the server will be restarted. */
+  keepsSnapshots = false;
   isDown = false;
   hungUntilUs = 0;
   private skewUs = 0;
@@ -114,16 +117,16 @@ export class Host {
     const { executions, world } = this;
     this.keepSnapshot(true);
     const before = world.nowUs - (keeps === 'replicated' ? LAG_US : 0);
-    const kept = this.snapshots.findLast(({ atUs }) => atUs <= before) ?? this.snapshots[0];
-    if (keeps === 'nothing' || !kept) this.server.restart();
-    else this.server.restart(kept.all);
+    const last = this.snapshots.findLast(({ atUs }) => atUs <= before) ?? this.snapshots[0];
+    const kept = keeps === 'nothing' || last?.all === undefined ? undefined : last;
+    world.waitFor(this.server.restart(kept?.all));
     // What a replica had that was never promoted is gone.
     this.snapshots = [];
     this.restarts.push({
       trueUs: world.nowUs,
       serverUs: this.nowUs(),
       executions: executions.length,
-      kept: keeps === 'nothing' ? 0 : (kept?.executions ?? 0),
+      kept: kept?.executions ?? 0,
     });
     this.keepSnapshot(true);
     for (const link of this.links) link.drop();
@@ -134,32 +137,34 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now. */
-  run(process: Process, request: unknown): () => unknown {
+  /** Runs a request now, and hands on what gives the reply. */
+  run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);
     // Two calls are never at the same microsecond: their order can be told from their times.
     this.lastUs = Math.max(this.nowUs(), this.lastUs + 1);
     const before = server.writes;
-    let reply: () => unknown;
+    const execution = { process, trueUs: world.nowUs, serverUs: this.lastUs, writes: 0 };
+    this.executions.push(execution);
+    const end = (reply: () => unknown): void => {
+      execution.writes = server.writes - before;
+      then(reply);
+    };
+    const fail = (error: unknown): void =>
+      end(() => {
+        throw error;
+      });
     try {
       const value = server.handle(request, this.lastUs);
-      reply = () => value;
+      if (value instanceof Promise) world.waitFor(value.then((reply) => end(() => reply), fail));
+      else end(() => value);
     } catch (error) {
-      reply = () => {
-        throw error;
-      };
+      fail(error);
     }
-    this.executions.push({
-      process,
-      trueUs: world.nowUs,
-      serverUs: this.lastUs,
-      writes: server.writes - before,
-    });
-    return reply;
   }
 
   private keepSnapshot(now: boolean): void {
+    if (!this.keepsSnapshots) return;
     const { snapshots, world, executions } = this;
     const last = snapshots.at(-1);
     if (!now && last && world.nowUs - last.atUs < SNAPSHOT_EVERY_US) return;
@@ -216,11 +221,14 @@ export class Link {
           world.at(host.hungUntilUs, arrive);
           return;
         }
-        const reply = host.run(process, request);
-        if (world.random.chance(host.weather.repeat)) host.run(process, request);
-        if (world.random.chance(host.weather.loseReply)) return;
-        this.lastReplyUs = Math.max(this.lastReplyUs + 1, world.nowUs + this.latencyUs());
-        world.at(this.lastReplyUs, () => this.settle(pending, reply), process);
+        const isRepeated = world.random.chance(host.weather.repeat);
+        const isLost = world.random.chance(host.weather.loseReply);
+        host.run(process, request, (reply) => {
+          if (isRepeated) host.run(process, request, () => undefined);
+          if (isLost) return;
+          this.lastReplyUs = Math.max(this.lastReplyUs + 1, world.nowUs + this.latencyUs());
+          world.at(this.lastReplyUs, () => this.settle(pending, reply), process);
+        });
       };
       world.at(this.lastArrivalUs, arrive);
     });

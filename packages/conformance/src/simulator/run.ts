@@ -127,6 +127,7 @@ class Running {
     this.subject = subject;
     this.world = new World(plan.seed);
     this.host = new Host(this.world, subject.server());
+    this.host.keepsSnapshots = plan.faults.some(({ kind }) => kind === 'restart');
   }
 
   async toEnd(): Promise<History> {

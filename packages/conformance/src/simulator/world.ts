@@ -25,6 +25,7 @@ export class World {
   readonly random: Random;
   private readonly events: Event[] = [];
   private order = 0;
+  private waited: unknown[] = [];
 
   constructor(seed: number) {
     this.random = new Random(seed);
@@ -47,6 +48,11 @@ export class World {
     };
   }
 
+  /** Nothing else happens until a promise settles. */
+  waitFor(promise: unknown): void {
+    if (promise instanceof Promise) this.waited.push(promise);
+  }
+
   /** Runs all events up to an instant. */
   async runUntil(untilUs: number): Promise<void> {
     for (;;) {
@@ -64,6 +70,10 @@ export class World {
       next.run();
       // What waits for promises that have settled runs before the next event.
       await new Promise(setImmediate);
+      while (this.waited.length > 0) {
+        await Promise.all(this.waited.splice(0));
+        await new Promise(setImmediate);
+      }
     }
     this.nowUs = untilUs;
   }
