@@ -347,7 +347,7 @@ const claims: readonly Bug[] = [
   bug(
     'a request runs without a claim when the store fails',
     `${ONCE}/idempotency-options.ts`,
-    ["options.onStoreError ?? 'deny'", "'allow'"],
+    ["['deny', 'allow']) ?? 'deny'", "['deny', 'allow']) ?? 'allow'"],
     'square1-io/laravel-idempotency#1',
   ),
 ];

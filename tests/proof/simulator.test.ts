@@ -2,7 +2,7 @@ import { simulate } from '@spillway/conformance/simulator';
 import { expect, test } from 'vitest';
 import { BUGS } from './bugs.js';
 import { plant } from './plant.js';
-import { subjectOf } from './subject.js';
+import { bundle, subjectOf } from './subject.js';
 
 const HISTORIES = 500;
 const MINUTES = 60_000;
@@ -50,6 +50,10 @@ test('a plan that fails is made smaller, and fails again', async () => {
   for (; !failure; seed += 1) ({ failure } = await simulate(subject, { seed }));
   expect(failure.broken.size).toBeGreaterThan(0);
   expect(failure.plan.acts.length).toBeLessThanOrEqual(4);
+});
+
+test('the text that each planted bug replaces stands in its file once', async () => {
+  for (const { mutations } of BUGS) await bundle(mutations);
 });
 
 test('each planted bug is caught, within 400 histories', { timeout: 15 * MINUTES }, async () => {

@@ -41,8 +41,7 @@ holds() {
 holds claims one_holder
 holds claims done_stays
 holds leases never_more
-holds leases none_at_end
 planted claims one_holder 'holds[owner] = false;' 'skip;'
 planted claims done_stays ':: state == DONE && owner == me -> skip' ':: state == DONE -> owner = me'
 planted leases never_more '!held[me] && count < PERMITS -> held[me] = true; count++; admitted = true' '!held[me] && count <= PERMITS -> held[me] = true; count++; admitted = true'
-planted leases none_at_end ':: atomic { held[2] -> free(2) }' ''
+planted leases never_more ':: atomic { held[2] -> free(2) }' ':: false -> skip'

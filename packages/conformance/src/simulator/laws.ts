@@ -447,6 +447,46 @@ function joined(spans: readonly [number, number][]): [number, number][] {
   return all;
 }
 
+/** Law 7: a permit is held until it is given back, however long that is, if its process can renew it. */
+const permitsLast: Law = (history) => {
+  if (history.plan.faults.length > 0) return undefined;
+  const ends = new Map<string, number>();
+  for (const { call } of decided(history)) {
+    for (const [at, { lease, rule, op }] of call.steps.entries()) {
+      if (!lease || rule.machine !== 'leases') continue;
+      const nowUs = call.answers[at]?.nowUs as number;
+      const endUs = ends.get(lease.id);
+      if (op !== 'take' && endUs !== undefined && nowUs > endUs) {
+        return `${nameOf({ ...call.steps[at] } as Step)} was lost ${nowUs - endUs} us before ${op}`;
+      }
+      if (op === 'put') ends.delete(lease.id);
+      const isHeld = op === 'take' ? takes(call) : op === 'record' && endUs !== undefined;
+      if (isHeld && call.answers[at]?.allowed) ends.set(lease.id, nowUs + rule.leaseUs);
+    }
+  }
+  return undefined;
+};
+
+/** Whether the takes of a group were charged. */
+function takes({ steps, answers }: Answered): boolean {
+  return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
+}
+
+/** Law 7: no two permits, and no two claims, have one name. */
+const namesAreNew: Law = ({ calls }) => {
+  const names = new Set<string>();
+  for (const { steps } of calls) {
+    for (const step of steps) {
+      const own = step.lease?.id ?? step.claim?.owner;
+      if (step.op !== 'take' || own === undefined) continue;
+      const name = `${step.limiter} ${own}`;
+      if (names.has(name)) return `two of ${step.limiter} are named ${own}`;
+      names.add(name);
+    }
+  }
+  return undefined;
+};
+
 /** Law 7: when every holder is gone, no permit is held. */
 const permitsComeBack: Law = ({ heldAtEnd }) =>
   heldAtEnd ? `${heldAtEnd} permits are held by nobody` : undefined;
@@ -668,7 +708,8 @@ const changesApply: Law = ({ plan, outcomes }) => {
       first.set(process, firstUs);
       if (startUs < firstUs + APPLIES_US) continue;
       const settled = changes.filter((change) => change.endUs + APPLIES_US < startUs).at(-1);
-      const since = settled?.endUs ?? Number.NEGATIVE_INFINITY;
+      // Of two that were made at one time, either may be the last.
+      const since = settled?.startUs ?? Number.NEGATIVE_INFINITY;
       const recent = changes.filter((change) => change.startUs < endUs && change.endUs > since);
       const known = [settled?.limit ?? limit, ...recent.map((change) => change.limit)];
       if (!known.includes(own)) return `${name} is ${own} where ${known.join(' or ')} was set`;
@@ -696,6 +737,8 @@ export const LAWS: Readonly<Record<string, Law>> = {
   outagesCostNoTime,
   itRecovers,
   permitsAreCounted,
+  permitsLast,
+  namesAreNew,
   permitsComeBack,
   criticalsPass,
   nothingStays,

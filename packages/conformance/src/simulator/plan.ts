@@ -102,7 +102,7 @@ export function planOf(seed: number, size: number): Plan {
     'all',
   ] as const);
   const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
-  const faults = random.chance(0.4) ? [] : faultsOf(random, lengthUs, processes);
+  const faults = random.chance(0.4) ? [] : faultsOf(random, focus, lengthUs, processes);
   return {
     seed,
     clocks,
@@ -190,7 +190,7 @@ function actOf(
       return {
         ...base,
         kind,
-        id: `id-${random.between(0, 9)}`,
+        id: `id-${random.between(0, 5)}`,
         holdUs: random.chance(0.1) ? random.between(0, 4_000_000) : random.around(50_000),
         status: random.pick([200, 200, 200, 201, 500, 503]),
       };
@@ -203,24 +203,33 @@ function actOf(
   }
 }
 
-function faultsOf(random: Random, lengthUs: number, processes: number): Fault[] {
+const FAULTS = [
+  'weather',
+  'weather',
+  'weather',
+  'restart',
+  'restart',
+  'down',
+  'hang',
+  'clock',
+  'freeze',
+  'freeze',
+  'kill',
+] as const;
+
+function faultsOf(
+  random: Random,
+  focus: Shape['focus'],
+  lengthUs: number,
+  processes: number,
+): Fault[] {
+  // Who holds something must be able to lose it.
+  const isHeld = focus === 'claims' || focus === 'permits';
   return Array.from({ length: random.between(1, 4) }, (): Fault => {
     const atUs = random.between(0, lengthUs);
     const forUs = random.pick([30_000, 300_000, 1_500_000, 3_000_000]);
     const process = random.between(0, processes - 1);
-    const kind = random.pick([
-      'weather',
-      'weather',
-      'weather',
-      'restart',
-      'restart',
-      'down',
-      'hang',
-      'clock',
-      'freeze',
-      'freeze',
-      'kill',
-    ] as const);
+    const kind = isHeld && random.chance(0.5) ? 'freeze' : random.pick(FAULTS);
     switch (kind) {
       case 'weather': {
         const of = random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const);

@@ -208,7 +208,7 @@ class Running {
     const once = program.fetchGuard<Request, [Handling]>(
       [
         core.idempotency<Request>({ scope: () => 'ada', lease: leaseMs, keep: '10s' }),
-        core.rateLimit<Request>({ name: 'posts', limit: 50, window: '1s', key: () => 'ada' }),
+        core.rateLimit<Request>({ name: 'posts', limit: 6, window: '1s', key: () => 'ada' }),
       ],
       { store, logger: false, validate: false, clientIp: () => '203.0.113.7' },
     );
