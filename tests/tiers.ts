@@ -141,6 +141,8 @@ const USUAL = [
   'tests/once/calls.test.ts',
   'tests/pictures/',
   'tests/proof/agreement.test.ts',
+  'tests/proof/fuzz.test.ts',
+  'tests/proof/linearizable.test.ts',
   'tests/readme/login-sample.test.ts',
   'tests/refusals/',
   'tests/replay/',

@@ -19,8 +19,16 @@ export interface Mutation {
   readonly to: string;
 }
 
-/** @throws Error if a mutation's text is not in its file exactly once */
-export async function bundle(mutations: readonly Mutation[] = []): Promise<string> {
+/**
+ * The text of a program, of the packages' sources: one for the simulator, or one for Node.
+ *
+ * @throws Error if a mutation's text is not in its file exactly once
+ */
+export async function bundle(
+  mutations: readonly Mutation[] = [],
+  entry: string = 'program.ts',
+): Promise<string> {
+  const isForNode = entry !== 'program.ts';
   const changed = new Map<string, string>();
   for (const { file, from, to } of mutations) {
     const path = join(PACKAGES, file);
@@ -32,11 +40,12 @@ export async function bundle(mutations: readonly Mutation[] = []): Promise<strin
     );
   }
   const { outputFiles } = await build({
-    entryPoints: [join(import.meta.dirname, 'program.ts')],
+    entryPoints: [join(import.meta.dirname, entry)],
     bundle: true,
     write: false,
-    format: 'cjs',
-    platform: 'neutral',
+    format: isForNode ? 'esm' : 'cjs',
+    platform: isForNode ? 'node' : 'neutral',
+    external: ['ioredis'],
     mainFields: ['module', 'main'],
     conditions: ['@spillway/source', 'module', 'import'],
     loader: { '.lua': 'text' },
