@@ -6,7 +6,7 @@ import { makeClaimsRule, makeLeasesRule, makeShaperRule } from '@spillway/core/s
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { Random } from '../../packages/conformance/src/simulator/random.js';
-import { type Asked, LONGEST_US, PERIOD_US, PERMITS, type Told } from './models.js';
+import { type Asked, LONGEST_US, PERIOD_US, PERMITS, PROCESSES, type Told } from './models.js';
 
 const [url = '', name = '', rounds = '0', seed = '0'] = process.argv.slice(2);
 const redis = new Redis(url);
@@ -51,6 +51,7 @@ async function act(round: number): Promise<void> {
   const kind = random.pick(['permits', 'permits', 'claims', 'slots'] as const);
   const isMine = await ask(kind, key, { op: 'take', id });
   if (kind === 'permits' && isMine) {
+    await redis.ping();
     await ask(kind, key, { op: 'put', id });
     if (random.chance(0.3)) await ask(kind, key, { op: 'put', id });
   }
@@ -60,7 +61,9 @@ async function act(round: number): Promise<void> {
   }
 }
 
-await redis.ping();
+// All begin together.
+await redis.incr('ready');
+while (Number(await redis.get('ready')) < PROCESSES) await redis.ping();
 for (let round = 0; round < Number(rounds); round += 1) {
   // Three at a time.
   await Promise.all([act(3 * round), act(3 * round + 1), act(3 * round + 2)]);

@@ -83,8 +83,13 @@ describe.skipIf(redisProgram === null)('on a real Redis, with a process that is 
     ['a claim that runs is free', 'claims'],
     ['jobs take no slot', 'slots'],
   ])('a planted bug is found: %s', async (bug, kind) => {
-    const found = unlinearizable(await record(2, bug));
-    expect(found.some((name) => name.startsWith(kind))).toBe(true);
+    // Whether processes meet is a matter of chance.
+    let isFound = false;
+    for (let seed = 2; seed < 8 && !isFound; seed += 1) {
+      const found = unlinearizable(await record(seed, bug));
+      isFound = found.some((name) => name.startsWith(kind));
+    }
+    expect(isFound).toBe(true);
   });
 });
 

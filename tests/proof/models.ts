@@ -16,6 +16,7 @@ export interface Told {
   readonly tatUs: number;
 }
 
+export const PROCESSES = 4;
 export const PERMITS = 3;
 export const PERIOD_US = 2_000;
 export const LONGEST_US = 20_000;
