@@ -224,7 +224,7 @@ const waitsAreHonest: Law = (history) => {
   return undefined;
 };
 
-/** Law 2 of the denial cache: a rejection without a call of the store is one that the store has made, and still would. */
+/** Law 2 of the denial cache: a rejection that needed no call is one that the store has made, and still would. */
 const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
   const asked = new Set(calls.map(({ act }) => act));

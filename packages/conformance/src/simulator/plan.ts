@@ -4,7 +4,7 @@ import { Random } from './random.js';
 import type { ProcessClock } from './world.js';
 
 /** A limit on rates. */
-export interface RatePlan {
+interface RatePlan {
   readonly name: string;
   readonly algorithm: 'tokenBucket' | 'fixedWindow' | 'slidingWindow' | 'slidingLog';
   readonly limit: number;

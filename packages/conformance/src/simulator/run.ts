@@ -38,7 +38,7 @@ export interface Program {
 }
 
 /** A control in which limits can be changed. */
-export interface LiveControl extends Control {
+interface LiveControl extends Control {
   set(
     limiter: string,
     settings: LimiterSettings,
